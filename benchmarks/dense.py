@@ -145,7 +145,7 @@ def _round(collection: rt.Collection, options: str) -> None:
     """
     if "store=float16" not in options:
         return
-    from ranktilt.io.cache import VectorCache, cache_folder, content_keys
+    from ranktilt.data.cache import VectorCache, cache_folder, content_keys
     from ranktilt.rankers.dense.retriever import Dense
 
     precision = options.split(",")[0].removeprefix("precision=")

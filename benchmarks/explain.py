@@ -25,11 +25,11 @@ from common import (
 from simulated import half_length_half_source
 
 import ranktilt as rt
-from ranktilt.probes.attribution import attribute
-from ranktilt.probes.spectrum import singular_values
-from ranktilt.probes.text_probes import WordsProbe
+from ranktilt.data.text.ngram import cross_fitted_perplexity
+from ranktilt.explaining.attribution import attribute
+from ranktilt.explaining.spectrum import singular_values
+from ranktilt.explaining.text_probes import WordsProbe
 from ranktilt.statistics.regression import regress
-from ranktilt.text.ngram import cross_fitted_perplexity
 
 PACKAGES = ("ranktilt", "torch", "transformers", "numpy", "polars")
 ROWS, DIMENSIONS, TWINS = 110_000, 768, 70_000

@@ -20,8 +20,8 @@ import polars as pl
 from common import ROOT, arguments, machine, publish, say, shared, table, target
 from scipy import special
 
+from ranktilt.data.run import Run
 from ranktilt.judging.judge import judge
-from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import blocks, resampled_means
 from ranktilt.statistics.family_difference import family_difference
 from ranktilt.statistics.prediction_powered import powered_mean

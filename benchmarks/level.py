@@ -75,8 +75,8 @@ def collection_of(count: int) -> rt.Collection:
 
 def causal(folder: Path, collection: rt.Collection) -> Correction:
     """The causal correction by a made-up fit, with the collection's perplexities known."""
+    from ranktilt.explaining.perplexity import PerplexityProbe
     from ranktilt.mitigation.causal import Causal, CausalFit, perplexities
-    from ranktilt.probes.perplexity import PerplexityProbe
 
     spec = {
         "ranker": "dense",

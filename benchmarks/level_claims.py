@@ -20,10 +20,10 @@ from common import arguments, machine, publish, say, table, target
 from simulated import Simulated
 
 from ranktilt.auditing.audit import audit
-from ranktilt.experiments.level import mitigate
-from ranktilt.experiments.level_options import Levelling
-from ranktilt.experiments.query_split import QuerySplit
-from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.mitigation.bench_result import Bench
+from ranktilt.mitigation.mitigate import mitigate
+from ranktilt.mitigation.options import Levelling
+from ranktilt.mitigation.query_split import QuerySplit
 from ranktilt.registry import ranker
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars")

@@ -175,7 +175,7 @@ def rank_bm25_search(folder: Path, given: argparse.Namespace) -> Measured:
 
 
 def _stop_words() -> frozenset[str]:
-    from ranktilt.text.analyzers import stop_words
+    from ranktilt.data.text.analyzers import stop_words
 
     return stop_words("nltk")
 

@@ -47,7 +47,7 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
 def ours(folder: Path, given: argparse.Namespace) -> Measured:
     """Load the whole collection, every line checked."""
     import ranktilt as rt
-    from ranktilt.datasets.load import load
+    from ranktilt.data.load import load
 
     rt.Collection  # noqa: B018  imports are not timed
     before, watch = peak_memory(), Watch()

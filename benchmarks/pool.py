@@ -19,10 +19,10 @@ from common import arguments as common_arguments
 
 from ranktilt import audit, bundled, load, ranker
 from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
 from ranktilt.generation.pooling import Pool, pool, pooled
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars", "sentence-transformers")

@@ -47,8 +47,8 @@ WORK = {"encode": "encoding", "score": "re-ranking"}
 @contextmanager
 def place(workers: int) -> Iterator[None]:
     """This process, or a cluster of so many workers."""
-    from ranktilt.executing import run_on as places
-    from ranktilt.executing.run_on import run_on
+    from ranktilt.parallel import run_on as places
+    from ranktilt.parallel.run_on import run_on
 
     places.processors = lambda: workers  # type: ignore[attr-defined]
     with run_on("ray" if workers else "local"):

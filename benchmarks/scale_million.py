@@ -152,7 +152,7 @@ def store(folder: Path, given: argparse.Namespace) -> Measured:
     import polars as pl
 
     import ranktilt as rt
-    from ranktilt.io.cache import VectorCache, cache_folder, content_keys
+    from ranktilt.data.cache import VectorCache, cache_folder, content_keys
     from ranktilt.rankers.dense.retriever import Dense
 
     collection = rt.load(folder / "mixed")

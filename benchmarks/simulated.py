@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
 from ranktilt.rankers.base import Ranker, cut, reranked_run
 from ranktilt.rankers.candidates import Candidates
-from ranktilt.run import Run
 
 PAIRS, DEPTH = 30, 40
 SIDES = ("human", "llm")

@@ -33,7 +33,7 @@ def size(folder: Path) -> tuple[int, int]:
 
 def written_by_ranktilt(folder: Path, given: argparse.Namespace) -> Measured:
     """Stream the triples of a collection into a file."""
-    from ranktilt.collection import Collection
+    from ranktilt.data.collection import Collection
     from ranktilt.papers.askari.triples import triples
 
     queries, negatives = size(folder)

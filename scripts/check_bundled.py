@@ -22,7 +22,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 CODE = """
 import json, sys
 from importlib.metadata import version
-from ranktilt.datasets.bundled.reader import _qrels, _queries, pairs, paragraph
+from ranktilt.data.bundled.reader import _qrels, _queries, pairs, paragraph
 found = {pair.id: paragraph(pair.function, pair.sha256) is not None for pair in pairs()}
 judged = set(_qrels([name for name, there in found.items() if there])["query_id"])
 queries = {text: query in judged for query, text in _queries().iter_rows()}

@@ -35,26 +35,26 @@ from pathlib import Path
 import polars as pl
 
 import ranktilt as rt
-from ranktilt.collection import Collection
-from ranktilt.datasets.bundled.reader import bundled
-from ranktilt.datasets.labels import from_labels, read_labels
-from ranktilt.datasets.queries import read_queries
-from ranktilt.datasets.save import save
+from ranktilt.data.bundled.reader import bundled
+from ranktilt.data.collection import Collection
+from ranktilt.data.formats.parquet import read_judgments, read_parquet
+from ranktilt.data.formats.qrels import read_qrels
+from ranktilt.data.labels import from_labels, read_labels
+from ranktilt.data.queries import read_queries
+from ranktilt.data.run import Run
+from ranktilt.data.save import save
 from ranktilt.errors import UserError
+from ranktilt.explaining.check import check
 from ranktilt.generation.manifest import manifest, require_ours
 from ranktilt.generation.templates import template
-from ranktilt.io.parquet import read_judgments, read_parquet
-from ranktilt.io.qrels import read_qrels
 from ranktilt.llm.base import Answer
 from ranktilt.llm.batch_files import read_lines, read_page, read_status
 from ranktilt.llm.journal import Journal, JournalRecord
 from ranktilt.llm.responses import classify_error, json_body, read_answer, read_vectors
 from ranktilt.llm.server import Server
 from ranktilt.papers.askari.triples import triples
-from ranktilt.probes.check import check
 from ranktilt.reporting.layouts.cells import read_cells
 from ranktilt.reporting.report import read_result
-from ranktilt.run import Run
 from ranktilt.training.options import RerankerTraining
 from ranktilt.training.training_set import reranker_set
 

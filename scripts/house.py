@@ -410,7 +410,7 @@ def key_counts() -> tuple[int, int]:
 
     from ranktilt import config
     from ranktilt.cli.help_spec import spec_help, spec_names
-    from ranktilt.datasets.check_limits import CheckLimits
+    from ranktilt.data.check_limits import CheckLimits
 
     in_texts = sum(len(entry.options) for name in spec_names() for entry in spec_help(name))
     sections = (

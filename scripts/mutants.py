@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("measures", "statistics", "auditing", "io")
+ROOMS = ("measures", "statistics", "auditing", "data")
 EQUIVALENT = ROOT / "scripts" / "equivalent_mutants.txt"
 KINDS = ("comparison", "boundary", "arithmetic", "constant", "return")
 SECONDS = 30.0

@@ -17,11 +17,11 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.controls import controls
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
-from ranktilt.datasets.load import load
+from ranktilt.data.collection import Collection
+from ranktilt.data.load import load
+from ranktilt.data.run import Run
 from ranktilt.registry import ranker
 from ranktilt.reporting.output import table
-from ranktilt.run import Run
 from tests.toy import write
 
 pytestmark = pytest.mark.data

@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ranktilt.collection import Collection
-from ranktilt.datasets.bundled.reader import bundled
-from ranktilt.datasets.save import save
+from ranktilt.data.bundled.reader import bundled
+from ranktilt.data.collection import Collection
+from ranktilt.data.save import save
 
 pytestmark = [pytest.mark.neural, pytest.mark.long, pytest.mark.journey]
 

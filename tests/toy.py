@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.collection import Collection
-from ranktilt.run import Run
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
 
 Row = Mapping[str, Any]
 Judgment = tuple[str, str, int]

@@ -45,24 +45,24 @@ if TYPE_CHECKING:
     from ranktilt.auditing.sequential import audit_until as audit_until
     from ranktilt.auditing.source_audits import SourceAudits as SourceAudits
     from ranktilt.auditing.source_audits import audit_sources as audit_sources
-    from ranktilt.collection import Collection as Collection
-    from ranktilt.datasets.bundled.reader import bundled as bundled
-    from ranktilt.datasets.labels import labelled as labelled
-    from ranktilt.datasets.load import load as load
-    from ranktilt.datasets.mix import mix as mix
-    from ranktilt.datasets.save import save as save
+    from ranktilt.data.bundled.reader import bundled as bundled
+    from ranktilt.data.collection import Collection as Collection
+    from ranktilt.data.labels import labelled as labelled
+    from ranktilt.data.load import load as load
+    from ranktilt.data.mix import mix as mix
+    from ranktilt.data.run import Run as Run
+    from ranktilt.data.save import save as save
     from ranktilt.errors import DataError as DataError
     from ranktilt.errors import MissingExtra as MissingExtra
     from ranktilt.errors import UserError as UserError
-    from ranktilt.executing.run_on import run_on as run_on
-    from ranktilt.experiments.level import mitigate as mitigate
-    from ranktilt.experiments.level_options import Levelling as Levelling
-    from ranktilt.experiments.query_split import QuerySplit as QuerySplit
-    from ranktilt.experiments.query_split import split_queries as split_queries
-    from ranktilt.experiments.tradeoff import bench as bench
-    from ranktilt.experiments.tradeoff_result import Bench as Bench
-    from ranktilt.experiments.training_result import TrainingStudy as TrainingStudy
-    from ranktilt.experiments.training_study import training_study as training_study
+    from ranktilt.explaining.base import Probe as Probe
+    from ranktilt.explaining.base import TextProbe as TextProbe
+    from ranktilt.explaining.check import CheckResult as CheckResult
+    from ranktilt.explaining.check import check as check
+    from ranktilt.explaining.explain import Explanation as Explanation
+    from ranktilt.explaining.explain import explain as explain
+    from ranktilt.explaining.factors.effects import factor_effects as factor_effects
+    from ranktilt.explaining.factors.result import FactorEffects as FactorEffects
     from ranktilt.generation.answer.answer import answer as answer
     from ranktilt.generation.answer.save import save_answered as save_answered
     from ranktilt.generation.rewrite.rewrite import rewrite as rewrite
@@ -88,56 +88,56 @@ if TYPE_CHECKING:
     from ranktilt.measures.recall import R as R
     from ranktilt.measures.reciprocal_rank import RR as RR
     from ranktilt.measures.twins.base import TwinEstimand as TwinEstimand
-    from ranktilt.probes.base import Probe as Probe
-    from ranktilt.probes.base import TextProbe as TextProbe
-    from ranktilt.probes.check import CheckResult as CheckResult
-    from ranktilt.probes.check import check as check
-    from ranktilt.probes.explain import Explanation as Explanation
-    from ranktilt.probes.explain import explain as explain
-    from ranktilt.probes.factors.effects import factor_effects as factor_effects
-    from ranktilt.probes.factors.result import FactorEffects as FactorEffects
+    from ranktilt.mitigation.bench import bench as bench
+    from ranktilt.mitigation.bench_result import Bench as Bench
+    from ranktilt.mitigation.mitigate import mitigate as mitigate
+    from ranktilt.mitigation.options import Levelling as Levelling
+    from ranktilt.mitigation.query_split import QuerySplit as QuerySplit
+    from ranktilt.mitigation.query_split import split_queries as split_queries
+    from ranktilt.parallel.run_on import run_on as run_on
     from ranktilt.rankers.base import Ranker as Ranker
     from ranktilt.registry import ranker as ranker
     from ranktilt.reporting.output import table as table
     from ranktilt.reporting.report import report as report
-    from ranktilt.run import Run as Run
     from ranktilt.training.cross_encoder import train_cross_encoder as train_cross_encoder
     from ranktilt.training.retriever import train_retriever as train_retriever
+    from ranktilt.training.study import training_study as training_study
+    from ranktilt.training.study_result import TrainingStudy as TrainingStudy
 
 _NAMES = {
     "AP": "measures.average_precision",
     "Answering": "generation.settings",
     "Audit": "auditing.result",
-    "Bench": "experiments.tradeoff_result",
-    "CheckResult": "probes.check",
-    "Collection": "collection",
+    "Bench": "mitigation.bench_result",
+    "CheckResult": "explaining.check",
+    "Collection": "data.collection",
     "Comparison": "auditing.comparison.compare",
     "Crossing": "generation.versions.options",
     "DataError": "errors",
     "Estimand": "measures.base",
-    "Explanation": "probes.explain",
-    "FactorEffects": "probes.factors.result",
+    "Explanation": "explaining.explain",
+    "FactorEffects": "explaining.factors.result",
     "Gate": "auditing.answer.gate",
     "Grading": "judging.grading_settings",
     "GroupEstimand": "measures.base",
     "JudgeAudit": "judging.result",
-    "Levelling": "experiments.level_options",
+    "Levelling": "mitigation.options",
     "Measure": "measures.base",
     "MissingExtra": "errors",
     "P": "measures.precision",
     "PairwiseAudit": "auditing.pairwise.result",
-    "Probe": "probes.base",
-    "QuerySplit": "experiments.query_split",
+    "Probe": "explaining.base",
+    "QuerySplit": "mitigation.query_split",
     "R": "measures.recall",
     "RR": "measures.reciprocal_rank",
     "Ranker": "rankers.base",
     "ReplayedLog": "auditing.replay_log",
     "Rewriting": "generation.settings",
-    "Run": "run",
+    "Run": "data.run",
     "SequentialAudit": "auditing.sequential",
     "SourceAudits": "auditing.source_audits",
-    "TextProbe": "probes.base",
-    "TrainingStudy": "experiments.training_result",
+    "TextProbe": "explaining.base",
+    "TrainingStudy": "training.study_result",
     "TwinEstimand": "measures.twins.base",
     "UserError": "errors",
     "answer": "generation.answer.answer",
@@ -147,24 +147,24 @@ _NAMES = {
     "audit": "auditing.audit",
     "audit_sources": "auditing.source_audits",
     "audit_until": "auditing.sequential",
-    "bench": "experiments.tradeoff",
-    "bundled": "datasets.bundled.reader",
-    "check": "probes.check",
+    "bench": "mitigation.bench",
+    "bundled": "data.bundled.reader",
+    "check": "explaining.check",
     "compare": "auditing.comparison.compare",
     "controls": "auditing.controls",
     "estimand": "measures.base",
-    "explain": "probes.explain",
-    "factor_effects": "probes.factors.effects",
+    "explain": "explaining.explain",
+    "factor_effects": "explaining.factors.effects",
     "gate": "auditing.answer.gate",
     "grade": "judging.grading",
     "grade_versions": "judging.changed_facts",
     "judge": "judging.judge",
-    "labelled": "datasets.labels",
-    "load": "datasets.load",
+    "labelled": "data.labels",
+    "load": "data.load",
     "log_runs": "auditing.replay_log",
     "measure": "measures.base",
-    "mitigate": "experiments.level",
-    "mix": "datasets.mix",
+    "mitigate": "mitigation.mitigate",
+    "mix": "data.mix",
     "nDCG": "measures.ndcg",
     "pairwise": "auditing.pairwise.choices",
     "ranker": "registry",
@@ -172,15 +172,15 @@ _NAMES = {
     "replay_log": "auditing.replay_log",
     "report": "reporting.report",
     "rewrite": "generation.rewrite.rewrite",
-    "run_on": "executing.run_on",
-    "save": "datasets.save",
+    "run_on": "parallel.run_on",
+    "save": "data.save",
     "save_answered": "generation.answer.save",
     "save_rewritten": "generation.rewrite.save",
-    "split_queries": "experiments.query_split",
+    "split_queries": "mitigation.query_split",
     "table": "reporting.output",
     "train_cross_encoder": "training.cross_encoder",
     "train_retriever": "training.retriever",
-    "training_study": "experiments.training_study",
+    "training_study": "training.study",
     "versions": "generation.versions.make",
 }
 

@@ -11,7 +11,7 @@ import pytest
 from ranktilt import Audit, Collection, Run, audit, controls, ranker, table
 from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, precision
 from ranktilt.auditing.options import files_of_runs
-from ranktilt.datasets.labels import from_labels
+from ranktilt.data.labels import from_labels
 from ranktilt.rankers.candidates import reranked_spec
 from ranktilt.rankers.rerank.cross_encoder import sigmoid
 from tests.auditing.arrays import tilt

@@ -31,11 +31,11 @@ from ranktilt.auditing.null_distributions.lists import listed_labels
 from ranktilt.auditing.null_distributions.pages import TopRanks, page_labels
 from ranktilt.auditing.null_distributions.twins import signs_of
 from ranktilt.auditing.significance import Sample
-from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.measures.contrast import RelativeDelta, relative_delta
 from ranktilt.measures.ndsr import NDSR
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import values
+from ranktilt.parallel.memory_limits import MemoryLimits, limited
 from ranktilt.statistics.bootstrap import interval
 from tests.toy import collection_of, run_of
 

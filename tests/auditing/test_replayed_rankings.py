@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.auditing.replay_log import UnmatchedCall, log_runs, replay_calls
-from ranktilt.datasets.rank_llm import read_candidates
+from ranktilt.data.rank_llm import read_candidates
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.rankers.llm.answers import MISSING, OFF_FORMAT, OK, REPEATED
 from ranktilt.rankers.llm.stored_calls import CandidateTexts, LoggedCall
-from ranktilt.run import Run
 from tests.rankers.llm.judge import WORDS, Answer, logged, prompt
 from tests.rankers.llm.test_stored_calls import call, one_query
 

@@ -12,9 +12,9 @@ from ranktilt.auditing.notes import few_names
 from ranktilt.auditing.pairwise.choices import SCHEMA, Decisions, pairwise
 from ranktilt.auditing.pairwise.pairs import two_groups
 from ranktilt.auditing.sequential import audit_until
+from ranktilt.explaining.factors.effects import factor_effects
 from ranktilt.judging.gate import gate_judges
 from ranktilt.judging.judge import judge
-from ranktilt.probes.factors.effects import factor_effects
 from ranktilt.rankers.base import Ranker, cut
 from ranktilt.rankers.llm.base import returned_input
 from ranktilt.statistics.variation import Variation

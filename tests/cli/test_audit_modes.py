@@ -12,7 +12,7 @@ import pytest
 import ranktilt as rt
 from ranktilt import Collection, SourceAudits, load, save
 from ranktilt.auditing.controls import CONTROLS
-from ranktilt.datasets.labels import LabelFile, labelled, read_labels, with_labels
+from ranktilt.data.labels import LabelFile, labelled, read_labels, with_labels
 from ranktilt.reporting.reload import reload, reload_sources
 from tests.cli.conftest import Cli, sided
 from tests.cli.conftest import refused as refused_by

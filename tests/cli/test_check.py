@@ -14,11 +14,11 @@ import pytest
 import ranktilt as rt
 from ranktilt.auditing.instrument import InstrumentRow
 from ranktilt.errors import UserError
-from ranktilt.probes.check import CheckResult
-from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
-from ranktilt.probes.factors.result import FactorEffects
+from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.explain import PROBES, Explanation, probe, probe_classes
+from ranktilt.explaining.factors.result import FactorEffects
 from tests.cli.conftest import Cli
-from tests.probes.checks import exclaiming, install
+from tests.explaining.checks import exclaiming, install
 from tests.reporting.readers import Markup
 from tests.toy import Judgment, collection_of, write, write_cocktail
 
@@ -158,7 +158,7 @@ def test_instrument_is_a_sentence_a_ranker_and_decides_too(
     def counted(*arguments: Any, **options: Any) -> tuple[InstrumentRow, ...]:
         return tuple(rows)
 
-    monkeypatch.setattr("ranktilt.probes.check.check_instrument", counted)
+    monkeypatch.setattr("ranktilt.explaining.check.check_instrument", counted)
     file = tmp_path / "check.json"
     code, out, _ = cli("check", bed, "-r", "bm25", "--instrument", "--json", file)
     assert code == 1

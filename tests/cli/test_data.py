@@ -13,15 +13,15 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, PairwiseAudit, Run
-from ranktilt.datasets.assemble import read_rows
-from ranktilt.datasets.labels import read_labels
-from ranktilt.datasets.load import load
-from ranktilt.io.files import sha256
-from ranktilt.io.parquet import read_judgments
+from ranktilt.data.assemble import read_rows
+from ranktilt.data.files import sha256
+from ranktilt.data.formats.parquet import read_judgments
+from ranktilt.data.labels import read_labels
+from ranktilt.data.load import load
 from ranktilt.papers.dai import nq320k
 from ranktilt.papers.dai.nq320k import build_nq320k
 from tests.cli.conftest import Cli, refused
-from tests.datasets.hub_cache import COMMIT, cached, cocktail_zip, mteb, point_to
+from tests.data.hub_cache import COMMIT, cached, cocktail_zip, mteb, point_to
 from tests.papers.dai.test_nq320k import files as nq_files
 from tests.toy import no_permission, raw_docs, toy, write, write_beir, write_cocktail, write_paper
 

@@ -10,7 +10,7 @@ import pytest
 
 import ranktilt as rt
 from tests.cli.conftest import Cli, refused
-from tests.datasets.hub_cache import cached, mteb, point_to
+from tests.data.hub_cache import cached, mteb, point_to
 from tests.llm.server import Faults, Server, rewritten
 from tests.toy import tsv, write, write_beir
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.datasets.save import save
-from ranktilt.io.qrels import read_qrels, to_tsv
+from ranktilt.data.formats.qrels import read_qrels, to_tsv
+from ranktilt.data.save import save
 from ranktilt.judging.result import JudgeAudit
 from tests.cli.conftest import Cli, refused
 from tests.judging.judged import FAMILIES, bed, grades, runs

@@ -10,8 +10,8 @@ import ranktilt as rt
 from ranktilt.cli.train import read_amounts
 from ranktilt.cli.train_study import read_zero_shot
 from tests.cli.conftest import Cli
-from tests.experiments.planted import answered_folder
-from tests.experiments.test_level_fit import written
+from tests.mitigation.planted import answered_folder
+from tests.mitigation.test_fits import written
 
 QUICK = (
     "-m",

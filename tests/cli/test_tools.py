@@ -17,11 +17,11 @@ import pytest
 
 import ranktilt.cli.tools as module
 from ranktilt.auditing.replay_log import ReplayedLog
-from ranktilt.datasets.save import save
-from ranktilt.io.cache import VectorCache, content_keys
+from ranktilt.data.cache import VectorCache, content_keys
+from ranktilt.data.run import Run
+from ranktilt.data.save import save
 from ranktilt.llm.base import Answer
 from ranktilt.llm.journal import Journal, JournalRecord
-from ranktilt.run import Run
 from tests.auditing.test_replay_log import CANDIDATES, EVERY, both, lists, llm_first, prose
 from tests.cli.conftest import Cli, refused
 from tests.rankers.llm.judge import logged, rank_llm_text

@@ -13,8 +13,8 @@ import pytest
 import ranktilt as rt
 from ranktilt.cli.train import OPTIONS, cross_encoder, lora, retriever
 from ranktilt.cli.train_study import train_study
-from ranktilt.datasets.load import load
-from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.data.load import load
+from ranktilt.mitigation.bench_result import Bench
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining, Schedule
 from tests.auditing.test_pairwise import people

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 
 TEXTS = {

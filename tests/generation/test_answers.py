@@ -11,9 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ranktilt.collection import Collection
-from ranktilt.datasets.load import load
-from ranktilt.datasets.queries import read_queries
+from ranktilt.data.collection import Collection
+from ranktilt.data.load import load
+from ranktilt.data.queries import read_queries
+from ranktilt.data.text import quality
 from ranktilt.errors import UserError
 from ranktilt.generation.answer.answer import answer
 from ranktilt.generation.answer.save import save_answered
@@ -35,7 +36,6 @@ from ranktilt.generation.templates import (
     answer_template,
     template,
 )
-from ranktilt.text import quality
 from tests.generation.scripted import Scripted, humans
 from tests.toy import jsonl, write
 

@@ -9,19 +9,19 @@ import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
-from ranktilt.collection import Collection
-from ranktilt.datasets.load import load
-from ranktilt.datasets.save import save
+from ranktilt.data.collection import Collection
+from ranktilt.data.load import load
+from ranktilt.data.run import Run
+from ranktilt.data.save import save
 from ranktilt.errors import UserError
+from ranktilt.explaining.check import check
 from ranktilt.generation.estimate import CostEstimate, estimate
 from ranktilt.generation.pooling import Pool, Reason, pool, pooled
 from ranktilt.generation.rewrite.plan import plan
 from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.journal import Journal
-from ranktilt.probes.check import check
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
-from ranktilt.run import Run
 from tests.generation.scripted import TEXTS, Scripted, humans
 from tests.toy import collection_of, run_of
 

@@ -11,7 +11,7 @@ import pytest
 from cyclopts import CycloptsError
 
 from ranktilt.cli.tree import parse
-from ranktilt.datasets.bundled.reader import bundled
+from ranktilt.data.bundled.reader import bundled
 from ranktilt.measures.base import Measure, every_estimand
 from scripts import refresh_docs
 from scripts.refresh_docs import (

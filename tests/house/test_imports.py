@@ -14,18 +14,16 @@ LEVELS = [
     ["errors", "_version", "presenter"],
     ["extensions", "field_checks", "optional", "progress", "spec", "config"],
     ["presets"],
-    ["io", "text"],
-    ["executing", "statistics"],
-    ["collection"],
-    ["run"],
-    ["measures", "datasets", "models"],
+    ["data", "parallel", "statistics"],
+    ["measures", "models"],
     ["llm"],
     ["rankers"],
     ["auditing"],
     ["generation"],
-    ["probes"],
-    ["adapters", "judging", "mitigation", "training"],
-    ["experiments"],
+    ["explaining"],
+    ["judging", "training"],
+    ["mitigation"],
+    ["adapters"],
     ["reporting"],
     ["papers"],
     ["registry"],
@@ -34,12 +32,12 @@ LEVELS = [
 ]
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 MODULE_NAME = re.compile(r"(?P<module>ranktilt(?:\.\w+)+)(?::\w+)?\.?")
-"""A module, or something of it: ``ranktilt.probes.spectrum:SpectrumProbe``."""
+"""A module, or something of it: ``ranktilt.explaining.spectrum:SpectrumProbe``."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 
 def part(name: str) -> str:
-    """Return the layer that a module belongs to: `ranktilt.datasets.beir` is of `datasets`."""
+    """Return the layer that a module belongs to: `ranktilt.data.folders` is of `data`."""
     return name.split(".")[1] if "." in name else ""
 
 
@@ -75,20 +73,20 @@ def named(modules: dict[str, tree.Module]) -> list[tuple[tree.Module, ast.AST, s
 def test_a_module_that_a_string_names_counts_as_imported() -> None:
     """In a table, in `import_module`, and at the beginning of an f-string."""
     text = """
-PROBES = {"spectrum": "ranktilt.probes.spectrum:SpectrumProbe"}
+PROBES = {"spectrum": "ranktilt.explaining.spectrum:SpectrumProbe"}
 import_module("ranktilt.reporting.output")
 import_module(f"ranktilt.reporting.{name}")
 import_module("ranktilt.nothing.here")
 """
     every = tree.read()
-    names = ("ranktilt.probes.spectrum", "ranktilt.reporting", "ranktilt.reporting.output")
+    names = ("ranktilt.explaining.spectrum", "ranktilt.reporting", "ranktilt.reporting.output")
     modules = {name: every[name] for name in names}
-    module = tree.Module(Path("artifact.py"), "ranktilt.io.artifact", text, ast.parse(text))
+    module = tree.Module(Path("artifact.py"), "ranktilt.data.artifact", text, ast.parse(text))
     targets = [
         target for source, _, target in named({**modules, module.name: module}) if source is module
     ]
     assert targets == [
-        "ranktilt.probes.spectrum",
+        "ranktilt.explaining.spectrum",
         "ranktilt.reporting.output",
         "ranktilt.reporting",
     ]

@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
 from ranktilt.judging.judge import judge
 from ranktilt.judging.result import JudgeAudit
-from ranktilt.run import Run
 from tests.toy import collection_of, versions
 
 Floats = npt.NDArray[np.float64]

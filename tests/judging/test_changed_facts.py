@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.generation.versions.factors import read_factors
 from ranktilt.generation.versions.make import versions

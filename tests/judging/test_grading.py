@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.formats.qrels import read_qrels
 from ranktilt.errors import UserError
 from ranktilt.generation.estimate import estimate
-from ranktilt.io.qrels import read_qrels
 from ranktilt.judging.grade_parsing import parse_grade
 from ranktilt.judging.grading import Grades, grade, median_qrels, save_grades
 from ranktilt.judging.grading_plan import GRADE_PROMPTS, grade_template, plan_grades

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from scipy.stats import kendalltau
 
+from ranktilt.data.run import Run
 from ranktilt.errors import DataError, UserError
 from ranktilt.judging.corrected import sampled_queries
 from ranktilt.judging.family_preference import families_of, read_families
@@ -28,7 +29,6 @@ from ranktilt.judging.systems import (
 )
 from ranktilt.measures.base import measure
 from ranktilt.reporting.output import table
-from ranktilt.run import Run
 from tests.judging.judged import FAMILIES, QUERIES, bed, grades, runs, whole
 from tests.refusals import refused
 from tests.toy import collection_of, versions

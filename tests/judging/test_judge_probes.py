@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.judging.grading_settings import Grading
 from ranktilt.judging.probes import (

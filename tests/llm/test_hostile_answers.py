@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.generation.answer.answer import answer
 from ranktilt.generation.answer.save import save_answered

@@ -18,8 +18,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+from ranktilt.data.cache import cache_folder
 from ranktilt.errors import UserError
-from ranktilt.io.cache import cache_folder
 from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling
 from ranktilt.llm.journal import (
     JOURNAL,

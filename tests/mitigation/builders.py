@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt import Collection, Ranker, Run
+from ranktilt.explaining.perplexity import PerplexityProbe
 from ranktilt.mitigation.causal import perplexities
-from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.rankers.base import cut
 from tests.toy import collection_of
 

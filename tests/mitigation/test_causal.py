@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, DataError, Run, UserError, ranker
+from ranktilt.explaining.perplexity import PerplexityProbe
 from ranktilt.mitigation.causal import Causal, CausalFit, fit_causal
-from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
 from tests.mitigation.builders import Planted, judged, perplexity, same_bits, worded

@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pytest
 
 from ranktilt import Collection, DataError, ranker
-from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.experiments.query_split import relevant_origins
 from ranktilt.mitigation.projection import fit_direction
+from ranktilt.mitigation.query_split import relevant_origins
+from ranktilt.parallel.memory_limits import MemoryLimits, limited
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import score_pairs, search, unit

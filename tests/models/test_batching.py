@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ranktilt.data.cache import VectorCache, Vectors, content_keys
 from ranktilt.errors import UserError
-from ranktilt.io.cache import VectorCache, Vectors, content_keys
 from ranktilt.models import batching
 from ranktilt.models import token_counts as module
 from ranktilt.models.batching import BatchJob, Ints, compute_missing, plan_batches

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ranktilt import ranker
+from ranktilt.data.cache import Vectors
 from ranktilt.errors import UserError
-from ranktilt.io.cache import Vectors
 from ranktilt.models import batching
 from ranktilt.models.encoder import Encoder, encoder
 from ranktilt.progress import listening

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Ranker, UserError, ranker
+from ranktilt.data.text.analyzers import analyzers
 from ranktilt.models.device import PRECISIONS
 from ranktilt.papers.dai.rankers import DaiBM25, DaiTFIDF
 from ranktilt.rankers.base import Pipeline
@@ -20,7 +21,6 @@ from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, MonoBERT
 from ranktilt.rankers.rerank.monot5 import MonoT5
 from ranktilt.registry import ranker_names
 from ranktilt.spec import Stage, parse_stages
-from ranktilt.text.analyzers import analyzers
 
 NASTY = [
     "",

@@ -15,10 +15,10 @@ from ranktilt.auditing.result import PAIR_COUNTS
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.sources_apart import AuditedSource
 from ranktilt.auditing.temperature_trend import Trend
+from ranktilt.explaining.explain import Explanation
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.probes.explain import Explanation
-from tests.probes.checks import LetterVectors
+from tests.explaining.checks import LetterVectors
 from tests.toy import collection_of, run_of, toy
 
 RERANKED = ("bm25", "tfidf", "bm25@100>>cross-encoder:minilm")

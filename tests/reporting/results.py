@@ -37,22 +37,22 @@ from ranktilt.auditing.significance import (
     mean_changes,
 )
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
+from ranktilt.explaining.check import CheckResult, check
 from ranktilt.generation.versions.checks import ManipulationChecks
 from ranktilt.generation.versions.factors import read_factors
 from ranktilt.generation.versions.make import versions as versions_by_design
 from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
-from ranktilt.probes.check import CheckResult, check
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.reporting.views.doctor import Extra, Installation
 from tests.auditing.arrays import audit_of, decided, one, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
-from tests.experiments.planted import swept, whole
+from tests.explaining.checks import toy_check
+from tests.explaining.factors.designed import caused
 from tests.judging.judged import whole as judged
-from tests.probes.checks import toy_check
-from tests.probes.factors.designed import caused
+from tests.mitigation.planted import swept, whole
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
 

@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
-from tests.probes.checks import toy_check
+from tests.explaining.checks import toy_check
 from tests.reporting.audits import toy_source_audits
 from tests.reporting.browser import Browser
 from tests.reporting.openings import toy_opened

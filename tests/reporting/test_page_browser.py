@@ -11,7 +11,7 @@ from ranktilt.reporting.document import Cell, Code, Column, Document, Row, Secti
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import report_page
-from tests.probes.checks import toy_check
+from tests.explaining.checks import toy_check
 from tests.reporting.audits import small, toy_source_audits, uneven
 from tests.reporting.browser import Browser
 from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged

@@ -10,8 +10,8 @@ import pytest
 
 from ranktilt import UserError, table
 from ranktilt.auditing.answer.gate import gate
-from ranktilt.io.artifact import Result
-from ranktilt.probes.check import check
+from ranktilt.data.artifact import Result
+from ranktilt.explaining.check import check
 from ranktilt.reporting.document import Document, Figure, Table
 from ranktilt.reporting.output import notebook
 from ranktilt.reporting.views import view

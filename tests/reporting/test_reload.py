@@ -10,10 +10,10 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
-from ranktilt.datasets.labels import with_labels
+from ranktilt.data.labels import with_labels
 from ranktilt.errors import UserError
 from ranktilt.reporting.reload import NO_LISTS, LoadedAudit, reload
-from tests.datasets.hub_cache import cached, cocktail_zip, point_to
+from tests.data.hub_cache import cached, cocktail_zip, point_to
 from tests.refusals import refused
 from tests.reporting.openings import TOY_RUN, audited
 from tests.toy import raw_docs, raw_qrels, run_of, toy, tsv, write, write_cocktail, write_run

@@ -20,8 +20,8 @@ from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import laid_out, opened, read_result, report, report_page
 from ranktilt.reporting.views.audit import view as audit_view
 from scripts import pictures
+from tests.explaining.checks import toy_check
 from tests.house import tree
-from tests.probes.checks import toy_check
 from tests.refusals import refused
 from tests.reporting.audits import clear, ordered, toy_source_audits, twins
 from tests.reporting.browser import Browser, program

@@ -11,20 +11,20 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.experiments.tradeoff import bench
-from ranktilt.experiments.tradeoff_result import Bench
-from ranktilt.experiments.training_result import BASELINE
+from ranktilt.explaining.base import Distribution
+from ranktilt.explaining.explain import Explanation
 from ranktilt.measures.base import estimand
-from ranktilt.probes.base import Distribution
-from ranktilt.probes.explain import Explanation
+from ranktilt.mitigation.bench import bench
+from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.document import Code, Figure, Lines, Pairs, Section, Sentence, Table
 from ranktilt.reporting.output import table
 from ranktilt.reporting.provenance import folder, provenance
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.check_sections import check_sections
 from ranktilt.reporting.views.experiments.bench import pareto
-from tests.experiments.planted import HUMAN, collection, mixture, ranked, studied, trial
-from tests.probes.checks import toy_check, toy_effectiveness, toy_similarity
+from ranktilt.training.study_result import BASELINE
+from tests.explaining.checks import toy_check, toy_effectiveness, toy_similarity
+from tests.mitigation.planted import HUMAN, collection, mixture, ranked, studied, trial
 from tests.reporting.audits import (
     ENDS,
     HALF,

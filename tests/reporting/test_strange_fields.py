@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ranktilt import Audit, DataError, UserError, compare, gate, table
-from ranktilt.io.artifact import Result, hash_values, names_files
+from ranktilt.data.artifact import Result, hash_values, names_files
 from tests.refusals import refused
 from tests.reporting.results import RESULTS, result
 

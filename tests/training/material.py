@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ranktilt.collection import Collection
-from ranktilt.datasets.save import save
+from ranktilt.data.collection import Collection
+from ranktilt.data.save import save
 from ranktilt.progress import listening
 from ranktilt.training.options import RerankerTraining
 from ranktilt.training.training_set import of_sources

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt.datasets.load import load
+from ranktilt.data.files import sha256
+from ranktilt.data.load import load
 from ranktilt.errors import UserError
-from ranktilt.io.files import sha256
 from ranktilt.training.batches import BatchSampler, EpochRows, Rows
 from ranktilt.training.cross_encoder import epoch_rows, train_cross_encoder
 from ranktilt.training.model import cut_texts, new_cross_encoder, require_encoder, without_dropout

@@ -14,9 +14,9 @@ import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
-from ranktilt.collection import Collection
+from ranktilt.data.cache import Vectors
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.io.cache import Vectors
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.batches import EpochRows

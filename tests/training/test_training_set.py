@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ranktilt as rt
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import DataError, UserError
 from ranktilt.papers.askari.triples import triples
 from ranktilt.training.options import RerankerTraining, RetrieverTraining, Schedule

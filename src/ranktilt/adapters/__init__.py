@@ -1,1 +1,7 @@
-"""Other libraries' measures, pipelines and models: one file per library, imported on use."""
+"""Other libraries' measures, pipelines and models: one file a library, imported on use.
+
+`ir_measures` turns our measures into theirs, `mteb` and `pyterrier` turn their models and pipelines
+into rankers and ours into theirs. Start in the file of the library. May import every room but
+reporting, papers and cli. A new library is a new file, and a line in `ranktilt.registry` where its
+objects rank. Tests: tests/adapters.
+"""

@@ -11,14 +11,14 @@ import polars as pl
 
 from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.formats.ids import ids_of, pandas_columns, require_pandas, texts_of
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError
-from ranktilt.io.ids import ids_of, pandas_columns, require_pandas, texts_of
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Floats
 from ranktilt.optional import need
-from ranktilt.run import Run
 
 _KEYS = ("query_id", "doc_id")
 

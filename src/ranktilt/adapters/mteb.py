@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.formats.ids import ids_of
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError, shorten
-from ranktilt.io.ids import ids_of
 from ranktilt.optional import need
 from ranktilt.rankers.base import DEPTH, Ranker
-from ranktilt.run import Run
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.formats.ids import ids_of, pandas_columns, require_pandas, texts_of
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError
-from ranktilt.io.ids import ids_of, pandas_columns, require_pandas, texts_of
 from ranktilt.optional import need
 from ranktilt.rankers.base import Ranker
-from ranktilt.run import Run
 
 _NAMES = {"qid": "query_id", "docno": "doc_id", "score": "score"}
 """PyTerrier's names of a run's columns."""

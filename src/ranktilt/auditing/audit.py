@@ -52,17 +52,17 @@ from ranktilt.auditing.options import check_choices, check_resamples, files_of_r
 from ranktilt.auditing.result import PAIR_COUNTS, Audit, QueryAnswers
 from ranktilt.auditing.significance import InferenceOptions, Sample, effects
 from ranktilt.auditing.top_results import KEEP_TOP, TopResults
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sha256
+from ranktilt.data.formats.runfile import unwritable
+from ranktilt.data.run import Run, named_apart
 from ranktilt.errors import UserError, counted, join_words, refuse_twice, shorten
-from ranktilt.io.files import sha256
-from ranktilt.io.runfile import unwritable
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.exposure.base import AttentionEstimand
 from ranktilt.measures.margin import LEVEL, Margin, read_margin, require_unit
 from ranktilt.measures.twins.base import TwinLists
 from ranktilt.measures.twins.head_to_head import PairCounts, pair_counts
-from ranktilt.run import Run, named_apart
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5")

@@ -9,11 +9,11 @@ import numpy as np
 from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats, Ints, per_block
-from ranktilt.run import Run
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ import polars as pl
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.null_distributions.twins import TwinPairs
-from ranktilt.collection import Collection
-from ranktilt.run import Run
-from ranktilt.text.features import query_word_share
-from ranktilt.text.quality import (
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
+from ranktilt.data.text.features import query_word_share
+from ranktilt.data.text.quality import (
     NEAR_IDENTICAL,
     cut_off,
     identical,

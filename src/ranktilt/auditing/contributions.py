@@ -17,8 +17,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.significance import Sample
-from ranktilt.collection import Collection
-from ranktilt.io.artifact import register
+from ranktilt.data.artifact import register
+from ranktilt.data.collection import Collection
 from ranktilt.statistics.two_way import Clusters
 
 MOST = 500_000

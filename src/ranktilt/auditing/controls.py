@@ -18,16 +18,16 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair, grouping, twin_rows
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
 from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, corrected
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
+from ranktilt.data.text.quality import NEAR_IDENTICAL, without_opening, words
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.ranking import Ints
 from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker, stages_of
 from ranktilt.rankers.self_exclusion import self_documents
-from ranktilt.run import Run
 from ranktilt.statistics.two_way import Clusters
-from ranktilt.text.quality import NEAR_IDENTICAL, without_opening, words
 
 CONTROLS = {
     "length": "every text cut to the words of its shortest twin",

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from ranktilt.io.artifact import Coded, register
+from ranktilt.data.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import LEVEL, Margin, half_width

@@ -12,20 +12,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.collection import POOL, Collection
-from ranktilt.datasets.group_names import REST, name_among, read_sides
-from ranktilt.datasets.label_remarks import (
+from ranktilt.data.collection import POOL, Collection
+from ranktilt.data.group_names import REST, name_among, read_sides
+from ranktilt.data.label_remarks import (
     MOST_PAIRED,
     LabelRemark,
     label_remarks,
     parts_of_numbers,
     short_number,
 )
-from ranktilt.datasets.labels import LENGTH, SEVERAL, split_labels
-from ranktilt.datasets.stated_sources import no_source
+from ranktilt.data.labels import LENGTH, SEVERAL, split_labels
+from ranktilt.data.stated_sources import no_source
+from ranktilt.data.text.label_values import as_numbers, known_labels
+from ranktilt.data.text.quality import words
 from ranktilt.errors import UserError, counted, nearest, unknown
-from ranktilt.text.label_values import as_numbers, known_labels
-from ranktilt.text.quality import words
 
 ALL = "all"
 MOST_GROUPS = 50

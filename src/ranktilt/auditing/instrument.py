@@ -10,7 +10,7 @@ import polars as pl
 from scipy import stats
 
 from ranktilt.auditing.audit import audit
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand
 from ranktilt.progress import report

@@ -11,14 +11,14 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.groups import Groups
-from ranktilt.collection import Collection
-from ranktilt.datasets.labels import no_overlap
+from ranktilt.data.collection import Collection
+from ranktilt.data.labels import no_overlap
+from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.errors import DataError
 from ranktilt.measures.base import Measure
 from ranktilt.measures.exposure.base import GroupLists
 from ranktilt.measures.ranking import Floats, Ints, Judged, Ranking
 from ranktilt.measures.relevance import values
-from ranktilt.run import Run, codes, collection_rows
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 

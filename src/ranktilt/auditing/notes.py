@@ -11,13 +11,13 @@ import polars as pl
 from ranktilt.auditing.effects import FEW_QUERIES, Effect, too_narrow
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run, stage_facts
 from ranktilt.errors import UserError, counted, join_words, shorten
 from ranktilt.measures.ranking import first_ranks
 from ranktilt.rankers.candidates import FITTED
 from ranktilt.rankers.llm.answers import READABLE, unread_reasons
 from ranktilt.rankers.self_exclusion import exclusion_notes
-from ranktilt.run import Run, stage_facts
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 WARNING = "warning: "

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_rankings import Aligned
+from ranktilt.data.run import Run
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Floats, Ints, Ranking
 from ranktilt.measures.relevance import values
-from ranktilt.run import Run
 
 ROUNDOFF = {"float32": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
 """Unit roundoff: the largest relative error of rounding one number."""

@@ -31,10 +31,11 @@ from ranktilt.auditing.significance import (
     corrected,
     mean_changes,
 )
-from ranktilt.collection import Collection
+from ranktilt.data.artifact import Result
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sha256
+from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import DataError, UserError, counted
-from ranktilt.io.artifact import Result
-from ranktilt.io.files import sha256
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.rankers.llm.answers import (
     AMBIGUOUS,
@@ -47,7 +48,6 @@ from ranktilt.rankers.llm.answers import (
     read_ranking,
 )
 from ranktilt.rankers.llm.stored_calls import CandidateTexts, LoggedCall, MatchedCall, read_log
-from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 INPUT, MODEL, PUBLISHED, STRICT = "input order", "model", "published", "strict"

@@ -20,8 +20,8 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.top_results import TopResults
+from ranktilt.data.artifact import Coded, Result, register
 from ranktilt.errors import UserError, unknown
-from ranktilt.io.artifact import Coded, Result, register
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import LEVEL, Margin

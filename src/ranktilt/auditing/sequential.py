@@ -16,15 +16,15 @@ from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.groups import Pair, grouped_pairs, twin_rows
 from ranktilt.auditing.list_variation import fixed_lists
 from ranktilt.auditing.null_distributions.twins import all_paired, signs_of
-from ranktilt.collection import Collection
+from ranktilt.data.artifact import Result
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import DataWarning, UserError, counted
-from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.ranking import Ranking, first_ranks
 from ranktilt.measures.share import ShareOfFirstRanks
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
-from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.confidence_sequence import CONFIDENCE, ConfidenceSequence, NewDocuments
 from ranktilt.statistics.variation import Variation
 

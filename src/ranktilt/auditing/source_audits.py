@@ -22,9 +22,9 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import corrected
 from ranktilt.auditing.sources_apart import HUMAN, AuditedSource, SourcesApart, take_apart
 from ranktilt.auditing.temperature_trend import Trend, trend_notes, trend_sentence, trends
-from ranktilt.collection import Collection
+from ranktilt.data.artifact import Coded, Result, fields_for_file, register
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, unknown
-from ranktilt.io.artifact import Coded, Result, fields_for_file, register
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.margin import Margin
 from ranktilt.progress import report

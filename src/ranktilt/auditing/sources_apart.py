@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, counted
 
 HUMAN = "human"

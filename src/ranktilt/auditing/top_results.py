@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.io.artifact import register
+from ranktilt.data.artifact import register
+from ranktilt.data.run import Run, codes
 from ranktilt.measures.ranking import Ranking
-from ranktilt.run import Run, codes
 
 KEEP_TOP = 1000
 """Ranks that are kept of each list, by default."""

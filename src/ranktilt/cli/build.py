@@ -33,7 +33,7 @@ class _BuilderCommand(CommandSpec):
 
     def resolve(self, parent_app: App) -> App:
         """Make the command; where the builder cannot be imported, one that says why."""
-        from ranktilt.datasets.builders import builders
+        from ranktilt.data.builders import builders
 
         name = str(self.name)
         try:
@@ -51,7 +51,7 @@ class _BuilderCommands(Mapping[str, _BuilderCommand]):
         return _BuilderCommand(import_path="", name=name)
 
     def __iter__(self) -> Iterator[str]:
-        from ranktilt.datasets.builders import builders
+        from ranktilt.data.builders import builders
 
         return iter(builders().names())
 

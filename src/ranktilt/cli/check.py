@@ -13,7 +13,7 @@ from ranktilt.cli.app import INPUT, MODEL, QUESTION, START, verb
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.settings import settings
 from ranktilt.config import read_section
-from ranktilt.datasets.check_limits import CheckLimits
+from ranktilt.data.check_limits import CheckLimits
 from ranktilt.errors import UserError
 
 UNFAIR, NOTHING_COMPARED = 1, 3
@@ -140,7 +140,7 @@ def check(
 
     Limits are keys of [check] in ranktilt.toml; for one command: --set check.max_missing=5.
     """
-    from ranktilt.probes.check import check as check_collection
+    from ranktilt.explaining.check import check as check_collection
 
     questions.require_used()
     section = CheckSection.in_force()

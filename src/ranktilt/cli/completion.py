@@ -67,7 +67,7 @@ def presets(context: CompletionContext) -> list[str]:
 
 def probes(context: CompletionContext) -> list[str]:
     """Offer probes, those of other packages too, and the options of a probe inside its parentheses."""
-    from ranktilt.probes.explain import probe_classes, probe_table
+    from ranktilt.explaining.explain import probe_classes, probe_table
 
     def options(name: str) -> list[str]:
         parameters = signature(probe_table().load(name.partition(":")[0])).parameters.values()
@@ -78,8 +78,8 @@ def probes(context: CompletionContext) -> list[str]:
 
 def methods(context: CompletionContext) -> list[str]:
     """Offer methods of correction."""
-    from ranktilt.experiments.level_methods import METHODS
     from ranktilt.mitigation.fair_rerank import METHODS as FAIR_METHODS
+    from ranktilt.mitigation.methods import METHODS
 
     names = (*METHODS, *(f"fair-rerank:{name}" for name in FAIR_METHODS))
     return within_parentheses(context.incomplete, names, method_options)
@@ -87,7 +87,7 @@ def methods(context: CompletionContext) -> list[str]:
 
 def method_options(name: str) -> list[str]:
     """Return the options of a method of correction by its name."""
-    from ranktilt.experiments.level_options import METHOD_OPTIONS
+    from ranktilt.mitigation.options import METHOD_OPTIONS
 
     return list(METHOD_OPTIONS.get(name.partition(":")[0], {}))
 

@@ -18,7 +18,7 @@ from ranktilt.cli.output import check_paths
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.collection import Collection
+    from ranktilt.data.collection import Collection
 
 
 ABOUT = "loaded.json"
@@ -61,8 +61,8 @@ def load(
     ignore_unknown: options.IgnoreUnknown = False,
 ) -> None:
     """Fetch a public collection by name, or read a folder, and write it as a folder."""
-    from ranktilt.datasets.load import load as load_collection
-    from ranktilt.datasets.save import save
+    from ranktilt.data.load import load as load_collection
+    from ranktilt.data.save import save
 
     check_paths({"--output": output / ABOUT})
     # The libraries draw bars of their own for what they fetch and unpack.
@@ -87,8 +87,8 @@ def load(
 
 def _sourced(collection: Collection, source: str) -> Collection:
     """Name the source of the documents that have none; refuse a blank name, and one that nothing needs."""
-    from ranktilt.collection import names_somebody
-    from ranktilt.datasets.stated_sources import with_source
+    from ranktilt.data.collection import names_somebody
+    from ranktilt.data.stated_sources import with_source
 
     if not names_somebody(source):
         raise UserError(f"--source expects a name, such as human; got {source!r}")
@@ -102,7 +102,7 @@ def _write_origin(collection: Collection, output: Path) -> None:
     import orjson
 
     from ranktilt._version import __version__
-    from ranktilt.io.files import sha256, write_bytes
+    from ranktilt.data.files import sha256, write_bytes
 
     read = [Path(file).absolute() for file in collection.spec.get("files", ())]
     above = Path(os.path.commonpath([file.parent for file in read])) if read else Path()
@@ -140,9 +140,9 @@ def mix(
     ] = None,
 ) -> None:
     """Unite collections: sources side by side, twins sharing judgments."""
-    from ranktilt.datasets.load import load as load_collection
-    from ranktilt.datasets.mix import mix as mix_collections
-    from ranktilt.datasets.save import save
+    from ranktilt.data.load import load as load_collection
+    from ranktilt.data.mix import mix as mix_collections
+    from ranktilt.data.save import save
 
     loaded = [load_collection(folder, split=split) for folder in folders]
     mixed = mix_collections(*loaded) if len(loaded) > 1 else loaded[0]

@@ -89,7 +89,7 @@ def explain(
     output.check(*collection_files(folder))
     if by_factor or adopters is not None:
         _check_by_factor(by_factor, ranker, beside=bool(probe or encoder or attribution))
-        from ranktilt.probes.factors.effects import factor_effects
+        from ranktilt.explaining.factors.effects import factor_effects
 
         shares = _shares(adopters)
         designed = options.load_texts(folder, split)
@@ -98,7 +98,7 @@ def explain(
         return
     if attribution and not ranker:
         raise UserError("--attribution needs rankers: name one or more with -r")
-    from ranktilt.probes.explain import explain as run_probes
+    from ranktilt.explaining.explain import explain as run_probes
 
     if ranker and not attribution:
         raise UserError(

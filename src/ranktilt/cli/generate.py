@@ -28,7 +28,7 @@ from ranktilt.errors import UserError, counted
 from ranktilt.generation.settings import Answering, Rewriting
 
 if TYPE_CHECKING:
-    from ranktilt.collection import Collection
+    from ranktilt.data.collection import Collection
     from ranktilt.generation.batched_requests import GenerationPlan
     from ranktilt.generation.generated import Generated
     from ranktilt.generation.output_folder import SavedFolder
@@ -156,7 +156,7 @@ def requests_per_minute(llm: LLM) -> int | None:
 
 def write_summary(content: dict[str, Any], json: str | None) -> None:
     """Write a summary as JSON, if one is asked for."""
-    from ranktilt.io.files import write_files
+    from ranktilt.data.files import write_files
 
     if json is None:
         return
@@ -338,7 +338,7 @@ def rewrite(
     client = model.connect(batch=batch, device=settings().machine.device)
     if not dry_run:
         client.check()
-    from ranktilt.datasets.stated_sources import with_named_side
+    from ranktilt.data.stated_sources import with_named_side
 
     collection = with_named_side(options.load_texts(folder, split), rewriting.of)
     chosen = None if pool is None else _pool(collection, pool, pool_depth, rewriting)
@@ -492,7 +492,7 @@ def answer(
     )
     if os.path.isdir(queries):
         if collection.sourceless:
-            from ranktilt.datasets.stated_sources import ORIGINALS
+            from ranktilt.data.stated_sources import ORIGINALS
 
             documents = counted(collection.sourceless, "document has", "documents have")
             way = shlex.join(
@@ -510,7 +510,7 @@ def answer(
 
 def _load(queries: Path, split: str | None) -> Collection:
     """The queries of a collection, under the named or usual judgments where it has any, or those of a file."""
-    from ranktilt.datasets.queries import read_queries
+    from ranktilt.data.queries import read_queries
 
     if os.path.isdir(queries) or str(queries).startswith(("hub:", "irds:")):
         return options.load_texts(queries, split)

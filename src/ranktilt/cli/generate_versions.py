@@ -34,7 +34,7 @@ from ranktilt.errors import UserError, counted
 from ranktilt.generation.versions.options import Crossing
 
 if TYPE_CHECKING:
-    from ranktilt.collection import Collection
+    from ranktilt.data.collection import Collection
     from ranktilt.generation.versions.factors import Factor
     from ranktilt.generation.versions.make import DesignedVersions
     from ranktilt.generation.versions.prices import PromptPrice
@@ -180,7 +180,7 @@ def versions(
         raise UserError("--factor needs versions: --table FILE")
     if judge is None and judge_prompt is not None:
         raise UserError("--judge-prompt needs a judge: --judge openai:MODEL")
-    from ranktilt.datasets.stated_sources import ORIGINALS, with_named_side
+    from ranktilt.data.stated_sources import ORIGINALS, with_named_side
     from ranktilt.generation.versions.factors import read_factors, require_model
 
     factors_read = read_factors(names, by_rule=by_rule)

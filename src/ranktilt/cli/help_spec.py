@@ -59,7 +59,7 @@ def help_all() -> None:
 
 def configuration_help() -> str:
     """Show a configuration file, and the keys of each section."""
-    from ranktilt.datasets.check_limits import CheckLimits
+    from ranktilt.data.check_limits import CheckLimits
 
     sections = {
         "[labels.NAME]": config.LabelSettings,
@@ -88,9 +88,9 @@ def configuration_help() -> str:
 
 def spec_names() -> list[str]:
     """Return every name that `spec_help` knows."""
+    from ranktilt.explaining.explain import probe_classes
     from ranktilt.llm.base import KINDS
     from ranktilt.measures.base import estimands
-    from ranktilt.probes.explain import probe_classes
     from ranktilt.registry import ranker_names
 
     return sorted({*ranker_names(), *KINDS, *estimands(), *probe_classes()})
@@ -98,9 +98,9 @@ def spec_names() -> list[str]:
 
 def spec_help(name: str) -> Iterator[SpecHelp]:
     """Describe everything of that name: ``pairwise`` is a ranker alone, ``perplexity`` a probe."""
+    from ranktilt.explaining.explain import probe_classes
     from ranktilt.llm.base import KINDS
     from ranktilt.measures.base import estimands
-    from ranktilt.probes.explain import probe_classes
     from ranktilt.registry import ranker_class, ranker_names
 
     if name in ranker_names():
@@ -151,7 +151,7 @@ def _measure_help(name: str) -> SpecHelp:
 
 
 def _probe_help(name: str) -> SpecHelp:
-    from ranktilt.probes.explain import probe_table
+    from ranktilt.explaining.explain import probe_table
 
     kind = probe_table().load(name)
     parameters = list(inspect.signature(kind).parameters.values())

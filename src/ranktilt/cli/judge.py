@@ -19,12 +19,12 @@ from ranktilt.errors import UserError, counted
 from ranktilt.judging.grading_settings import Grading
 
 if TYPE_CHECKING:
-    from ranktilt.collection import Collection
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
     from ranktilt.judging.grading import Grades
     from ranktilt.judging.probes import JudgeProbes
     from ranktilt.judging.result import JudgeAudit
     from ranktilt.llm.base import LLM
-    from ranktilt.run import Run
 
 
 @Parameter(name="*", group=MODEL)
@@ -307,10 +307,10 @@ def judge(
     prices = options.read_price(model.price, dry_run=model.dry_run)
     pairs = options.read_pairs(None if pair is None else [pair])
     output.check(*inputs.files, also=with_sidecars({"--save-grades": model.save_grades}))
+    from ranktilt.data.run import named_apart
     from ranktilt.judging.family_preference import read_families
     from ranktilt.judging.judge import MEASURES, named_judges
     from ranktilt.judging.judge import judge as run_judge
-    from ranktilt.run import named_apart
 
     families = None if inputs.systems is None else read_families(inputs.systems)
     collection = inputs.load()
@@ -408,7 +408,7 @@ def _runs(
     inputs: JudgeInputs, collection: Collection | None, text: options.Fields | None
 ) -> list[Run]:
     """Runs from files, and those of rankers."""
-    from ranktilt.run import Run
+    from ranktilt.data.run import Run
 
     stored = [Run.load(path, score_order=inputs.score_order) for path in inputs.run_files]
     if collection is None or not inputs.ranker:

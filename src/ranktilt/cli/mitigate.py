@@ -17,14 +17,14 @@ from ranktilt.cli.audit import AuditInputs
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.errors import UserError
-from ranktilt.experiments.level_options import Levelling, read_method
+from ranktilt.mitigation.options import Levelling, read_method
 
 if TYPE_CHECKING:
-    from ranktilt.collection import Collection
-    from ranktilt.experiments.query_split import QuerySplit
-    from ranktilt.experiments.tradeoff_result import Bench
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
+    from ranktilt.mitigation.bench_result import Bench
+    from ranktilt.mitigation.query_split import QuerySplit
     from ranktilt.rankers.base import Ranker
-    from ranktilt.run import Run
 
 FIT, SELECT = "train", ("dev", "validation", "valid", "val")
 """Names of a collection's own splits to fit on and to select by."""
@@ -154,7 +154,7 @@ def mitigate(
     pair = next(iter(inputs.pairs or ()), None)
     chosen = corrections.settings(by=inputs.column or "", pair=pair, seed=seed)
     output.check(*inputs.files, *collection_files(fit))
-    from ranktilt.experiments.level import mitigate as run_mitigation
+    from ranktilt.mitigation.mitigate import mitigate as run_mitigation
 
     rankers = options.read_rankers(
         inputs.specs,
@@ -187,12 +187,12 @@ def mitigate(
 
 def _read(inputs: AuditInputs, fit: Path | None, seed: int) -> tuple[QuerySplit, list[Run]]:
     """Read the collection and its three sets of queries; with labels in place of a collection, the run too."""
-    from ranktilt.experiments.query_split import QuerySplit, split_across, split_queries
+    from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
 
     test, runs = inputs.load()
     own = None if inputs.folder is None else _own_splits(inputs, () if fit else (FIT,))
     if fit is not None:
-        from ranktilt.datasets.load import load
+        from ranktilt.data.load import load
 
         other = load(fit, ignore_unknown=inputs.ignore_unknown)
         if own is None:
@@ -208,7 +208,7 @@ def _read(inputs: AuditInputs, fit: Path | None, seed: int) -> tuple[QuerySplit,
 
 def _own_splits(inputs: AuditInputs, first: tuple[str, ...]) -> tuple[str, ...] | None:
     """The collection's own splits, the `first` and one to select by; None where it lacks any, or others are named."""
-    from ranktilt.datasets.load import splits
+    from ranktilt.data.load import splits
 
     held = splits(Path(str(inputs.folder)))
     named = (*first, next((name for name in SELECT if name in held), ""))
@@ -218,7 +218,7 @@ def _own_splits(inputs: AuditInputs, first: tuple[str, ...]) -> tuple[str, ...] 
 
 def _side(inputs: AuditInputs, split: str, test: Collection) -> Collection:
     """Another split's judgments, with the documents that are held already."""
-    from ranktilt.collection import Collection
+    from ranktilt.data.collection import Collection
 
     found = replace(inputs, split=split).load()[0]
     return Collection(test.docs, found.queries, found.qrels, found.spec)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
-    from ranktilt.collection import Collection
+    from ranktilt.data.collection import Collection
 
 _DELAY = 1.0
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)

@@ -19,11 +19,11 @@ from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, unknown
 
 if TYPE_CHECKING:
-    from ranktilt.collection import Collection
-    from ranktilt.datasets.labels import LabelFile
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.labels import LabelFile
+    from ranktilt.data.run import Run
     from ranktilt.llm.spec import ModelSpec
     from ranktilt.rankers.base import Ranker
-    from ranktilt.run import Run
 
 Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 """How a result is printed, the same for every verb."""
@@ -289,7 +289,7 @@ class LabelOptions:
     @property
     def labels(self) -> LabelFile | None:
         """The label file; refuses what is about one where there is none."""
-        from ranktilt.datasets.labels import LabelFile
+        from ranktilt.data.labels import LabelFile
 
         if self.groups is None:
             if self.rest:
@@ -314,7 +314,7 @@ class LabelOptions:
 
     def labelled(self, collection: Collection, by: str) -> Collection:
         """Give documents the labels of the file, or the collection's own labels their names."""
-        from ranktilt.datasets.labels import with_labels, with_names
+        from ranktilt.data.labels import with_labels, with_names
 
         if self.labels is not None:
             return with_labels(collection, self.labels, by=by)
@@ -341,7 +341,7 @@ def _several_names(text: str) -> list[str]:
 
 def _configured_labels(name: str) -> LabelFile | None:
     """Return the label file of that name in ranktilt.toml; None where it has none, or a file is called so."""
-    from ranktilt.datasets.labels import LabelFile
+    from ranktilt.data.labels import LabelFile
 
     configuration = settings().configuration
     entry = configuration.labels.get(name)
@@ -416,8 +416,8 @@ def first_given(**values: Any) -> str | None:
 
 def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
     """Refuse runs, by their specs, with more unreadable answers of language models than allowed, a share."""
+    from ranktilt.data.run import stage_facts
     from ranktilt.rankers.llm.answers import require_answers as require
-    from ranktilt.run import stage_facts
 
     for spec in specs if max_failures is not None else ():
         for stage, said in stage_facts(spec, "llm_answers"):
@@ -426,7 +426,7 @@ def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
 
 def load_texts(folder: Path, split: str | None) -> Collection:
     """Load a collection to look at its texts: judgments are no condition, and unknown documents in them no mistake."""
-    from ranktilt.datasets.load import NO_QRELS, load
+    from ranktilt.data.load import NO_QRELS, load
 
     none = NO_QRELS if without_judgments(folder, split) else None
     return load(folder, split=split, qrels=none, ignore_unknown=True)
@@ -434,15 +434,15 @@ def load_texts(folder: Path, split: str | None) -> Collection:
 
 def without_judgments(folder: Path, split: str | None) -> bool:
     """Tell whether a folder holds no judgments and none are asked for; a name such as ``hub:…`` is no folder."""
-    from ranktilt.datasets.load import splits
+    from ranktilt.data.load import splits
 
     return split is None and os.path.isdir(folder) and not splits(folder)
 
 
 def rank_with(rankers: Sequence[Ranker], collection: Collection) -> list[Run]:
     """Rank with each, once all are known to be able to; what one gives that is no run is refused."""
+    from ranktilt.data.run import named_apart
     from ranktilt.rankers.candidates import check_reranked
-    from ranktilt.run import named_apart
 
     for one in rankers:
         one.check()

@@ -18,8 +18,8 @@ from cyclopts import Parameter
 from ranktilt.cli.app import OUTPUT
 from ranktilt.cli.notes import end_progress, is_quiet, silence
 from ranktilt.cli.options import Formats
+from ranktilt.data.files import cannot_write, require_place, sidecar, write_bytes
 from ranktilt.errors import UserError, visible
-from ranktilt.io.files import cannot_write, require_place, sidecar, write_bytes
 
 ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
 """How a file of each format ends."""

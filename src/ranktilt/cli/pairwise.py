@@ -17,8 +17,8 @@ from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
+    from ranktilt.data.run import Run
     from ranktilt.rankers.llm.pairwise import Pairwise
-    from ranktilt.run import Run
 
 PROMPT = "pairwise-neutral"
 PAIRS = 20
@@ -135,8 +135,8 @@ class Questions:
 
     def run(self, folder: Path) -> Run | None:
         """The candidates, where there are any."""
-        from ranktilt.datasets.builders import CANDIDATES
-        from ranktilt.run import Run
+        from ranktilt.data.builders import CANDIDATES
+        from ranktilt.data.run import Run
 
         beside = folder / CANDIDATES
         chosen = self.candidates or (
@@ -192,7 +192,7 @@ def pairwise(
     from ranktilt.auditing.pairwise.choices import ask_pairs, read_decisions
     from ranktilt.auditing.pairwise.choices import pairwise as run_pairwise
     from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
-    from ranktilt.datasets.queries import read_query_ids
+    from ranktilt.data.queries import read_query_ids
     from ranktilt.llm.estimate import Rehearsal
 
     questions.check()

@@ -25,14 +25,14 @@ from ranktilt.cli.output import (
     with_command,
     with_sidecars,
 )
+from ranktilt.data.files import write_files
 from ranktilt.errors import UserError, counted
-from ranktilt.io.files import write_files
 from ranktilt.spec import Stage
 
 if TYPE_CHECKING:
-    from ranktilt.collection import Collection
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
     from ranktilt.rankers.base import Ranker
-    from ranktilt.run import Run
 
 _STDOUT = Path("stdout")
 
@@ -88,7 +88,7 @@ def rank(
     if not ranker:
         raise UserError("nothing to rank with: name a ranker, such as -r bm25")
     prices = options.read_price(price, dry_run=dry_run)
-    from ranktilt.datasets.load import load
+    from ranktilt.data.load import load
 
     rankers = options.read_rankers(ranker, preset, text=text, max_failures=max_failures)
     if dry_run:
@@ -199,7 +199,7 @@ def _check(files: Sequence[Path], inputs: Sequence[Path]) -> None:
 
 def _require_plain(output: str, collection: Collection) -> None:
     """Refuse ids that need an escape, before anything is ranked, where no sidecar can say that there is one."""
-    from ranktilt.run import beyond_trec
+    from ranktilt.data.run import beyond_trec
 
     for noun, names in (("query", collection.queries["id"]), ("document", collection.ids)):
         blank = beyond_trec(names)

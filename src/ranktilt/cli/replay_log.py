@@ -16,8 +16,8 @@ from ranktilt.cli.tools import tools
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.collection import Collection
-    from ranktilt.run import Run
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
 
 FAILED = 1
 SAVED = ("published", "strict")
@@ -92,7 +92,7 @@ def replay_log(
     """
     from ranktilt.auditing.replay_log import log_runs
     from ranktilt.auditing.replay_log import replay_log as replay
-    from ranktilt.io.files import sidecar
+    from ranktilt.data.files import sidecar
 
     inputs = [log, candidates, *collection_files(folder), *_files(labels, qrels)]
     run_paths = {} if save is None else {name: Path(save, f"{name}.trec") for name in SAVED}
@@ -143,7 +143,7 @@ def _column(by: str | None, collection: Collection) -> str | None:
 
 def _collection(folder: Path, split: str | None, qrels: str | None) -> Collection:
     """Load the collection that has texts, judgments and groups; it may have no judgments."""
-    from ranktilt.datasets.load import NO_QRELS, load
+    from ranktilt.data.load import NO_QRELS, load
 
     if qrels is None and options.without_judgments(folder, split):
         qrels = NO_QRELS
@@ -154,11 +154,11 @@ def _candidates(file: Path, qrels: str | None, score_order: str | None) -> tuple
     """Read the candidates, and a collection of them; without texts in the file, of ids alone."""
     import polars as pl
 
-    from ranktilt.collection import Collection
-    from ranktilt.datasets.load import NO_QRELS
-    from ranktilt.datasets.rank_llm import holds_texts, read_candidates
-    from ranktilt.io.qrels import read_qrels
-    from ranktilt.run import Run
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.formats.qrels import read_qrels
+    from ranktilt.data.load import NO_QRELS
+    from ranktilt.data.rank_llm import holds_texts, read_candidates
+    from ranktilt.data.run import Run
 
     judgments = None if qrels == NO_QRELS else qrels
     if holds_texts(file):

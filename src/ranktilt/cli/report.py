@@ -16,8 +16,8 @@ from ranktilt.cli import completion
 from ranktilt.cli.app import OUTPUT, SELDOM, START, verb
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import ENDINGS, check_ending, check_paths, print_result
+from ranktilt.data.files import require_place, write_files
 from ranktilt.errors import UserError, join_words
-from ranktilt.io.files import require_place, write_files
 
 TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf", "png")
 Formats = Literal["html", "latex", "markdown", "csv", "svg", "pdf", "png"]

@@ -162,7 +162,7 @@ def _assignments(texts: Sequence[str]) -> dict[str, str]:
 
 def assignable_keys(name: str, *, is_training: bool) -> list[str]:
     """Return the keys of ``--set`` that end in a name, such as ``statistics.seed``; of a training its arguments too."""
-    from ranktilt.datasets.check_limits import CheckLimits
+    from ranktilt.data.check_limits import CheckLimits
     from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining
 
     if is_training:
@@ -187,7 +187,7 @@ def _names(kind: type) -> list[str]:
 @contextmanager
 def _machine(current: Settings) -> Iterator[None]:
     """Let what is computed be computed there; libraries read their thread counts when they are imported."""
-    from ranktilt.executing.memory_limits import MemoryLimits, limited, read_size
+    from ranktilt.parallel.memory_limits import MemoryLimits, limited, read_size
 
     machine = current.machine
     if machine.threads is not None:
@@ -197,7 +197,7 @@ def _machine(current: Settings) -> Iterator[None]:
         if machine.executor is None:
             yield
             return
-        from ranktilt.executing.run_on import run_on
+        from ranktilt.parallel.run_on import run_on
 
         if machine.executor == current.configuration.machine.executor and ":" in machine.executor:
             say(

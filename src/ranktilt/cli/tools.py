@@ -24,7 +24,7 @@ from ranktilt.config import Configuration, find_configuration, read_configuratio
 from ranktilt.errors import UserError, counted, unknown
 
 if TYPE_CHECKING:
-    from ranktilt.io.inventory import CacheEntry
+    from ranktilt.data.inventory import CacheEntry
     from ranktilt.models.catalogue import Model
     from ranktilt.reporting.views.doctor import Extra, Setting, SettingsInForce
 
@@ -89,8 +89,8 @@ def doctor(
     All that the cache keeps can be made again, but answers of a server would have to be paid for
     again: they are only removed with the MODEL that gave them.
     """
-    from ranktilt.io.cache import cache_folder
-    from ranktilt.io.inventory import cache_contents
+    from ranktilt.data.cache import cache_folder
+    from ranktilt.data.inventory import cache_contents
     from ranktilt.registry import foreign_rankers
     from ranktilt.reporting.views.cache import CacheInventory
     from ranktilt.reporting.views.doctor import Installation
@@ -131,7 +131,7 @@ def doctor(
 
 def _entries_of(entries: Sequence[CacheEntry], model: str) -> list[CacheEntry]:
     """Return what the cache keeps of a model; nothing where it keeps nothing."""
-    from ranktilt.io.inventory import of_model
+    from ranktilt.data.inventory import of_model
 
     try:
         return of_model(entries, model)
@@ -141,7 +141,7 @@ def _entries_of(entries: Sequence[CacheEntry], model: str) -> list[CacheEntry]:
 
 def _prune(model: str | None, *, everything: bool) -> None:
     """Remove what is chosen from the cache, and what interrupted processes left."""
-    from ranktilt.io.inventory import cache_contents, of_model, remove
+    from ranktilt.data.inventory import cache_contents, of_model, remove
     from ranktilt.reporting.numbers import size
 
     entries = cache_contents()
@@ -164,8 +164,8 @@ def _prune(model: str | None, *, everything: bool) -> None:
 def _machine() -> Iterator[tuple[str, str]]:
     """What an answer may depend on, by name."""
     from ranktilt._version import __version__
-    from ranktilt.executing.memory_limits import available_memory, processors
-    from ranktilt.io.cache import cache_folder
+    from ranktilt.data.cache import cache_folder
+    from ranktilt.parallel.memory_limits import available_memory, processors
     from ranktilt.reporting.numbers import size
 
     yield "RankTilt", __version__

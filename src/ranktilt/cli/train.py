@@ -22,7 +22,7 @@ from ranktilt.spec import read_value
 from ranktilt.training.options import LoraTraining, Negatives, RerankerTraining, RetrieverTraining
 
 if TYPE_CHECKING:
-    from ranktilt.collection import Collection
+    from ranktilt.data.collection import Collection
     from ranktilt.training.options import Schedule, Trained
 
 train = command_group("train", "Train a ranker on a collection's judgments.", CORRECT)
@@ -194,7 +194,7 @@ def cross_encoder(
     negatives_per_positive, positives_per_query, max_query_tokens, max_document_tokens, twins,
     positives, triples, loss, dropout.
     """
-    from ranktilt.datasets.load import load
+    from ranktilt.data.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
 
     typed = typed_options(text=text, negatives=negatives, alpha=debias, minutes=minutes)
@@ -281,8 +281,8 @@ def retriever(
     negatives_per_positive, positives_per_query, max_query_tokens, max_document_tokens, twins,
     depth, loss, variant, patience.
     """
-    from ranktilt.datasets.load import load
-    from ranktilt.experiments.retriever_sweep import PAPER
+    from ranktilt.data.load import load
+    from ranktilt.mitigation.retriever_sweep import PAPER
     from ranktilt.training.retriever import train_retriever
 
     strengths, kinds = debias or ["0"], list[Any](dict.fromkeys(negatives or ["in-batch"]))
@@ -301,7 +301,7 @@ def retriever(
         note(_summary(trained, collection, loaded, "dense"))
         _warn_of_seen_judgments(collection, split)
         return
-    from ranktilt.experiments.retriever_sweep import retriever_sweep
+    from ranktilt.mitigation.retriever_sweep import retriever_sweep
 
     tested = load(collection, split=test_split, ignore_unknown=True)
     bench, _ = retriever_sweep(
@@ -339,7 +339,7 @@ def _alphas(
     strengths: list[str], collection: Collection, model: str, chosen: RetrieverTraining
 ) -> list[float]:
     """The strengths, those of the paper on the model's scale, which is said."""
-    from ranktilt.experiments.retriever_sweep import PAPER, PAPER_ALPHAS, PAPER_SCORE, sweep_alphas
+    from ranktilt.mitigation.retriever_sweep import PAPER, PAPER_ALPHAS, PAPER_SCORE, sweep_alphas
     from ranktilt.training.retriever import score_scale
 
     scale = None

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ranktilt.data.text import quality
+from ranktilt.data.text.sequence import holds_share
 from ranktilt.errors import UserError
 from ranktilt.llm.cleaning import AnswerSpan, answer_span, text_of_object
-from ranktilt.text import quality
-from ranktilt.text.sequence import holds_share
 
 FLAGS = (
     "refusal",

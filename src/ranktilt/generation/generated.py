@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sha256
 from ranktilt.generation.batched_requests import UNANSWERED, GenerationPlan, RoundOutcome
-from ranktilt.io.files import sha256
 from ranktilt.llm.base import LLM
 
 LEFT_OUT = pl.Schema(

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from ranktilt._version import __version__
+from ranktilt.data.files import cannot_write, read_text, require_folder
+from ranktilt.data.formats.json_text import require_single_keys
 from ranktilt.errors import DataError, UserError
-from ranktilt.io.files import cannot_write, read_text, require_folder
-from ranktilt.io.json_text import require_single_keys
 
 MANIFEST = "manifest.json"
 WHAT = {

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import orjson
 import polars as pl
 
-from ranktilt.datasets.save import corpus_files, design_file
+from ranktilt.data.files import Content, alone, new_folder, sha256, write_files
+from ranktilt.data.formats.jsonl import to_jsonl
+from ranktilt.data.formats.qrels import to_tsv
+from ranktilt.data.save import corpus_files, design_file
 from ranktilt.errors import UserError
 from ranktilt.generation.generated import Generated
 from ranktilt.generation.manifest import MANIFEST, manifest, require_ours
-from ranktilt.io.files import Content, alone, new_folder, sha256, write_files
-from ranktilt.io.jsonl import to_jsonl
-from ranktilt.io.qrels import to_tsv
 
 CARD, ANSWERS, LEFT_OUT = "README.md", "answers.jsonl.gz", "left-out.jsonl"
 _SAID = (
@@ -78,7 +78,7 @@ def write_folder(
     """Write a collection, its data card, every answer and the hashes of it all; `judged` are judgments by split.
 
     With `rows_per_file` the documents are Parquet files of so many each; see
-    `ranktilt.datasets.save.save`.
+    `ranktilt.data.save.save`.
     """
     contents: dict[str, Content] = {
         **corpus_files(generated.collection.docs, rows_per_file),

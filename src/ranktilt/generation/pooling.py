@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.collection import POOL, Collection
-from ranktilt.datasets.stated_sources import with_named_side
+from ranktilt.data.collection import POOL, Collection
+from ranktilt.data.run import collection_rows
+from ranktilt.data.stated_sources import with_named_side
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.progress import report
 from ranktilt.rankers.base import FirstStage, Ranker, cut
 from ranktilt.rankers.candidates import check_reranked
-from ranktilt.run import collection_rows
 
 JUDGED = "judged"
 USUAL_DEPTH = 100

@@ -1,1 +1,8 @@
-"""Judgments by language models: made, compared with those of people, and put to the test."""
+"""Judges of relevance: grades made by models, held against people's, and put to the test.
+
+Start with `judge.judge`: agreement with human grades (`agreement`), the gap between twins
+(`grade_gap`), families that a judge favours (`family_preference`), the order of systems
+(`systems`). `grading` lets a model grade, `probes` tempt it, `corrected` repairs its numbers with a
+human sample, `judge_scores` starts from published values. May import auditing, generation and
+below. Tests: tests/judging.
+"""

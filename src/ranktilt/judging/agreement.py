@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.text.quality import query_word_shares, words
 from ranktilt.judging.grades import Graded
 from ranktilt.judging.result import FEWEST_QUERIES, Agreement, Estimate, GradeCount, QueryAgreement
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.agreement import cohen_kappa, krippendorff_alpha
 from ranktilt.statistics.bootstrap import FEWEST_ROWS, interval
-from ranktilt.text.quality import query_word_shares, words
 
 _LENGTHS = ("short documents", "documents of middle length", "long documents")
 _SHARES = ("few query words", "some query words", "many query words")

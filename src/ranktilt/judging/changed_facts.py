@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.generation.estimate import estimate
 from ranktilt.generation.versions.design import FACTS, has_changed_facts

@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ranktilt.data.files import decode_text, read_bytes, require_path
+from ranktilt.data.formats.ids import plain_float
+from ranktilt.data.formats.spreadsheet import from_cell
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.io.files import decode_text, read_bytes, require_path
-from ranktilt.io.ids import plain_float
-from ranktilt.io.spreadsheet import from_cell
 from ranktilt.measures.base import measure
 
 COLUMNS = ("run", "query_id", "measure", "value")

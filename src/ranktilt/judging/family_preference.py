@@ -10,8 +10,8 @@ import numpy as np
 from scipy import stats
 
 from ranktilt.auditing.effects import ALPHA
+from ranktilt.data.files import decode_text, read_bytes
 from ranktilt.errors import DataError, UserError, counted
-from ranktilt.io.files import decode_text, read_bytes
 from ranktilt.judging.result import Estimate, FamilyPreference, FamilyScale, Favour
 from ranktilt.judging.systems import SystemValues
 from ranktilt.measures.printing import signed

@@ -12,7 +12,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.null_distributions.base import NullDistribution
 from ranktilt.auditing.significance import InferenceOptions, Sample, effects
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import counted
 from ranktilt.measures.grade_gap import GradeGap
 from ranktilt.statistics.permutation import exchanged

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from ranktilt.data.formats.ids import ids_of, require_frame, scores_of
+from ranktilt.data.formats.qrels import read_qrels
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten
-from ranktilt.io.ids import ids_of, require_frame, scores_of
-from ranktilt.io.qrels import read_qrels
 
 _HIGHEST = 2**31 - 1
 _STRAY = 0.01

@@ -13,7 +13,10 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sidecar, write_files
+from ranktilt.data.formats.qrels import to_tsv
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.generation.batched_requests import (
     FLAGGED,
@@ -24,14 +27,11 @@ from ranktilt.generation.batched_requests import (
     rounds,
 )
 from ranktilt.generation.generated import spec_of
-from ranktilt.io.files import sidecar, write_files
-from ranktilt.io.qrels import to_tsv
 from ranktilt.judging.grade_parsing import check_grade
 from ranktilt.judging.grading_plan import GRADE_PROMPTS, GradingPlan, plan_grades
 from ranktilt.judging.grading_settings import Grading
 from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
-from ranktilt.run import Run
 
 MEDIAN_RULE = "median of the readable grades; the lower of two middle ones"
 _ANSWER_COLUMNS = ("attempt", "grade", "answer", "finish", "model", "revision", "time", "fresh")

@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import UserError
 from ranktilt.generation.batched_requests import (
     EMPTY,
@@ -24,7 +25,6 @@ from ranktilt.judging.grading_settings import Grading
 from ranktilt.llm.base import LLM
 from ranktilt.llm.prompts import find_prompt
 from ranktilt.rankers.base import cut
-from ranktilt.run import Run, collection_rows
 
 GRADE_PROMPTS = {
     "umbrela": "as published: Upadhyay et al., UMBRELA (arXiv 2406.06519), after Thomas et al. (SIGIR 2024)",

@@ -21,7 +21,8 @@ from ranktilt.auditing.notes import variation_notes
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.significance import InferenceOptions
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run, named_apart, require_runs
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.judging.agreement import agreements, confusion, per_query, strata_of
 from ranktilt.judging.corrected import sampled_queries
@@ -34,7 +35,6 @@ from ranktilt.judging.result import FEWEST_QUERIES, HUMAN, JudgeAudit, JudgedTil
 from ranktilt.judging.system_results import few_queries_note, system_results
 from ranktilt.judging.systems import SystemValues, system_values
 from ranktilt.measures.base import Measure, measure
-from ranktilt.run import Run, named_apart, require_runs
 from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
 from ranktilt.statistics.bootstrap import RESAMPLES
 

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.text.analyzers import stop_words
 from ranktilt.errors import UserError, unknown
 from ranktilt.judging.grading import Grades, grade
 from ranktilt.judging.grading_settings import Grading
@@ -22,7 +23,6 @@ from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal
 from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
 from ranktilt.statistics.sampling import sample_rows
-from ranktilt.text.analyzers import stop_words
 
 ORIGINAL = "original"
 PAIRS = 100

@@ -13,8 +13,8 @@ from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ran
 from ranktilt.auditing.answer.verdict import cannot_vary, finding
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import Change, Effect
+from ranktilt.data.artifact import Result
 from ranktilt.errors import counted, join_words
-from ranktilt.io.artifact import Result
 from ranktilt.judging.probes import ProbeGap
 from ranktilt.measures.margin import Margin
 from ranktilt.measures.printing import rounded

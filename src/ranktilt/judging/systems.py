@@ -13,7 +13,8 @@ from scipy import optimize, stats
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError, counted
 from ranktilt.judging.grades import Graded
 from ranktilt.judging.result import (
@@ -26,7 +27,6 @@ from ranktilt.judging.result import (
 )
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
-from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import blocks, interval, resampled_means
 from ranktilt.statistics.correction import holm
 from ranktilt.statistics.permutation import t_test_p

@@ -18,7 +18,6 @@ import numpy.typing as npt
 import orjson
 
 from ranktilt.errors import UserError, shorten, unknown
-from ranktilt.executing.executor import executor
 from ranktilt.llm.untrusted import (
     LARGEST_COUNT,
     log_probabilities,
@@ -27,6 +26,7 @@ from ranktilt.llm.untrusted import (
     whole_characters,
     whole_number,
 )
+from ranktilt.parallel.executor import executor
 
 Vectors = npt.NDArray[np.float32]
 _PROMPTS_A_PLACE = 4

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ranktilt.data.cache import ABOUT, cache_folder
+from ranktilt.data.files import alone
 from ranktilt.errors import UserError
-from ranktilt.io.cache import ABOUT, cache_folder
-from ranktilt.io.files import alone
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.progress import report
 

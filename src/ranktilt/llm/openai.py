@@ -17,7 +17,6 @@ from itertools import chain, islice
 from typing import Any, ClassVar, Self
 
 from ranktilt.errors import DataWarning, UserError, counted
-from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling, Vectors
 from ranktilt.llm.responses import (
     FailedRequest,
@@ -32,6 +31,7 @@ from ranktilt.llm.responses import (
 from ranktilt.llm.server import LONG_KEY, OWN, SHORT_KEY, VARIABLE, Server, base_url
 from ranktilt.llm.untrusted import plain_line
 from ranktilt.optional import need
+from ranktilt.parallel.executor import Portable
 
 Texts = list[tuple[int, str]]
 """Positions and texts of one request for vectors."""

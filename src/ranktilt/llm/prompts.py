@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
+from ranktilt.data.files import read_bytes
 from ranktilt.errors import DataError, UserError, join_words, unknown
-from ranktilt.io.files import read_bytes
 
 BYTES_A_TOKEN = 4
 """Of English and most other text in UTF-8, for the tokenizers of today's models."""

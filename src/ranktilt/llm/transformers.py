@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.errors import UserError, first_line, unknown
-from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.models import checkpoint
 from ranktilt.models.device import PRECISIONS, set_threads, torch_device
 from ranktilt.optional import need
+from ranktilt.parallel.executor import Portable
 
 BATCH, WINDOW = 8, 4
 """Prompts that are answered together; batches among whose prompts those of like length are put together."""

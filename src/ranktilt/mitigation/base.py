@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.groups import Groups, grouping
-from ranktilt.collection import Collection
-from ranktilt.datasets.group_names import REST
+from ranktilt.data.artifact import Result
+from ranktilt.data.collection import Collection
+from ranktilt.data.group_names import REST
+from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import UserError
-from ranktilt.io.artifact import Result
 from ranktilt.rankers.base import Ranker, cut, entries, require_depth
 from ranktilt.rankers.candidates import FITTED, reranked_spec
 from ranktilt.rankers.learned_from import learned_queries
-from ranktilt.run import Run, collection_rows
 from ranktilt.spec import parse_stages
 
 Ints = npt.NDArray[np.int64]

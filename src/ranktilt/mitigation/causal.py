@@ -13,8 +13,10 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.errors import UserError, counted
+from ranktilt.explaining.perplexity import NGRAM, PerplexityProbe
 from ranktilt.mitigation.base import (
     KEYS,
     Correction,
@@ -27,10 +29,8 @@ from ranktilt.mitigation.base import (
     require_scale,
     scale_of,
 )
-from ranktilt.probes.perplexity import NGRAM, PerplexityProbe
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
 from ranktilt.rankers.learned_from import query_keys
-from ranktilt.run import Run, codes, collection_rows
 from ranktilt.statistics.regression import Ratio, ratio_difference, ratio_of_means
 
 Floats = npt.NDArray[np.float64]

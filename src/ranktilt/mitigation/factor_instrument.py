@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, unknown
+from ranktilt.explaining.factors.effects import FactorDesign
+from ranktilt.explaining.factors.result import SOURCE
 from ranktilt.generation.versions.design import HIGH, LOW, PREFIX
 from ranktilt.mitigation.causal import Instrument
-from ranktilt.probes.factors.effects import FactorDesign
-from ranktilt.probes.factors.result import SOURCE
 
 
 def factor_instrument(

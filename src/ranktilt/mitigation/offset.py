@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt._version import __version__
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
 from ranktilt.errors import DataError, UserError, counted, join_words
 from ranktilt.mitigation.base import (
     KEYS,
@@ -23,7 +24,6 @@ from ranktilt.mitigation.base import (
     scale_of,
 )
 from ranktilt.rankers.learned_from import query_keys
-from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval, resampled_means
 
 Floats = npt.NDArray[np.float64]

@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import codes
 from ranktilt.errors import UserError, counted
-from ranktilt.probes.vectors import DocumentVectors
+from ranktilt.explaining.vectors import DocumentVectors
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import unit
 from ranktilt.rankers.learned_from import text_key
-from ranktilt.run import codes
 from ranktilt.statistics.permutation import sign_flip_length_p
 
 MOST_TWINS = 10_000

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.data.cache import Keys, Stored, VectorCache, Vectors
 from ranktilt.errors import UserError
-from ranktilt.executing.executor import executor
-from ranktilt.io.cache import Keys, Stored, VectorCache, Vectors
 from ranktilt.models.device import torch_device
+from ranktilt.parallel.executor import executor
 from ranktilt.progress import report
 
 Ints = npt.NDArray[np.int64]

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ranktilt.data.files import sha256
 from ranktilt.errors import MissingExtra, UserError, first_line
-from ranktilt.io.files import sha256
 from ranktilt.models import catalogue
 from ranktilt.optional import may_fetch, need
 

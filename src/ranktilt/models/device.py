@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from ranktilt.executing.memory_limits import processors
 from ranktilt.optional import need
+from ranktilt.parallel.memory_limits import processors
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 """What models may compute in. The first is the default everywhere, so that no number depends on the machine."""

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import polars as pl
 
+from ranktilt.data.cache import Keys, Stored, VectorCache, Vectors, cache_folder, content_keys
 from ranktilt.errors import UserError, first_line
-from ranktilt.executing.executor import Portable
-from ranktilt.io.cache import Keys, Stored, VectorCache, Vectors, cache_folder, content_keys
 from ranktilt.models import checkpoint
 from ranktilt.models.batching import RESULTS_VERSION, BatchJob, Ints, batch_tokens, compute_missing
 from ranktilt.models.checkpoint import read_json
 from ranktilt.models.device import BACKENDS, inference
 from ranktilt.models.token_counts import Tokens
+from ranktilt.parallel.executor import Portable
 
 Kind = Literal["query", "document"]
 POOLINGS = ("auto", "mean", "cls", "lasttoken")

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.data.cache import VectorCache, cache_folder, content_keys
 from ranktilt.errors import UserError, first_line, unknown
-from ranktilt.executing.executor import Portable
-from ranktilt.io.cache import VectorCache, cache_folder, content_keys
 from ranktilt.models import checkpoint
 from ranktilt.models.batching import TOKENS, BatchJob, Ints, batch_tokens, compute_missing
 from ranktilt.models.device import PRECISIONS, inference, torch_device
 from ranktilt.models.token_counts import NO_LIMIT
 from ranktilt.optional import need
+from ranktilt.parallel.executor import Portable
 
 Floats = npt.NDArray[np.float64]
 

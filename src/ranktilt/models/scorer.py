@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.data.cache import Keys, VectorCache, cache_folder, content_keys
 from ranktilt.errors import UserError, first_line
-from ranktilt.executing.executor import Portable
-from ranktilt.io.cache import Keys, VectorCache, cache_folder, content_keys
 from ranktilt.models import batching, checkpoint
 from ranktilt.models.batching import BatchJob, Ints, batch_tokens
 from ranktilt.models.device import inference
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.optional import need
+from ranktilt.parallel.executor import Portable
 
 Logits = npt.NDArray[np.float32]
 Scores = npt.NDArray[np.float64]

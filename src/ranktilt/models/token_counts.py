@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.data.cache import VectorCache, cache_folder, content_keys
+from ranktilt.data.files import sha256
 from ranktilt.errors import UserError
-from ranktilt.io.cache import VectorCache, cache_folder, content_keys
-from ranktilt.io.files import sha256
 from ranktilt.models.checkpoint import read_json
 from ranktilt.optional import need
 from ranktilt.progress import report

@@ -16,14 +16,14 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.collection import TEXT_CHOICES, Collection
+from ranktilt.data.collection import TEXT_CHOICES, Collection
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError, unknown
 from ranktilt.models.device import BACKENDS
 from ranktilt.models.encoder import Encoder
 from ranktilt.progress import report
 from ranktilt.rankers.candidates import Candidates, check_reranked, reranked_spec, same_entries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
-from ranktilt.run import Run
 from ranktilt.spec import Stage, read_value
 
 Rows = npt.NDArray[np.int64]

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.errors import DataError, UserError, counted
-from ranktilt.run import Run, codes, collection_rows
 
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]

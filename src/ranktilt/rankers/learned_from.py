@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 
 _SHARED = 0.05
 """Share of the names in common that must mean one text for all of them to mean the same: versions may lack some."""

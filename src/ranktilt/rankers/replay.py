@@ -10,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.collection import Collection
-from ranktilt.datasets.labels import no_overlap
-from ranktilt.datasets.queries import read_queries
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sidecar
+from ranktilt.data.formats.runfile import read_spec
+from ranktilt.data.formats.score_order import SCORE_ORDERS
+from ranktilt.data.formats.search_responses import MAX_FAILURES
+from ranktilt.data.labels import no_overlap
+from ranktilt.data.queries import read_queries
+from ranktilt.data.run import Run, collection_rows, replayed_name
 from ranktilt.errors import DataError, UserError
-from ranktilt.io.files import sidecar
-from ranktilt.io.runfile import read_spec
-from ranktilt.io.score_order import SCORE_ORDERS
-from ranktilt.io.search_responses import MAX_FAILURES
 from ranktilt.rankers.base import (
     Ranker,
     cut,
@@ -29,7 +30,6 @@ from ranktilt.rankers.base import (
 )
 from ranktilt.rankers.candidates import other_queries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
-from ranktilt.run import Run, collection_rows, replayed_name
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ranktilt.collection import Collection
+from ranktilt.data.cache import Vectors
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.io.cache import Vectors
 from ranktilt.models import checkpoint
 from ranktilt.models.batching import RESULTS_VERSION
 from ranktilt.models.device import BACKENDS, PRECISIONS

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ranktilt.auditing.pairwise.result import PairwiseAudit
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
-    from ranktilt.probes.base import EffectSize
-    from ranktilt.probes.explain import Explanation
+    from ranktilt.explaining.base import EffectSize
+    from ranktilt.explaining.explain import Explanation
 
 _MOST_NAMED = 2
 _OUTCOMES: dict[str, FindingKind] = {

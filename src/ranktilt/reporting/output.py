@@ -7,9 +7,9 @@ from typing import IO, Any
 
 import polars as pl
 
+from ranktilt.data.artifact import used_from_files
+from ranktilt.data.formats.spreadsheet import csv_text
 from ranktilt.errors import UserError, unknown
-from ranktilt.io.artifact import used_from_files
-from ranktilt.io.spreadsheet import csv_text
 from ranktilt.reporting.views import view
 
 FORMATS = ("table", "markdown", "csv", "latex", "html")

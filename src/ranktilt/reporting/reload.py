@@ -16,13 +16,13 @@ from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.sources_apart import COMPARED, again_apart
-from ranktilt.collection import Collection
-from ranktilt.datasets.labels import LabelFile
-from ranktilt.datasets.named import NO_QRELS
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sha256
+from ranktilt.data.labels import LabelFile
+from ranktilt.data.named import NO_QRELS
+from ranktilt.data.run import Run, named_apart
 from ranktilt.errors import DataError, UserError, counted, unknown
-from ranktilt.io.files import sha256
 from ranktilt.optional import nothing_fetched
-from ranktilt.run import Run, named_apart
 
 NO_COLLECTION = "The collection could not be opened again: "
 NO_LISTS = "The ranked lists are left out: the audit keeps none (keep_top=0)."
@@ -204,7 +204,7 @@ def _audited_part(audit: Audit, collection: Collection) -> Collection:
 
 
 def _whole_collection(audit: Audit, files: InputFiles) -> Collection:
-    from ranktilt.datasets.labels import with_labels, with_names
+    from ranktilt.data.labels import with_labels, with_names
 
     spec = audit.spec.get("collection", {})
     labels = (
@@ -236,8 +236,8 @@ def _beside(files: InputFiles, name: str) -> Path:
 def _labels_alone(
     audit: Audit, spec: Mapping[str, Any], labels: LabelFile, files: InputFiles
 ) -> Collection:
-    from ranktilt.datasets.labels import from_labels, read_labels
-    from ranktilt.io.qrels import read_qrels
+    from ranktilt.data.formats.qrels import read_qrels
+    from ranktilt.data.labels import from_labels, read_labels
 
     ranked = (
         doc for run in (audit.top_results.runs if audit.top_results else ()) for doc in run.ids
@@ -258,7 +258,7 @@ def _labels_alone(
 
 def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
     if "mix" in spec:
-        from ranktilt.datasets.mix import mix
+        from ranktilt.data.mix import mix
 
         return mix(*(_loaded(part, files) for part in spec["mix"]))
     if "path" not in spec:
@@ -267,10 +267,10 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
         )
     path = str(spec["path"])
     if path == "bundled" and "matched" in spec:
-        from ranktilt.datasets.bundled.reader import bundled
+        from ranktilt.data.bundled.reader import bundled
 
         return bundled()
-    from ranktilt.datasets.load import load
+    from ranktilt.data.load import load
 
     named = path.startswith(NAMED)
     if not named and not any(PurePath(name).is_relative_to(path) for name in files.hashes):

@@ -16,16 +16,16 @@ from ranktilt.auditing.replay_log import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.collection import Collection
+from ranktilt.data.artifact import Result, read_json, used_from_files
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import read_bytes, write_bytes
+from ranktilt.data.run import Run
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten, unknown
-from ranktilt.experiments.tradeoff_result import Bench
-from ranktilt.experiments.training_result import TrainingStudy
-from ranktilt.io.artifact import Result, read_json, used_from_files
-from ranktilt.io.files import read_bytes, write_bytes
+from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.factors.result import FactorEffects
 from ranktilt.judging.result import JudgeAudit
-from ranktilt.probes.check import CheckResult
-from ranktilt.probes.explain import Explanation
-from ranktilt.probes.factors.result import FactorEffects
+from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.headline import leading
@@ -42,7 +42,7 @@ from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import view as audit_view
 from ranktilt.reporting.views.source_audits import view as source_audits_view
-from ranktilt.run import Run
+from ranktilt.training.study_result import TrainingStudy
 
 Given = Result | str | Path
 

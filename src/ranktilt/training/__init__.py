@@ -1,4 +1,11 @@
-"""Level it: rankers trained on a collection's own judgments."""
+"""Rankers trained on a collection's own judgments, and the study that compares trainings.
+
+Start in `options` (what can be chosen), `training_set` (what is learned from) and the trainer of a
+kind: `retriever`, `cross_encoder`, `lora`. `losses.DebiasedLoss` is Dai et al.'s constraint,
+`evaluator` audits after each epoch; `study` trains on either side and compares (`study_result`).
+May import explaining, auditing, rankers and below. A new argument is a field of `options`, set by
+``--set``. Tests: tests/training.
+"""
 
 from __future__ import annotations
 

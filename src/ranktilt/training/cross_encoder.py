@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.models.checkpoint import fingerprint
 from ranktilt.optional import need
 from ranktilt.training.batches import EpochRows, Rows, draw_rows

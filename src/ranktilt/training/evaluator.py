@@ -14,15 +14,15 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import audit
-from ranktilt.collection import Collection
+from ranktilt.data.cache import Stored, Vectors
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError
-from ranktilt.io.cache import Stored, Vectors
 from ranktilt.measures.base import Measure, estimand
 from ranktilt.optional import need
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.rankers.dense.search import search
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.run import Run
 from ranktilt.training.training_set import of_sources
 
 _FOR = "SourceBiasEvaluator"

@@ -15,9 +15,10 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import write_files
+from ranktilt.data.run import codes
 from ranktilt.errors import UserError, counted
-from ranktilt.io.files import write_files
 from ranktilt.llm.base import LLM, Prompt
 from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
 from ranktilt.models import checkpoint
@@ -25,7 +26,6 @@ from ranktilt.optional import need
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.base import Task
 from ranktilt.rankers.llm.pairwise import Pairwise
-from ranktilt.run import codes
 from ranktilt.training.model import without_dropout
 from ranktilt.training.options import LoraTraining, Trained
 from ranktilt.training.trainer import TrainingRun, digest

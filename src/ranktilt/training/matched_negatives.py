@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.collection import Collection
-from ranktilt.datasets.stated_sources import with_source
-from ranktilt.probes.base import TextProbe
-from ranktilt.probes.perplexity import PerplexityProbe
-from ranktilt.probes.text_probes import SpecificityProbe
+from ranktilt.data.collection import Collection
+from ranktilt.data.stated_sources import with_source
+from ranktilt.explaining.base import TextProbe
+from ranktilt.explaining.perplexity import PerplexityProbe
+from ranktilt.explaining.text_probes import SpecificityProbe
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

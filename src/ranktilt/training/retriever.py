@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.collection import Collection
+from ranktilt.data.cache import Stored, Vectors
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import collection_rows
 from ranktilt.errors import UserError, first_line, unknown
-from ranktilt.io.cache import Stored, Vectors
 from ranktilt.models import checkpoint
 from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.optional import need
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import search
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.run import collection_rows
 from ranktilt.spec import parse_stages
 from ranktilt.training.batches import EpochRows, Ints, Rows, draw_rows
 from ranktilt.training.matched_negatives import TextProperties

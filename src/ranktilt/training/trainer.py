@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ranktilt._version import __version__
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import require_place, sha256, write_files
 from ranktilt.errors import UserError, shorten
-from ranktilt.io.files import require_place, sha256, write_files
 from ranktilt.models import checkpoint
 from ranktilt.models.device import set_threads
 from ranktilt.optional import need

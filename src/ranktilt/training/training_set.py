@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import decode_lines, line_chunks
+from ranktilt.data.run import collection_rows
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.io.files import decode_lines, line_chunks
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.run import collection_rows
 from ranktilt.statistics.sampling import sample_rows
 from ranktilt.training.options import RerankerTraining, RetrieverTraining, Training
 

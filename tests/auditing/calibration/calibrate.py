@@ -14,14 +14,14 @@ from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.card import DEPTH, card_estimands
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker, cut, stages_of
 from ranktilt.rankers.engines.base import LiveEngine
 from ranktilt.rankers.replay import Replay
-from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from tests.auditing.calibration.synthetic_twins import (
     SCHEMES,

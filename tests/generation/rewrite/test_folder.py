@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ranktilt.cli.main import main
-from ranktilt.collection import Collection
-from ranktilt.datasets.load import load, splits
+from ranktilt.data.collection import Collection
+from ranktilt.data.load import load, splits
 from ranktilt.errors import UserError
 from ranktilt.generation.manifest import require_ours
 from ranktilt.generation.output_folder import one_writer

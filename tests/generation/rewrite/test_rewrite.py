@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.generation.pooling import pool
 from ranktilt.generation.rewrite.plan import plan

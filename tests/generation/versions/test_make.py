@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.generation.versions.checks import FactorCheck, ManipulationChecks
 from ranktilt.generation.versions.factors import Factor, read_factors

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Run
-from ranktilt import run as run_module
-from ranktilt.collection import Collection
-from ranktilt.datasets.load import load
+from ranktilt.data import run as run_module
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sha256
+from ranktilt.data.formats.qrels import read_qrels
+from ranktilt.data.load import load
 from ranktilt.errors import DataError, DataWarning, UserError
-from ranktilt.io.files import sha256
-from ranktilt.io.qrels import read_qrels
 from ranktilt.papers.askari.answered_questions import (
     AnsweredQuestion,
     AnsweredQuestions,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ranktilt.explaining.similarity import Map, shared_pairs
 from ranktilt.papers.dai.figures import draw_map, texts_drawn
-from ranktilt.probes.similarity import Map, shared_pairs
-from tests.probes.checks import toy_check
+from tests.explaining.checks import toy_check
 
 
 class Known:

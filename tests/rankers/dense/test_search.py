@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.executing.memory_limits import MemoryLimits, limited
+from ranktilt.parallel.memory_limits import MemoryLimits, limited
 from ranktilt.rankers.dense import search as module
 from ranktilt.rankers.dense.search import search, unit
 

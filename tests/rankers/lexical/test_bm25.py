@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Collection, Ranker, ranker
+from ranktilt.data.text.analyzers import TokenCodes, Vocabulary
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.executing.memory_limits import MemoryLimits, limited
+from ranktilt.parallel.memory_limits import MemoryLimits, limited
 from ranktilt.rankers.lexical import bm25 as lexical
 from ranktilt.rankers.lexical import index
 from ranktilt.rankers.lexical import index_files as indexfile
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.lexical.index import Terms, terms
 from ranktilt.rankers.lexical.index_files import IndexFolder
-from ranktilt.text.analyzers import TokenCodes, Vocabulary
 from tests.rankers.contract import entries
 from tests.rankers.contract import scores as scores_of
 from tests.toy import collection_of, no_room, run_of, toy

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, Run, UserError
-from ranktilt.io.cache import KEY_BYTES
-from ranktilt.io.inventory import cache_contents
+from ranktilt.data.cache import KEY_BYTES
+from ranktilt.data.inventory import cache_contents
 from ranktilt.models import batching
 from ranktilt.models.scorer import TextPairs, fit_texts
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, MonoBERT

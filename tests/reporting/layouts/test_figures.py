@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from ranktilt import MissingExtra, UserError
-from ranktilt.experiments.tradeoff import bench
-from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.explaining.explain import Explanation
+from ranktilt.mitigation.bench import bench
+from ranktilt.mitigation.bench_result import Bench
 from ranktilt.papers.dai.temperature import temperature_figures
-from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.layouts.figures import for_paper, paper_figures
 from ranktilt.reporting.layouts.results import cells_of, tables_of
 from ranktilt.reporting.layouts.tables import paper_tables
 from ranktilt.reporting.reload import LoadedAudit
-from tests.experiments.planted import collection, swept, trial
-from tests.probes.checks import toy_check
+from tests.explaining.checks import toy_check
+from tests.mitigation.planted import collection, swept, trial
 from tests.refusals import refused
 from tests.reporting.audits import ENDS, explained, toy_source_audits
 from tests.reporting.openings import opened

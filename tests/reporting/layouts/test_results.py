@@ -13,13 +13,13 @@ import pytest
 
 from ranktilt import Audit, Collection, audit
 from ranktilt.auditing.pairwise.result import PairOutcome, PairwiseAudit, Share
-from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.reporting.layouts.cells import read_cells
 from ranktilt.reporting.layouts.results import cells_of, tables_of
 from ranktilt.reporting.layouts.selection import PaperCell
 from ranktilt.reporting.layouts.tables import paper_tables
 from ranktilt.reporting.output import table
-from tests.probes.checks import toy_check, toy_effectiveness
+from ranktilt.training.study_result import TrainingStudy
+from tests.explaining.checks import toy_check, toy_effectiveness
 from tests.reporting.audits import (
     RERANKED,
     named,

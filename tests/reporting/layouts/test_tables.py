@@ -21,7 +21,7 @@ from ranktilt.reporting.layouts.selection import PaperCell
 from ranktilt.reporting.layouts.tables import Source, paper_document, paper_tables
 from ranktilt.reporting.layouts.texts import PAIRS, chosen_texts, of_collections
 from ranktilt.reporting.reload import LoadedAudit
-from tests.probes.checks import toy_check
+from tests.explaining.checks import toy_check
 from tests.refusals import refused
 from tests.reporting.audits import (
     RERANKED,

@@ -23,9 +23,9 @@ from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import contrast_changes
 from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.datasets.group_names import name_among
+from ranktilt.data.artifact import Result, names_files
+from ranktilt.data.group_names import name_among
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.io.artifact import Result, names_files
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import (

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ranktilt.auditing.effects import Effect
-from ranktilt.datasets.group_names import OTHERS, REST
-from ranktilt.datasets.labels import SEVERAL, LabelFile
+from ranktilt.data.group_names import OTHERS, REST
+from ranktilt.data.labels import SEVERAL, LabelFile
 from ranktilt.errors import UserError
 from ranktilt.measures.margin import LEVEL
 from ranktilt.spec import Stage, parse_stages

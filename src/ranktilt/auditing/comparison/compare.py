@@ -37,8 +37,8 @@ from ranktilt.auditing.significance import (
     mean_changes,
     resampled,
 )
+from ranktilt.data.artifact import Result, names_files
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.io.artifact import Result, names_files
 from ranktilt.measures.base import Measure, estimand
 from ranktilt.measures.preference import Preference, PreferenceOfPairs
 from ranktilt.measures.ranking import Ints

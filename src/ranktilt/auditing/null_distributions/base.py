@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.judged_rankings import Judgments
-from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.measures.ranking import Floats, Ints
+from ranktilt.parallel.memory_limits import memory_limit
 from ranktilt.progress import report
 from ranktilt.statistics.bootstrap import interval
 from ranktilt.statistics.permutation import shuffle_p

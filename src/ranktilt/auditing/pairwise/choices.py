@@ -36,9 +36,10 @@ from ranktilt.auditing.pairwise.result import (
     QueryChoices,
     Share,
 )
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.formats.jsonl import json_objects
+from ranktilt.data.run import Run, codes
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
-from ranktilt.io.jsonl import json_objects
 from ranktilt.llm.journal import journalled
 from ranktilt.llm.stored_answers import stored_answer
 from ranktilt.measures.ranking import Floats
@@ -46,7 +47,6 @@ from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.answers import UNANSWERED, Reading, read_choice, unread_reasons
 from ranktilt.rankers.llm.base import Asker, Listing, Task
 from ranktilt.rankers.llm.pairwise import Pairwise
-from ranktilt.run import Run, codes
 from ranktilt.statistics.bootstrap import RESAMPLES, resampled_means
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.inversion import Inference, infer

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.groups import grouping
-from ranktilt.collection import Collection
-from ranktilt.datasets.group_names import REST
+from ranktilt.data.collection import Collection
+from ranktilt.data.group_names import REST
+from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.measures.ranking import Ints
-from ranktilt.run import Run, codes, collection_rows
 
 Kind = Literal["relevant", "irrelevant"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -14,8 +14,8 @@ from ranktilt.auditing.answer.findings import Finding, margins, ranked
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.pairwise.pairs import Kind
+from ranktilt.data.artifact import Result
 from ranktilt.errors import counted
-from ranktilt.io.artifact import Result
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.measures.printing import rounded
 from ranktilt.statistics.variation import Variation, choice_variation

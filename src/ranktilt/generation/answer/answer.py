@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.generation.batched_requests import (
     GenerationPlan,
@@ -112,7 +112,7 @@ def answer(
     judgment.
 
     The queries are those with a judgment, or all where nothing is judged; queries alone are read by
-    `ranktilt.datasets.queries.read_queries`. `journal` holds what was answered before (by default
+    `ranktilt.data.queries.read_queries`. `journal` holds what was answered before (by default
     the model's own, in the cache), and `unanswered` of the result says for how many documents the
     same call would ask again. `UserError` as of `plan_answers`, or if the model cannot be asked;
     what was answered until then is kept.

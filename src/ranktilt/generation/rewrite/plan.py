@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ranktilt.collection import POOL, Collection
-from ranktilt.datasets.assemble import version_names
-from ranktilt.datasets.stated_sources import with_named_side
+from ranktilt.data.assemble import version_names
+from ranktilt.data.collection import POOL, Collection
+from ranktilt.data.stated_sources import with_named_side
 from ranktilt.errors import UserError, counted
 from ranktilt.generation.batched_requests import (
     EMPTY,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ranktilt.collection import POOL, Collection
-from ranktilt.datasets.mix import mix
-from ranktilt.datasets.stated_sources import with_named_side
+from ranktilt.data.collection import POOL, Collection
+from ranktilt.data.mix import mix
+from ranktilt.data.stated_sources import with_named_side
 from ranktilt.errors import DataWarning
 from ranktilt.generation.batched_requests import RoundConfig, RoundOutcome, rounds
 from ranktilt.generation.checks import check_text, check_title

@@ -7,12 +7,12 @@ from typing import Protocol
 
 import polars as pl
 
-from ranktilt.collection import Collection
-from ranktilt.datasets.load import load, splits
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sha256
+from ranktilt.data.load import load, splits
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 from ranktilt.generation.rewrite.datacard import datacard
 from ranktilt.generation.rewrite.rewrite import Rewritten
-from ranktilt.io.files import sha256
 
 
 class JudgedAnew(Protocol):

@@ -7,6 +7,6 @@ grades over, `checks` measures whether each factor moved what it should, `prices
 prompts cost, and `save` writes the folder. `table` reads versions that exist already.
 
 To add a factor by rule, write a function in `rules` and name it in `factors.RULES`. What factors do
-to ranks is in `ranktilt.probes.factors`, what a judge says of changed facts in
+to ranks is in `ranktilt.explaining.factors`, what a judge says of changed facts in
 `ranktilt.judging.changed_facts`. Tests are in ``tests/generation/versions``.
 """

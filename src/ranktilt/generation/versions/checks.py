@@ -11,22 +11,22 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
-from ranktilt.generation.versions.design import HIGH, PREFIX
-from ranktilt.generation.versions.factors import Factor
-from ranktilt.generation.versions.rules import facts_of, feminine_words
-from ranktilt.io.artifact import Result
-from ranktilt.statistics.effect_size import StandardizedDifference, hedges_g
-from ranktilt.text.features import (
+from ranktilt.data.artifact import Result
+from ranktilt.data.collection import Collection
+from ranktilt.data.text.features import (
     Floats,
     query_word_share,
     readability,
     type_token_ratio,
     words_per_sentence,
 )
-from ranktilt.text.ngram import cross_fitted_perplexity
-from ranktilt.text.quality import share, term_counts, words
+from ranktilt.data.text.ngram import cross_fitted_perplexity
+from ranktilt.data.text.quality import share, term_counts, words
+from ranktilt.errors import UserError
+from ranktilt.generation.versions.design import HIGH, PREFIX
+from ranktilt.generation.versions.factors import Factor
+from ranktilt.generation.versions.rules import facts_of, feminine_words
+from ranktilt.statistics.effect_size import StandardizedDifference, hedges_g
 
 SMALL = 0.2
 """Standardised effect below which a property counts as not moved (Cohen, Statistical Power

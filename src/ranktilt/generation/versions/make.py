@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.generation.batched_requests import RECORD, model_name
 from ranktilt.generation.generated import LEFT_OUT, Generated, spec_of
 from ranktilt.generation.rewrite.plan import plan

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.generation.estimate import CostEstimate, estimate
 from ranktilt.generation.rewrite.plan import plan
 from ranktilt.generation.versions.factors import Factor

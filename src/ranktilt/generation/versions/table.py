@@ -10,7 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.formats.parquet import PARQUET, as_parquet
 from ranktilt.errors import DataError, DataWarning, UserError, counted, join_words
 from ranktilt.generation.generated import LEFT_OUT
 from ranktilt.generation.versions.checks import ManipulationChecks, check_factors
@@ -18,7 +19,6 @@ from ranktilt.generation.versions.design import HIGH, LOW, PREFIX, given_design
 from ranktilt.generation.versions.factors import RULES, Factor
 from ranktilt.generation.versions.judgments import carried
 from ranktilt.generation.versions.make import ANSWERS, DesignedVersions
-from ranktilt.io.parquet import PARQUET, as_parquet
 
 LowHigh = Mapping[str, tuple[str, str]]
 """By factor, the values of its column that are low and high."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.collection import Collection
-from ranktilt.datasets.stated_sources import ORIGINALS, with_named_side
+from ranktilt.data.collection import Collection
+from ranktilt.data.stated_sources import ORIGINALS, with_named_side
 from ranktilt.errors import UserError, unknown
 from ranktilt.generation.generated import SourceSummary
 from ranktilt.generation.rewrite.rewrite import rewrite

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ranktilt.data.formats.jsonl import json_objects
 from ranktilt.errors import DataError, DataWarning, counted, refuse_twice, shorten
-from ranktilt.io.jsonl import json_objects
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f]")
 

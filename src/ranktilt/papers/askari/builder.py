@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ranktilt.datasets.builders import FOLDER, BuiltCollection, require_seed
+from ranktilt.data.builders import FOLDER, BuiltCollection, require_seed
 from ranktilt.errors import UserError
 from ranktilt.papers.askari.answered_questions import QuestionFields, read_answered
 from ranktilt.papers.askari.retrieval_qa import QARules, RetrievalQA, build_retrieval_qa, summary

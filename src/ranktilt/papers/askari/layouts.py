@@ -10,10 +10,10 @@ import polars as pl
 
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.result import Audit
-from ranktilt.experiments.training_result import BASELINE, Kind, TrainingStudy
-from ranktilt.probes.check import CheckResult
+from ranktilt.explaining.check import CheckResult
 from ranktilt.reporting.layouts.layout import Layout
 from ranktilt.reporting.layouts.selection import Selection
+from ranktilt.training.study_result import BASELINE, Kind, TrainingStudy
 
 SOURCE = "Askari et al., CIKM 2023"
 DAGGER = "†"

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, counted, join_words, shorten
 from ranktilt.papers.askari.answered_questions import AnsweredQuestion, AnsweredQuestions
 

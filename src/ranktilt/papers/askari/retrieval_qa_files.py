@@ -11,11 +11,11 @@ from typing import Any
 import orjson
 import polars as pl
 
-from ranktilt.datasets.save import save
+from ranktilt.data.files import new_folder, require_folder, sha256
+from ranktilt.data.formats.columns import one_line
+from ranktilt.data.formats.qrels import to_tsv
+from ranktilt.data.save import save
 from ranktilt.errors import UserError
-from ranktilt.io.columns import one_line
-from ranktilt.io.files import new_folder, require_folder, sha256
-from ranktilt.io.qrels import to_tsv
 from ranktilt.papers.askari.retrieval_qa import SPLITS, RetrievalQA
 from ranktilt.papers.askari.triples import triples
 from ranktilt.progress import report

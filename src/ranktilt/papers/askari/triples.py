@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from ranktilt.collection import Collection
-from ranktilt.run import codes
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import codes
 from ranktilt.statistics.sampling import sample_rows
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.experiments.tradeoff_result import Bench
-from ranktilt.probes.explain import Explanation
+from ranktilt.explaining.explain import Explanation
+from ranktilt.mitigation.bench_result import Bench
 
 
 def spectra(explanation: Explanation) -> pl.DataFrame:

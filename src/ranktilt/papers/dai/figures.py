@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from ranktilt.probes.check import CheckResult
+from ranktilt.explaining.check import CheckResult
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import clouds
 from ranktilt.reporting.views.check_sections import distribution_figure

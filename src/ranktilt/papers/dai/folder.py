@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ranktilt.datasets.folders import Corpora, FolderReader, jsonl_files, stem
+from ranktilt.data.folders import Corpora, FolderReader, jsonl_files, stem
 
 _CORPUS = "corpus-"
 

@@ -9,12 +9,12 @@ import polars as pl
 
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.explain import Explanation
+from ranktilt.mitigation.bench_result import Bench
 from ranktilt.papers.dai.curves import bench_means, bench_tilts, spectra
 from ranktilt.papers.dai.figures import draw_cosines, draw_map, texts_drawn
 from ranktilt.papers.dai.temperature import temperature_figures
-from ranktilt.probes.check import CheckResult
-from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.layouts.layout import Layout
 from ranktilt.reporting.layouts.selection import Column, Selection
 

@@ -16,13 +16,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.collection import Collection
-from ranktilt.datasets.builders import FOLDER, BuiltCollection
-from ranktilt.datasets.trimmed_texts import PAGE_TITLE
+from ranktilt.data.builders import FOLDER, BuiltCollection
+from ranktilt.data.collection import Collection
+from ranktilt.data.formats.jsonl import json_objects
+from ranktilt.data.text.quality import words as count_words
+from ranktilt.data.trimmed_texts import PAGE_TITLE
 from ranktilt.errors import DataError, DataWarning, UserError
-from ranktilt.io.jsonl import json_objects
 from ranktilt.progress import report
-from ranktilt.text.quality import words as count_words
 
 WORDS = 200
 """Our reading: Dai et al. print a mean length of 199.79, and no cut."""

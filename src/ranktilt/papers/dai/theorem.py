@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, counted
+from ranktilt.explaining.base import Probe, ProbeResult, reference_of, twin_rows, twin_sources
+from ranktilt.explaining.perplexity import PerplexityProbe
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.models.likelihood import Likelihood
-from ranktilt.probes.base import Probe, ProbeResult, reference_of, twin_rows, twin_sources
-from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.statistics.bootstrap import FEWEST_ROWS

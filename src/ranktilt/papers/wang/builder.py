@@ -7,9 +7,9 @@ from pathlib import Path
 
 import orjson
 
-from ranktilt.datasets.builders import CANDIDATES, FOLDER, BuiltCollection, require_seed
+from ranktilt.data.builders import CANDIDATES, FOLDER, BuiltCollection, require_seed
+from ranktilt.data.files import sha256
 from ranktilt.errors import UserError
-from ranktilt.io.files import sha256
 from ranktilt.papers.wang.fair_ranking import FairRanking, ListRules, build_fair_ranking, summary
 from ranktilt.papers.wang.trec_fair import read_labelled
 

@@ -13,12 +13,12 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.collection import Collection
-from ranktilt.datasets.group_names import read_side
-from ranktilt.datasets.labels import SEVERAL
+from ranktilt.data.collection import Collection
+from ranktilt.data.group_names import read_side
+from ranktilt.data.labels import SEVERAL
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.papers.wang.trec_fair import LabelledDocuments
-from ranktilt.run import Run
 
 Rows = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.artifact import Result
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.io.artifact import Result
 from ranktilt.rankers.learned_from import named_keys, same_names, text_key
 
 Floats = npt.NDArray[np.float64]

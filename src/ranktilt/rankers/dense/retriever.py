@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.data.cache import STORES, Keys, Stored, VectorCache, Vectors
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError
-from ranktilt.io.cache import STORES, Keys, Stored, VectorCache, Vectors
 from ranktilt.llm.base import LLM, llm
 from ranktilt.llm.prompts import cut_tokens
 from ranktilt.models import catalogue
@@ -38,7 +39,6 @@ from ranktilt.rankers.base import (
 from ranktilt.rankers.candidates import FITTED, Candidates, truncated_spec
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.search import score_pairs, search
-from ranktilt.run import Run
 
 SIMILARITIES = ("auto", "cosine", "dot")
 PREFIX = "openai:"

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError
-from ranktilt.executing.executor import executor
-from ranktilt.executing.memory_limits import memory_limit
+from ranktilt.parallel.executor import executor
+from ranktilt.parallel.memory_limits import memory_limit
 from ranktilt.progress import report
 
 Vectors = npt.NDArray[np.float32]

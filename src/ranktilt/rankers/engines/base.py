@@ -19,11 +19,9 @@ import numpy as np
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.collection import Collection
-from ranktilt.datasets.labels import no_overlap
-from ranktilt.errors import DataWarning, UserError, counted, shorten
-from ranktilt.io.score_order import ENGINE_WAYS_ON, SCORE_ORDERS, directions, order_fault
-from ranktilt.io.search_responses import (
+from ranktilt.data.collection import Collection
+from ranktilt.data.formats.score_order import ENGINE_WAYS_ON, SCORE_ORDERS, directions, order_fault
+from ranktilt.data.formats.search_responses import (
     MAX_FAILURES,
     allowed_failures,
     hits_of,
@@ -31,6 +29,9 @@ from ranktilt.io.search_responses import (
     response_fault,
     too_many_failures,
 )
+from ranktilt.data.labels import no_overlap
+from ranktilt.data.run import Run, collection_rows
+from ranktilt.errors import DataWarning, UserError, counted, shorten
 from ranktilt.progress import report
 from ranktilt.rankers.base import (
     DEPTH,
@@ -42,7 +43,6 @@ from ranktilt.rankers.base import (
     require_range,
 )
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
-from ranktilt.run import Run, collection_rows
 
 Hits = list[tuple[str, float]]
 Ask = Callable[[str, int], Any]

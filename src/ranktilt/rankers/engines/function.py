@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sha256
 from ranktilt.errors import UserError, shorten
-from ranktilt.io.files import sha256
 from ranktilt.rankers.engines.base import Ask, LiveEngine, error_summary
 
 FORM = "engine:MODULE:FUNCTION"

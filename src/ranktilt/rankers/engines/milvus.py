@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ranktilt.collection import TEXT_CHOICES, Collection
+from ranktilt.data.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.llm.server import redactor
 from ranktilt.optional import need

@@ -14,10 +14,13 @@ import numpy.typing as npt
 import polars as pl
 import scipy.sparse as sp
 
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
+from ranktilt.data.text.analyzers import analyzer
+from ranktilt.data.text.nltk_tokens import require_nltk
 from ranktilt.errors import UserError
-from ranktilt.executing.executor import executor
-from ranktilt.executing.memory_limits import memory_limit
+from ranktilt.parallel.executor import executor
+from ranktilt.parallel.memory_limits import memory_limit
 from ranktilt.rankers.base import (
     FirstStage,
     Rows,
@@ -31,9 +34,6 @@ from ranktilt.rankers.base import (
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.lexical.index import Ints, Terms, terms
 from ranktilt.rankers.lexical.index_files import Postings, PostingTable
-from ranktilt.run import Run
-from ranktilt.text.analyzers import analyzer
-from ranktilt.text.nltk_tokens import require_nltk
 
 Array = npt.NDArray[np.float64]
 _POSTING = 192

@@ -15,9 +15,10 @@ import numpy.typing as npt
 import polars as pl
 import scipy.sparse as sp
 
-from ranktilt.collection import Collection
-from ranktilt.executing.executor import executor
-from ranktilt.executing.memory_limits import index_files_from, memory_limit
+from ranktilt.data.collection import Collection
+from ranktilt.data.text.analyzers import TokenCodes, Vocabulary, analyzer
+from ranktilt.parallel.executor import executor
+from ranktilt.parallel.memory_limits import index_files_from, memory_limit
 from ranktilt.progress import report
 from ranktilt.rankers.lexical.index_files import (
     IndexFolder,
@@ -26,7 +27,6 @@ from ranktilt.rankers.lexical.index_files import (
     PostingTable,
     PostingTableDraft,
 )
-from ranktilt.text.analyzers import TokenCodes, Vocabulary, analyzer
 
 Ints = npt.NDArray[np.int64]
 

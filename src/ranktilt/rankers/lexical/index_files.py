@@ -21,9 +21,9 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
+from ranktilt.data.cache import cache_folder
+from ranktilt.data.files import cannot_write
 from ranktilt.errors import DataWarning
-from ranktilt.io.cache import cache_folder
-from ranktilt.io.files import cannot_write
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -33,11 +33,11 @@ PostingPart = tuple[npt.NDArray[np.int32], Array]
 FILES = ("rows.npy", "times.npy", "offsets.npy", "lengths.npy", "terms.json")
 _HASHED = 16_384
 _MADE_BY = (
-    "text/analyzers.py",
+    "data/text/analyzers.py",
     "rankers/lexical/index.py",
     "rankers/lexical/index_files.py",
-    "text/stopwords-lucene-english.txt",
-    "text/stopwords-nltk-english.txt",
+    "data/text/stopwords-lucene-english.txt",
+    "data/text/stopwords-nltk-english.txt",
 )
 
 

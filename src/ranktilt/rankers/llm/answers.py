@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import orjson
 import polars as pl
 
+from ranktilt.data.text.quality import refusal
 from ranktilt.errors import UserError, counted, shorten
 from ranktilt.llm.base import Answer, Reply
 from ranktilt.llm.cleaning import CleanAnswer, clean_answer
-from ranktilt.text.quality import refusal
 
 OK, REPAIRED, MISSING, REPEATED = "ok", "repaired", "missing", "repeated"
 REFUSED, AMBIGUOUS, OFF_FORMAT = "refused", "ambiguous", "off-format"

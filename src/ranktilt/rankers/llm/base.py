@@ -16,7 +16,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.collection import TEXT_CHOICES, Collection
+from ranktilt.data.collection import TEXT_CHOICES, Collection
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError, counted
 from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Prompt, Reply, Sampling, llm
 from ranktilt.llm.estimate import Rehearsal, counting
@@ -41,7 +42,6 @@ from ranktilt.rankers.llm.answers import (
     read_ranking,
     require_answers,
 )
-from ranktilt.run import Run
 
 Scores = npt.NDArray[np.float64]
 Listing = tuple[int, ...]

@@ -14,9 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ranktilt.data.files import decode_text, read_bytes
+from ranktilt.data.formats.json_text import require_single_keys
 from ranktilt.errors import DataError, counted, shorten
-from ranktilt.io.files import decode_text, read_bytes
-from ranktilt.io.json_text import require_single_keys
 from ranktilt.llm.stored_answers import stored_answer
 
 EXPECTED = "expected records of prompt and response (rank_llm), or of query, ids and answer"

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ranktilt.collection import TEXT_CHOICES, Collection
+from ranktilt.data.collection import TEXT_CHOICES, Collection
+from ranktilt.data.run import Run
 from ranktilt.models.checkpoint import find
 from ranktilt.models.device import PRECISIONS
 from ranktilt.models.scorer import PairScorer, TextPairs
@@ -24,7 +25,6 @@ from ranktilt.rankers.base import (
     reranked_run,
 )
 from ranktilt.rankers.candidates import Candidates
-from ranktilt.run import Run
 
 LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "paper": (30, 200)}
 """Tokens of a query and of a document, by name; the model's own limit holds for both together in any case. ``paper`` is

@@ -11,8 +11,8 @@ import polars as pl
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
-from ranktilt.collection import Collection
-from ranktilt.run import Run, codes
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run, codes
 
 Ints = npt.NDArray[np.int64]
 TWINS_OF_A_GROUP = 3

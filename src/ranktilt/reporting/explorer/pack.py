@@ -16,7 +16,7 @@ import polars as pl
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.reporting.explorer.lists import ExplorerLists
 from ranktilt.reporting.explorer.numbers import Numbers
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ranktilt.data.files import read_text
+from ranktilt.data.formats.ids import plain_float
+from ranktilt.data.formats.spreadsheet import from_cell
 from ranktilt.errors import DataError, shorten, unknown
-from ranktilt.io.files import read_text
-from ranktilt.io.ids import plain_float
-from ranktilt.io.spreadsheet import from_cell
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.reporting.layouts.layout import Layout, layouts
 from ranktilt.reporting.layouts.selection import KEYS, PaperCell

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.auditing.result import Audit
+from ranktilt.data.artifact import names_files
+from ranktilt.data.files import write_bytes
 from ranktilt.errors import UserError, unknown
-from ranktilt.io.artifact import names_files
-from ranktilt.io.files import write_bytes
 from ranktilt.optional import need
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.drawing import Drawing

@@ -10,9 +10,8 @@ import polars as pl
 
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.data.artifact import names_files
 from ranktilt.errors import UserError, unknown
-from ranktilt.experiments.training_result import TrainingStudy
-from ranktilt.io.artifact import names_files
 from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
 from ranktilt.reporting.layouts import cells as numbers
@@ -25,6 +24,7 @@ from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.output import table
 from ranktilt.reporting.reload import Loaded, LoadedAudit
 from ranktilt.reporting.tones import Tone
+from ranktilt.training.study_result import TrainingStudy
 
 Bare = Any
 """A result, or a `CellFile`."""

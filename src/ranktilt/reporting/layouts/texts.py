@@ -12,7 +12,7 @@ import polars as pl
 
 from ranktilt.auditing.breakdown import contributions
 from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
+from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.document import Cell, Panels, Row, Table, worded

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ranktilt.io.inventory import CacheEntry
+from ranktilt.data.inventory import CacheEntry
 from ranktilt.reporting.document import Block, Lines, Sentence, named, tabulated, worded
 from ranktilt.reporting.numbers import DASH, ago, number, size
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ranktilt.datasets.faults import LENGTH_NOTICE
+from ranktilt.data.faults import LENGTH_NOTICE
 from ranktilt.errors import counted
-from ranktilt.probes.check import CheckResult
+from ranktilt.explaining.check import CheckResult
 from ranktilt.reporting.document import Document, Emphasis, Sentence
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.tones import Tone

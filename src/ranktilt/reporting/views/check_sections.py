@@ -10,12 +10,12 @@ from itertools import groupby
 import numpy as np
 
 from ranktilt.auditing.effects import Equivalence, Outcome
-from ranktilt.datasets.contents import Contents
-from ranktilt.datasets.faults import LENGTH, LENGTH_NOTICE, FaultRow, Verdict, percent
-from ranktilt.probes.base import ABOVE, Distribution
-from ranktilt.probes.check import CheckResult
-from ranktilt.probes.equivalence import ALPHA
-from ranktilt.probes.similarity import Map, Similarity
+from ranktilt.data.contents import Contents
+from ranktilt.data.faults import LENGTH, LENGTH_NOTICE, FaultRow, Verdict, percent
+from ranktilt.explaining.base import ABOVE, Distribution
+from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.equivalence import ALPHA
+from ranktilt.explaining.similarity import Map, Similarity
 from ranktilt.reporting.document import (
     Block,
     Cell,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ranktilt.errors import join_words
-from ranktilt.probes.base import EffectSize, ProbeFigure, ProbeResult, ProbeTable
-from ranktilt.probes.explain import Explanation
+from ranktilt.explaining.base import EffectSize, ProbeFigure, ProbeResult, ProbeTable
+from ranktilt.explaining.explain import Explanation
 from ranktilt.reporting.document import (
     Block,
     Cell,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from operator import attrgetter
 
-from ranktilt.probes.factors.result import (
+from ranktilt.explaining.factors.result import (
     PRIMARY,
     UNITS,
     AdoptionEffect,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranktilt.probes.base import EffectSize
+from ranktilt.explaining.base import EffectSize
 from ranktilt.reporting.document import Cell, Column, Figure, Table, named, tabulated, worded
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.numbers import DASH, always_signed, count, number, short_decimal

@@ -9,8 +9,8 @@ from ranktilt.auditing.answer.gate import in_percent, points, tilt_name, tilt_nu
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
-from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention
 from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.mitigation.bench_result import Bench, Choice, Intervention
 from ranktilt.reporting.document import (
     Cell,
     Column,

@@ -10,7 +10,6 @@ import numpy as np
 
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted
-from ranktilt.experiments.training_result import Evaluation, Kind, TrainedRanker, TrainingStudy
 from ranktilt.reporting.document import (
     Cell,
     Column,
@@ -32,6 +31,7 @@ from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.equivalence import t_interval
+from ranktilt.training.study_result import Evaluation, Kind, TrainedRanker, TrainingStudy
 
 
 def view(study: TrainingStudy) -> Document:

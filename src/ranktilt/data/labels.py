@@ -1,0 +1,532 @@
+"""A label file, in place of texts or beside them: which document belongs to which source or group."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ranktilt.data.collection import DOC_COLUMNS, Collection
+from ranktilt.data.files import decode_lines, line_chunks
+from ranktilt.data.formats.ids import id_texts, ids_of, kind_of, require_frame, require_text
+from ranktilt.data.formats.parquet import json_rows, read_table
+from ranktilt.data.formats.qrels import read_qrels
+from ranktilt.data.run import Run, require_runs
+from ranktilt.data.text.label_values import NO_LABEL, as_numbers, known_labels
+from ranktilt.errors import DataError, UserError, counted, shorten, unknown
+
+_NOTATION = re.compile(r"(?P<file>.+?):(?P<columns>[\w.-]+=[^=,]+(?:,[\w.-]+=[^=,]+)*)")
+_FLAGS = {
+    "True": "true",
+    "TRUE": "true",
+    "False": "false",
+    "FALSE": "false",
+    "1.0": "1",
+    "0.0": "0",
+}
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """A label file (TSV, CSV, JSON lines or Parquet; with `rest` also a bare list of ids), and how it is read."""
+
+    path: str
+    columns: dict[str, str] = field(default_factory=dict)
+    """Column of the file by what it holds: ``{"doc_id": "url", "source": "is_ai"}``."""
+    names: dict[str, str] = field(default_factory=dict)
+    """What values of the labels are called: ``{"1": "ai"}``; ``True`` is ``true``, and ``1.0`` is ``1``."""
+    rest: str | None = None
+    """Label of every document that the file gives none; the ids of a bare list are ``listed``."""
+
+    @classmethod
+    def of(cls, labels: str | Path | LabelFile) -> LabelFile:
+        """Read ``FILE:id=url,source=is_ai``; the name of a file that exists is that file's."""
+        if isinstance(labels, LabelFile):
+            return labels
+        if not isinstance(labels, str | Path):
+            raise UserError(
+                f"expected the name of a label file, got {kind_of(labels)}: {shorten(labels)}"
+            )
+        match = None if os.path.exists(labels) else _NOTATION.fullmatch(str(labels))
+        if match is None:
+            return cls(str(labels))
+        pairs = [part.split("=") for part in match["columns"].split(",")]
+        columns = {"doc_id" if key == "id" else key: column for key, column in pairs}
+        if len(set(columns.values())) < len(pairs):
+            raise UserError(
+                f"{labels}: expected each column once, such as {match['file']}:id=url,source=is_ai"
+            )
+        return cls(match["file"], columns)
+
+    def spec(self, labels: pl.Series, rest: int) -> dict[str, Any]:
+        """Return what a collection's spec says of it; of its `labels` the file does not give `rest`."""
+        if self == LabelFile(self.path):
+            return {"labels": self.path}
+        counts = labels.drop_nulls().cast(pl.String).value_counts().rows()
+        counts.sort(key=lambda row: (row[0] == self.rest, -row[1], row[0]))
+        told = [f"{n:,} {name}" for name, n in counts]
+        told[-1] += (
+            f" ({f'{rest:,} of them ' if counts[-1][1] > rest else ''}the rest)" if rest else ""
+        )
+        told[6:-1] = ["…"] if len(told) > 7 else told[6:-1]  # as many as a sentence bears
+        columns = (
+            f"{'id' if key == 'doc_id' else key} = {column}" for key, column in self.columns.items()
+        )
+        names = (f"{value} = {name}" for value, name in self.names.items())
+        read = "; ".join(
+            filter(None, (", ".join(columns), ", ".join(names), f"documents: {', '.join(told)}"))
+        )
+        return {"labels": self.path, "label_file": asdict(self), "labels_read": read}
+
+    @property
+    def words(self) -> list[str]:
+        """The options that name it on the command line."""
+        columns = ",".join(
+            f"{'id' if key == 'doc_id' else key}={column}" for key, column in self.columns.items()
+        )
+        found = ["--groups", f"{self.path}:{columns}" if columns else self.path]
+        found += [
+            word for value, name in self.names.items() for word in ("--name", f"{value}={name}")
+        ]
+        return found + ([] if self.rest is None else ["--rest", self.rest])
+
+    def renamed(self, names: Sequence[str]) -> list[str]:
+        """Name columns by what they hold; one whose name another one takes is passed over (empty)."""
+        strange = next((column for column in self.columns.values() if column not in names), None)
+        if strange is not None:
+            raise DataError(self.path, str(unknown("column", strange, filter(None, names))))
+        held = {column: name for name, column in self.columns.items()}
+        return [held.get(name, "" if name in self.columns else name) for name in names]
+
+    def named(self, labels: pl.Series) -> pl.Series:
+        """Call labels by their names; `UserError` for a name of a value that does not occur."""
+        return renamed_labels(labels, self.names)
+
+
+ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
+LENGTH = "length"
+"""Name of the groups that are parts of the texts' lengths, where no column is called so."""
+
+SEVERAL = "|"
+"""What stands between the groups of a document that is of several, and of a side that unites them."""
+
+_ROWS = 2_000
+LINE = "line of the file"
+"""Column of a table that was read, beside its own."""
+_TAKEN = ("id", "text", "title", LINE)
+_BEGINS = "a label file begins with its columns' names"
+_COLUMN, _LIST = (
+    "; name that of ids: FILE:id=COLUMN",
+    "; of a bare list of ids say what all others are: --rest LABEL",
+)
+_IDS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
+"""First lines of a list of ids that are the name of its column."""
+
+
+def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.DataFrame:
+    """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), JSON lines, plain or .gz, or Parquet.
+
+    Returns ``doc_id`` (unique), the column that `by` names, ``origin`` where given, and the others,
+    as numbers where all are. What names no group is null: see `known_labels`. The `rest` of a
+    `LabelFile` is not given here.
+    """
+    given = LabelFile.of(labels)
+    by = require_text(by, "by")
+    path, frame = Path(given.path), _read_table(given, label_column(by, ()))
+    label = _label_column(path, frame.columns, by)
+    if not frame.height:
+        raise DataError(path, "expected labels, got column names only")
+    try:
+        named = [name for name in ("doc_id", "origin") if name in frame.columns]
+        frame = frame.with_columns(
+            id_texts(frame[name], f"column {name!r}").alias(name) for name in named
+        )
+    except UserError as error:
+        raise DataError(path, str(error)) from error
+    frame = _without_blanks(
+        frame, strings=["doc_id", *(["origin"] if "origin" in frame.columns else [])]
+    )
+    frame = frame.with_columns(
+        known_labels(frame[name]) for name in (label, "origin") if name in frame.columns
+    )
+    if label == by:
+        frame = frame.with_columns(given.named(frame[label].cast(pl.String)))
+    elif given.names or given.rest:
+        raise UserError(f"{by} makes parts of numbers, which no --name and no --rest can label")
+    if frame["doc_id"].null_count():
+        row = frame["doc_id"].is_null().arg_max() or 0
+        where = {"line": frame[LINE][row]} if LINE in frame.columns else {}
+        raise DataError(
+            path, "doc_id is empty" if where else f"doc_id is empty in row {row + 1}", **where
+        )
+    if frame[label].null_count() == frame.height:
+        raise DataError(path, f"column {label!r} is blank or nan in every row")
+    frame = one_row_each(path, frame, "document", "doc_id")
+    kept = [name for name in ("doc_id", label, "origin") if name in frame.columns]
+    numbers = [
+        as_numbers(frame[name]) for name in frame.columns if name not in kept or name == label != by
+    ]
+    return frame.with_columns(numbers).select(*kept, pl.exclude(*kept, LINE))
+
+
+def _read_table(given: LabelFile, label: str) -> pl.DataFrame:
+    """The file's columns; of a bare list of ids, with the label of what is listed."""
+    path, name = Path(given.path), given.path.lower()
+    form = name.removesuffix(".gz").rpartition(".")[2] if name.endswith(ENDINGS) else ""
+    if not form and given.rest is None:
+        raise DataError(path, f"expected a label file that ends in {', '.join(ENDINGS)}{_LIST}")
+    if form == "parquet":
+        frame = _plain_columns(given, read_table(path))
+    elif form == "jsonl":
+        frame = _plain_columns(given, json_rows(path, _id_columns(given))[0])
+    else:
+        frame = read_delimited(path, {"tsv": "\t", "csv": ","}.get(form, "\n"), given)
+    alone = (set(given.columns) or set(frame.columns) - {LINE}) == {
+        "doc_id"
+    } and label not in frame.columns
+    return frame.with_columns(pl.lit("listed").alias(label)) if alone and given.rest else frame
+
+
+def _id_columns(given: LabelFile) -> tuple[str, str]:
+    """Return the names of a file's columns of ids."""
+    return given.columns.get("doc_id", "doc_id"), given.columns.get("origin", "origin")
+
+
+def from_labels(
+    labels: pl.DataFrame,
+    *,
+    queries: Iterable[str],
+    qrels: pl.DataFrame | None = None,
+    by: str = "source",
+    labels_file: str | Path | LabelFile | None = None,
+    qrels_file: str | Path | None = None,
+    documents: Iterable[str] = (),
+) -> Collection:
+    """Make a collection without texts from labels, for auditing runs that were made elsewhere.
+
+    A document without a label is in no group. The `rest` of a `LabelFile` is the label of all
+    `documents`, and of those judged.
+    """
+    given = None if labels_file is None else LabelFile.of(labels_file)
+    labels = require_frame(labels, ("doc_id",), "labels")
+    column = label_column(require_text(by, "by"), labels.columns)
+    if column not in labels.columns:
+        raise unknown(
+            "column", column, [name for name in labels.columns if name not in ("doc_id", "origin")]
+        )
+    if labels[column].dtype.is_nested() or labels[column].dtype == pl.Object:
+        raise UserError(
+            f"labels: expected strings or numbers in column {column!r}, got {labels[column].dtype}"
+        )
+    labels = labels.with_columns(
+        ids_of(labels["doc_id"], "labels: column 'doc_id'").alias("doc_id")
+    )
+    labels = labels.with_columns(
+        known_labels(labels[name]) for name in (column, "origin") if name in labels.columns
+    )
+    known = labels[column].count()
+    if not known:
+        raise UserError(f"no document has a label in column {column!r}")
+    if given is not None and given.rest:
+        judged_documents = (
+            () if qrels is None else ids_of(qrels["doc_id"], "qrels: column 'doc_id'")
+        )
+        every = ids_of([*ids_of(documents, "documents"), *judged_documents], "documents").alias(
+            "doc_id"
+        )
+        more = every.filter(~every.is_in(labels["doc_id"].implode())).unique().sort().to_frame()
+        labels = pl.concat([labels, more], how="diagonal").with_columns(
+            pl.col(column).fill_null(given.rest)
+        )
+    told = {} if given is None else given.spec(labels[column], labels[column].count() - known)
+    unlabelled = labels[column].null_count()
+    docs = labels.drop(*_TAKEN, strict=False).rename({"doc_id": "id"})
+    docs = docs.with_columns(text=pl.lit(""), title=pl.lit(""))
+    judgments = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+    qrels = (
+        pl.DataFrame(schema=judgments)
+        if qrels is None
+        else require_frame(qrels, judgments, "qrels")
+    )
+    judged = ids_of(qrels["query_id"].unique(maintain_order=True), "qrels: column 'query_id'")
+    names = dict.fromkeys([*ids_of(queries, "queries"), *judged])
+    asked = pl.DataFrame(
+        {"id": list(names), "text": ""}, schema={"id": pl.String, "text": pl.String}
+    )
+    files = {"labels": told.get("labels"), "qrels": qrels_file}
+    paths = {name: str(file) for name, file in files.items() if file is not None}
+    spec = {**told, **paths, "files": list(paths.values()), "by": by, "unlabelled": unlabelled}
+    return Collection(docs, asked, qrels, spec)
+
+
+def label_column(by: str, columns: Iterable[str]) -> str:
+    """Return the column that `by` names: itself, or the part before the colon of ``COLUMN:N`` where it is none."""
+    return by.rpartition(":")[0] if ":" in by and by not in columns else by
+
+
+def renamed_labels(labels: pl.Series, names: Mapping[str, str]) -> pl.Series:
+    """Call labels by other names, whatever the blanks round them; refuses a name of a value that does not occur."""
+    if not names:
+        return labels
+    folded = labels.replace(_FLAGS)
+    values = folded.drop_nulls().unique().sort().to_list()
+    read = {value if value in values else value.strip(): name for value, name in names.items()}
+    read = {_FLAGS.get(value, value): name for value, name in read.items()}
+    strange = next((value for value in read if value not in values), None)
+    if strange is not None:
+        raise unknown(f"value of {labels.name!r} to name", strange, values[:12])
+    return folded.replace(read)
+
+
+def with_names(collection: Collection, names: Mapping[str, str], *, by: str) -> Collection:
+    """Call the labels in a column of a collection's documents by other names."""
+    columns = [
+        name for name in collection.docs.columns if name == "source" or name not in DOC_COLUMNS
+    ]
+    if by not in columns:
+        raise unknown("column to name the labels of", by, columns)
+    labels = renamed_labels(collection.docs[by].cast(pl.String), names)
+    spec = {**collection.spec, "label_names": dict(names), "labels_named": by}
+    return Collection(
+        collection.docs.with_columns(labels), collection.queries, collection.qrels, spec
+    )
+
+
+def split_labels(column: pl.Series) -> pl.Series:
+    """The groups that each value names, as lists; null where it names none."""
+    lists = column.str.split(SEVERAL).list.eval(pl.element().str.strip_chars())
+    found = lists.list.eval(pl.element().filter(~pl.element().is_in(NO_LABEL)))
+    return found.set(found.list.len() == 0, None)
+
+
+def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> str:
+    """Say that none of a run's documents is in a collection, or among its labels, with the first id of either side."""
+    where = (
+        "the collection"
+        if "path" in collection.spec
+        else collection.spec.get("labels", "the collection")
+    )
+    shown = [f"first: {documents[0]!r}"] if len(documents) else []
+    shown += [f"its ids look like {collection.ids[0]!r}"] if collection.docs.height else []
+    more = f" ({'; '.join(shown)})" if shown else ""
+    return f"no overlap: none of its {counted(len(documents), 'document', 'documents')} is in {where}{more}"
+
+
+def _require_names(path: Path, names: list[str], line: int | None, *, own: bool = True) -> None:
+    """Refuse columns without ``doc_id``, or of one name: mostly those of a file that begins with its rows."""
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(path, f"column {twice!r} is named twice; {_BEGINS}", line=line)
+    if "doc_id" in names:
+        return
+    hint = (_LIST if len(names) == 1 else _COLUMN) if own else ""
+    came = shorten(", ".join(filter(None, names)))
+    raise DataError(path, f"expected a column doc_id, got {came}; {_BEGINS}{hint}", line=line)
+
+
+def _label_column(path: Path, columns: list[str], by: str) -> str:
+    others = [name for name in columns if name not in ("doc_id", "origin", LINE)]
+    label = label_column(by, others)
+    if label == LENGTH != by and label not in others:
+        raise UserError(
+            f"--by {by} needs texts: name a collection DIR, without --groups (a column of numbers can be parted too, "
+            "such as year:3)"
+        )
+    if label in (*_TAKEN, "origin", "doc_id"):
+        raise UserError(f"{label!r} cannot be grouped by (valid: {', '.join(others) or 'none'})")
+    if label not in others:
+        raise DataError(
+            path, f"{unknown('column', label, others)}; choose the column of labels with --by (by=)"
+        )
+    return label
+
+
+def read_delimited(path: Path, separator: str, labels: LabelFile | None = None) -> pl.DataFrame:
+    """Read a table of strings with ``doc_id`` and each row's `LINE`; `labels` may name its columns, or a bare list."""
+    frames, names = list[pl.DataFrame](), list[str]()
+    for rows in _rows(path, separator):
+        if not names:
+            first, line = [str(name).strip() for name in rows["fields"][0]], rows[LINE][0]
+            bare = labels is not None and labels.rest and not labels.columns and len(first) == 1
+            names = first if labels is None else ["doc_id"] if bare else labels.renamed(first)
+            _require_names(path, names, line, own=labels is not None)
+            rows = rows if bare and first[0].lower() not in _IDS else rows[1:]
+        wrong = rows.filter(pl.col("fields").list.len() != len(names))
+        if wrong.height:
+            line, fields = wrong.row(0)
+            message = f"expected {counted(len(names), 'field', 'fields')} as in the first line, got {len(fields)}"
+            raise DataError(path, f"{message}: {shorten(separator.join(fields))}", line=line)
+        kept = {
+            name: pl.col("fields").list.get(i)
+            for i, name in enumerate(names)
+            if name and name not in _TAKEN
+        }
+        frames.append(rows.select(LINE, **kept))
+    return pl.concat(frames)
+
+
+def _rows(path: Path, separator: str) -> Iterator[pl.DataFrame]:
+    """Lines that are not blank, some at a time: number and fields."""
+    chunks = [(first, decode_lines(path, first, lines)) for first, lines in line_chunks(path)]
+    if separator == "," and any('"' in text for _, text in chunks):
+        yield from _quoted_rows(path, "\n".join(text for _, text in chunks))
+        return
+    for first_line, text in chunks:
+        frame = (
+            pl.Series("text", text.split("\n")).to_frame().with_row_index(LINE, offset=first_line)
+        )
+        frame = frame.filter(pl.col("text").str.strip_chars() != "")
+        if frame.height:
+            yield frame.select(LINE, fields=pl.col("text").str.split(separator))
+
+
+def _quoted_rows(path: Path, text: str) -> Iterator[pl.DataFrame]:
+    rows = csv.reader(io.StringIO(text), strict=True)
+    held = ((rows.line_num, row) for row in rows if len(row) > 1 or (row and row[0].strip()))
+    try:
+        while block := list(islice(held, _ROWS)):
+            yield pl.DataFrame(
+                block, schema={LINE: pl.UInt32, "fields": pl.List(pl.String)}, orient="row"
+            )
+    except csv.Error as error:
+        raise DataError(path, f"cannot be read as CSV: {error}", line=rows.line_num) from error
+
+
+def _plain_columns(given: LabelFile, frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns by what they hold, without those that are nested or taken."""
+    plain = [s for s in frame.iter_columns() if not s.dtype.is_nested() and s.dtype != pl.Duration]
+    names = given.renamed([s.name for s in plain])
+    _require_names(Path(given.path), names, None)
+    plain = [
+        s.alias(name) for s, name in zip(plain, names, strict=True) if name and name not in _TAKEN
+    ]
+    times = [s.cast(pl.String) if s.dtype.is_temporal() else s for s in plain]
+    return pl.DataFrame([s.fill_nan(None) if s.dtype.is_float() else s for s in times])
+
+
+def _without_blanks(frame: pl.DataFrame, *, strings: list[str]) -> pl.DataFrame:
+    """Strip strings, and the columns named as strings; what is left empty is null."""
+    kinds = (pl.String, pl.Categorical, pl.Enum)
+    names = [
+        s.name for s in frame.iter_columns() if s.name in strings or isinstance(s.dtype, kinds)
+    ]
+    stripped = pl.col(names).cast(pl.String).str.strip_chars()
+    return frame.with_columns(stripped).with_columns(
+        pl.when(pl.col(names) != "").then(pl.col(names))
+    )
+
+
+def one_row_each(
+    path: Path, frame: pl.DataFrame, noun: str, key: str, names: Mapping[str, str] = {}
+) -> pl.DataFrame:
+    """Keep a row that comes twice once; rows of one key that differ are a `DataError`, by the `names` of columns."""
+    if frame[key].n_unique() == frame.height:
+        return frame
+    values = [name for name in frame.columns if name not in (key, LINE)]
+    frame = frame.unique([key, *values], keep="first", maintain_order=True)
+    again = frame.filter(~pl.col(key).is_first_distinct())
+    if again.height:
+        second = again.row(0, named=True)
+        first = frame.filter(pl.col(key) == second[key]).row(0, named=True)
+        name = next(n for n in values if first[n] != second[n])
+        place = f" (line {first[LINE]})" if LINE in first else ""
+        both = f"{first[name]!r}{place} and {second[name]!r}"
+        message = f"{noun} {second[key]!r} has two values of {names.get(name, name)!r}: {both}"
+        raise DataError(path, message, line=second.get(LINE))
+    return frame
+
+
+def labelled(
+    labels: str | Path | LabelFile,
+    runs: Sequence[Run],
+    *,
+    by: str = "source",
+    qrels: str | Path | None = None,
+) -> Collection:
+    """Make a collection without texts from a label file, for auditing runs that were made elsewhere.
+
+    `labels` is a table ``doc_id``, the column `by`, and optionally ``origin``;
+    ``FILE:id=url,source=is_ai`` names its columns, a `LabelFile` says what else there is to say.
+    Queries are those of the `runs` and of the judgments (a file, `qrels`), without which only
+    questions that need none can be asked. `DataError` if a file is not what it should be, none of a
+    run's queries is judged, or no document of the runs has a label.
+    """
+    runs = require_runs(runs)
+    judgments = None if qrels is None else read_qrels(qrels).drop("line")
+    if judgments is not None:
+        judged = set(judgments["query_id"].unique())
+        for run in runs:
+            if judged.isdisjoint(run.queries):
+                first = f" (first: {run.queries[0]!r})" if run.queries else ""
+                message = f"no overlap: none of its {counted(len(run.queries), 'query', 'queries')} has a judgment"
+                raise DataError(run.spec.get("file", run.name), f"{message}{first}")
+    table = read_labels(labels, by=by)
+    queries = (query for run in runs for query in run.queries)
+    documents = pl.concat([pl.Series(dtype=pl.String), *(run.ids for run in runs)])
+    if runs and not documents.is_in(table["doc_id"].implode()).any():
+        bare = from_labels(table, queries=(), by=by, labels_file=LabelFile.of(labels).path)
+        raise DataError(runs[0].spec.get("file", runs[0].name), no_overlap(runs[0].ids, bare))
+    return from_labels(
+        table,
+        queries=queries,
+        qrels=judgments,
+        by=by,
+        labels_file=labels,
+        qrels_file=qrels,
+        documents=documents,
+    )
+
+
+def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: str) -> Collection:
+    """Add a column of labels from a file to a collection's documents, and the file's origins where it has some.
+
+    Labels of other documents are left out; documents without one are in no group, or have that of
+    the rest. What takes a document's source away, or contradicts the sources that a collection has,
+    is refused.
+    """
+    column = label_column(by, collection.docs.columns)
+    if column in DOC_COLUMNS and column != "source":
+        raise UserError(
+            f"--groups cannot replace the column {column!r} of a collection; call it something else"
+        )
+    given = LabelFile.of(labels)
+    table = read_labels(given, by=by).rename({"doc_id": "id"})
+    kept = [name for name in ("id", column, "origin") if name in table.columns]
+    joined = collection.docs.select("id").join(
+        table.select(kept), on="id", how="left", maintain_order="left"
+    )
+    missing = joined[column].null_count()
+    if missing == joined.height:
+        raise DataError(given.path, f"names none of the collection's {joined.height:,} documents")
+    joined = joined if not given.rest else joined.with_columns(pl.col(column).fill_null(given.rest))
+    told = given.spec(joined[column], missing - joined[column].null_count())
+    lost = joined["id"].filter(joined[column].is_null() & collection.docs["source"].is_not_null())
+    if column == "source" and len(lost):
+        message = f"no source for {counted(len(lost), 'document', 'documents')} of the collection (first: {lost[0]!r})"
+        raise DataError(
+            given.path, f"{message}; label all of them, or name another column with --by"
+        )
+    other = collection.docs.select("id", "source", new=joined[column]).filter(
+        pl.col("source") != pl.col("new")
+    )
+    if column == "source" and len(collection.sources) > 1 and other.height:
+        name, old, new = other.row(0)
+        message = f"document {name!r} is {new!r} here and {old!r} in the collection, which has sources of its own"
+        raise DataError(
+            given.path, f"{message}: omit --groups, or name another column: --by COLUMN"
+        )
+    docs = collection.docs.with_columns(joined[column])
+    if "origin" in kept:
+        docs = docs.with_columns(pl.coalesce(joined["origin"], docs["origin"]).alias("origin"))
+    files = [*collection.spec.get("files", ()), str(given.path)]
+    return Collection(
+        docs, collection.queries, collection.qrels, {**collection.spec, **told, "files": files}
+    )

@@ -1,0 +1,81 @@
+"""What to say where documents do not name their source: nobody wrote it, and nothing is assumed."""
+
+from __future__ import annotations
+
+import shlex
+
+import polars as pl
+
+from ranktilt.data.collection import DOC_COLUMNS, Collection
+from ranktilt.errors import counted
+
+MOST_VALUES = 12
+"""A column of more values than this says something else than who wrote a document."""
+ORIGINALS = "human"
+"""What a verb that writes versions of documents calls these, unless it is told another name."""
+_SHOWN = 3
+
+
+def with_source(collection: Collection, name: str) -> Collection:
+    """Name the source of the documents that have none; the spec's ``named_source`` says whose and of how many."""
+    count = collection.sourceless
+    if not count:
+        return collection
+    docs = collection.docs.with_columns(pl.col("source").fill_null(name))
+    spec = {**collection.spec, "named_source": {"source": name, "documents": count}}
+    return Collection(docs, collection.queries, collection.qrels, spec)
+
+
+def with_named_side(collection: Collection, name: str) -> Collection:
+    """Name the source of all documents, as the user said, where none has one; itself where any has."""
+    return collection if collection.sources else with_source(collection, name)
+
+
+def with_stated_sources(collection: Collection) -> Collection:
+    """Return the collection without the documents that have no source; itself where all have one."""
+    if not collection.sourceless:
+        return collection
+    docs = collection.docs.filter(pl.col("source").is_not_null())
+    return Collection(docs, collection.queries, collection.qrels, collection.spec)
+
+
+def without_source(count: int) -> str:
+    """Say how many documents have no source, and so are in no group."""
+    return f"{counted(count, 'document', 'documents')} without source, in no group"
+
+
+def no_source(collection: Collection, *, advice: str) -> str:
+    """Say that nothing can be compared without a source, and which column could name it; `advice` is the other way."""
+    joint = "; or " if columns_of_few_values(collection.docs) else ": "
+    return f"nothing to compare: {source_hint(collection)}{joint}{advice}"
+
+
+def source_hint(collection: Collection) -> str:
+    """Say that no document has a source, and which columns have so few values that they could name it."""
+    documents = counted(collection.docs.height, "document has", "documents have")
+    columns = columns_of_few_values(collection.docs)[:_SHOWN]
+    if not columns:
+        return f"the {documents} no source, and no column of few values could name it"
+    folder = shlex.quote(str(collection.spec.get("path", "DIR")))
+    described = " or ".join(f"{name!r} ({_values(collection.docs[name])})" for name in columns)
+    ways = " or ".join(shlex.join(["--by", name]) for name in columns)
+    return f"the {documents} no source; column {described} could name it: ranktilt audit {folder} {ways}"
+
+
+def columns_of_few_values(docs: pl.DataFrame) -> list[str]:
+    """Name the columns that could say who wrote a document, those of the fewest values first."""
+    counts = dict[str, int]()
+    for column in docs.iter_columns():
+        is_raw_json = column.dtype == pl.Binary
+        if column.name in DOC_COLUMNS or column.name.startswith("factor:") or is_raw_json:
+            continue
+        value_count = column.drop_nulls().n_unique()
+        # As many values as documents: an id, an address or a date.
+        if 2 <= value_count <= MOST_VALUES and value_count < docs.height:
+            counts[column.name] = value_count
+    return sorted(counts, key=counts.__getitem__)
+
+
+def _values(column: pl.Series) -> str:
+    values = column.drop_nulls().unique().sort().cast(pl.String).to_list()
+    return ", ".join(values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")

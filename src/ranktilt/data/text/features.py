@@ -1,0 +1,76 @@
+"""Properties of texts as numbers, a value for each text."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.data.text.quality import query_word_shares, share, words
+
+Floats = npt.NDArray[np.float64]
+
+_SENTENCE_END = r"\p{Sentence_Terminal}+[\p{Pe}\p{Pf}\"']*(?:\s|\z)"
+
+
+def sentences(texts: pl.Series) -> pl.Series:
+    """Count sentences: runs of closing punctuation before white space or the end; at least 1."""
+    return texts.str.count_matches(_SENTENCE_END).cast(pl.Int64).clip(1)
+
+
+def words_per_sentence(texts: pl.Series) -> Floats:
+    """Return the mean number of words of a sentence; NaN for a text without words."""
+    return np.asarray(_word_counts(texts) / sentences(texts).to_numpy().astype(np.float64))
+
+
+def readability(texts: pl.Series) -> Floats:
+    """Return the Coleman-Liau grade; NaN for a text without words.
+
+    5.88 · letters a word − 29.6 · sentences a word − 15.8.
+    """
+    word_counts = _word_counts(texts)
+    sentence_counts = sentences(texts).to_numpy().astype(np.float64)
+    letters = texts.str.count_matches(r"[\p{L}\p{N}]").to_numpy()
+    return np.asarray(5.88 * letters / word_counts - 29.6 * sentence_counts / word_counts - 15.8)
+
+
+def type_token_ratio(texts: pl.Series) -> Floats:
+    """Return distinct terms over all terms of a text, 0 to 1; NaN for a text without a term."""
+    terms = texts.str.to_lowercase().str.extract_all(r"\w+")
+    return share(terms.list.n_unique().to_numpy(), terms.list.len().to_numpy())
+
+
+def query_word_share(docs: pl.DataFrame, queries: pl.DataFrame, qrels: pl.DataFrame) -> Floats:
+    """Return the share of a query's distinct terms that a document holds, 0 to 1.
+
+    The mean over the queries to which a document is relevant (a grade of 1 or more); NaN for a
+    document that is relevant to none. `docs` and `queries` have ``id`` and ``text``.
+    """
+    query_rows = queries.select(query_id="id").with_row_index("query")
+    text_rows = docs.select(doc_id="id").with_row_index("row")
+    relevant = (
+        qrels.filter(pl.col("grade") > 0)
+        .join(query_rows, on="query_id", maintain_order="left")
+        .join(text_rows, on="doc_id", maintain_order="left")
+    )
+    shares = query_word_shares(
+        queries["text"],
+        docs["text"],
+        relevant["query"].to_numpy().astype(np.int64),
+        relevant["row"].to_numpy().astype(np.int64),
+    )
+    means = (
+        relevant.select("row", share=pl.Series(shares))
+        .drop_nans("share")
+        .group_by("row", maintain_order=True)
+        .agg(pl.col("share").mean())
+    )
+    values = np.full(docs.height, np.nan)
+    values[means["row"].to_numpy()] = means["share"].to_numpy()
+    return values
+
+
+def _word_counts(texts: pl.Series) -> Floats:
+    """Count words; NaN for none."""
+    counts = words(texts).to_numpy().astype(np.float64)
+    return np.where(counts > 0, counts, np.nan)

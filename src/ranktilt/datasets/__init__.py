@@ -1,1 +1,0 @@
-"""Bytes to `Collection` and back: one file per format."""

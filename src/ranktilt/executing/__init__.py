@@ -1,1 +1,0 @@
-"""How much is computed at once."""

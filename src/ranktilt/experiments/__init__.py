@@ -1,1 +1,0 @@
-"""Experiments with rankers: corrections held against their cost, loops that feed a collection, and trainings."""

@@ -1,0 +1,8 @@
+"""Why: how the texts of two sides differ, and which differences go with a ranker's gap.
+
+Start with `explain.explain`, which runs probes (`base` says what one is: `text_probes`,
+`perplexity`, `similarity`, `spectrum`), and `attribution`, which holds the gap between twins
+against their properties. `check` tells whether a comparison is fair, `equivalence` whether either
+side is easier to search, `factors` what designed versions cause. May import auditing and below. A
+new probe is a class and a line in `explain.PROBES`, or an entry point. Tests: tests/explaining.
+"""

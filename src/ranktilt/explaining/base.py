@@ -1,0 +1,380 @@
+"""What a probe is: a question about texts, answered for every source of a collection.
+
+A probe is one class in one file and one line in `ranktilt.explaining.explain.PROBES` (or, in another
+package, one entry point of the group ``ranktilt.probes``). Where it measures a number of every
+document, it is a `TextProbe`, which makes rows, effect size, figure and summary of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import codes
+from ranktilt.data.stated_sources import no_source
+from ranktilt.errors import UserError, counted
+from ranktilt.rankers.base import Ranker
+from ranktilt.statistics.effect_size import hedges_g
+
+Floats = npt.NDArray[np.float64]
+ABOVE = 0.95
+"""Cosine above which the paper finds most twins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Values of one quantity over pairs of texts, NaN where it is undefined."""
+
+    name: str
+    values: Floats
+    range: tuple[float, float] = (0.0, 1.0)
+
+    @cached_property
+    def defined(self) -> Floats:
+        """The values that are not NaN, in the same order."""
+        return self.values[~np.isnan(self.values)]
+
+    @property
+    def count(self) -> int:
+        return len(self.defined)
+
+    @property
+    def undefined(self) -> int:
+        return len(self.values) - self.count
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.defined)) if self.count else np.nan
+
+    @property
+    def quartiles(self) -> tuple[float, float, float]:
+        """The values below which a quarter, half and three quarters lie (linear interpolation); NaN without values."""
+        if not self.count:
+            return np.nan, np.nan, np.nan
+        low, middle, high = np.quantile(self.defined, (0.25, 0.5, 0.75)).tolist()
+        return low, middle, high
+
+    def above(self, limit: float) -> float:
+        """Return the share of the defined values that are larger than `limit`, 0 to 1; NaN without values."""
+        return float(np.mean(self.defined > limit)) if self.count else np.nan
+
+    def derived(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("count", "undefined", "mean", "quartiles")}
+
+
+@dataclass(frozen=True, eq=False)
+class Cosines(Distribution):
+    """Cosines of pairs of vectors, −1 to 1."""
+
+    range: tuple[float, float] = (-1.0, 1.0)
+
+
+Rows = npt.NDArray[np.int64]
+M = TypeVar("M")
+_BINS = 20
+NO_TWINS = "no other source has twins: there is nothing to compare"
+
+
+@dataclass(frozen=True)
+class EffectSize:
+    """How far the texts of one source differ from their twins in the reference."""
+
+    source: str
+    what: str
+    """What was measured of every text: ``words``."""
+    pairs: int
+    """Twins with a value on both sides."""
+    reference_mean: float
+    source_mean: float
+    g: float
+    """Hedges' g; positive where the source has more of it than the reference. NaN where it is undefined."""
+    low: float
+    high: float
+    """95 % interval."""
+
+    @property
+    def shown(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+    def derived(self) -> dict[str, Any]:
+        return {"shown": self.shown}
+
+
+def effect_size(source: str, what: str, reference: Floats, values: Floats) -> EffectSize:
+    """Compare a property of twins, which stand in one row of both arrays; pairs with a NaN are left out."""
+    known = ~(np.isnan(reference) | np.isnan(values))
+    a, b = reference[known], values[known]
+    means = (float(a.mean()), float(b.mean())) if len(a) else (np.nan, np.nan)
+    return EffectSize(source, what, len(a), *means, *hedges_g(a, b))
+
+
+@dataclass(frozen=True)
+class ProbeFigure:
+    """A figure as data: what is drawn, and the same in words."""
+
+    kind: Literal["histogram", "curve", "forest"]
+    title: str
+    axis: str
+    """What stands along the horizontal axis."""
+    edges: tuple[float, ...]
+    """Of a histogram's bins, rising; of a forest plot values that its axis reaches too, so that several have one scale;
+    empty for a curve over 1, 2, 3 …"""
+    series: Mapping[str, tuple[float, ...]]
+    """By name: of a histogram the share of the values in each bin, in %; of a curve its heights; of a forest plot a
+    value and its interval."""
+    says: str
+    """What a reader who cannot see it needs to know."""
+
+
+@dataclass(frozen=True)
+class ProbeTable:
+    """A table as data, where it is to be read otherwise than as a probe's rows are."""
+
+    title: str
+    rows: tuple[Mapping[str, Any], ...]
+    """By column, alike in every row: a text, a number, a number with its interval (three numbers), or None. A narrow
+    terminal goes without the columns after the third."""
+    decimals: Mapping[str, int]
+    """Of the columns of numbers."""
+    says: str
+    """What it shows, in a sentence."""
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """What one probe found."""
+
+    probe: str
+    question: str
+    citation: str
+    """Where the probe comes from; empty for none."""
+    rows: tuple[Mapping[str, Any], ...]
+    """Numbers and texts by name, alike in every row; each has a ``source``."""
+    effects: tuple[EffectSize, ...]
+    figures: tuple[ProbeFigure, ...]
+    summary: str
+    """One sentence, or one a table."""
+    tables: tuple[ProbeTable, ...] = ()
+    """What people are shown in place of the rows; empty where these are short enough."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the numbers should know."""
+
+
+class Probe(ABC, Generic[M]):
+    """A question about the texts of a collection's sources; called with a collection it answers."""
+
+    name: ClassVar[str]
+    """What is typed: ``overlap``."""
+    question: ClassVar[str]
+    """What it answers, in one sentence."""
+    citation: ClassVar[str] = ""
+    """Where it comes from: ``Dai et al., KDD 2024, Fig. 3``."""
+    needs_encoder: ClassVar[bool] = False
+    """Whether it must be given a ranker that makes vectors."""
+
+    def __call__(
+        self, collection: Collection, ranker: Ranker | None = None, *, reference: str | None = None
+    ) -> ProbeResult:
+        """Look at every source of a collection.
+
+        Parameters
+        ----------
+        collection : Collection
+            With one source or more; twins share an ``origin``.
+        ranker : Ranker, optional
+            Whose view is asked for, such as the vectors of ``dense:minilm``.
+        reference : str, optional
+            The source that the others are held against: ``"human"`` where there is one, or else the
+            first.
+
+        Returns
+        -------
+        ProbeResult
+            Rows with a ``source``, effect sizes on twins, figures and a summary.
+
+        Raises
+        ------
+        UserError
+            If the reference is no source, or the ranker is not one that the probe can use.
+        """
+        first = reference_of(collection, reference)
+        return self.describe(collection, first, self.measure(collection, first, ranker))
+
+    def check(self) -> None:
+        """Find out, before others take their time, whether it can measure; `UserError` says why not."""
+
+    @abstractmethod
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> M:
+        """Measure what the answer needs; `reference` is one of the sources."""
+
+    @abstractmethod
+    def describe(self, collection: Collection, reference: str, measured: M) -> ProbeResult:
+        """Answer the question by what was measured."""
+
+    def result(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        effects: Sequence[EffectSize],
+        figures: Sequence[ProbeFigure],
+        summary: str,
+    ) -> ProbeResult:
+        """Return what was found under the probe's own name, question and citation."""
+        return ProbeResult(
+            self.name,
+            self.question,
+            self.citation,
+            tuple(rows),
+            tuple(effects),
+            tuple(figures),
+            summary,
+        )
+
+
+class TextProbe(Probe[Floats]):
+    """A probe that measures a number of every document."""
+
+    what: ClassVar[str]
+    """What is measured, as it stands behind a number: ``words``."""
+    label: ClassVar[str] = ""
+    """What the property is called beside others: ``length``; by default the probe's name."""
+
+    @abstractmethod
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        """Measure every document, in the order of ``collection.docs``; NaN where it is undefined."""
+
+    def of_pairs(
+        self, collection: Collection, measured: Floats, queries: Rows, documents: Rows
+    ) -> Floats:
+        """Return the value of each document beside a query, both by their rows in the collection.
+
+        That is what `measure` found for the document, unless a probe of texts that depend on the
+        query says otherwise.
+        """
+        return measured[documents]
+
+    def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
+        """Describe the values of every source, and compare those of twins."""
+        source = collection.docs["source"].to_numpy()
+        found = {
+            name: Distribution(self.what, measured[source == name])
+            for name in (reference, *others(collection, reference))
+        }
+        effects = [
+            effect_size(
+                other,
+                self.what,
+                *(measured[rows] for rows in twin_rows(collection, reference, other)),
+            )
+            for other in others(collection, reference)
+        ]
+        title = f"{self.what[:1].upper()}{self.what[1:]} of the documents of each source"
+        figures = [histogram(title, self.what, found)]
+        return self.result(
+            self.rows(collection, found), effects, figures, _summary(reference, effects, found)
+        )
+
+    def rows(
+        self, collection: Collection, found: Mapping[str, Distribution]
+    ) -> list[dict[str, Any]]:
+        """Make a row a source: documents with a value, their mean and quartiles."""
+        return [described(name, one) for name, one in found.items()]
+
+
+def described(source: str, found: Distribution, **more: Any) -> dict[str, Any]:
+    """Return a row of numbers about the values of one source."""
+    low, median, high = found.quartiles
+    numbers = {
+        "values": found.count,
+        "mean": found.mean,
+        "25 %": low,
+        "median": median,
+        "75 %": high,
+    }
+    return {"source": source, **more, **numbers}
+
+
+def histogram(title: str, axis: str, found: Mapping[str, Distribution]) -> ProbeFigure:
+    """Count values in twenty bins over all that there is."""
+    defined = [one.defined for one in found.values() if one.count]
+    together = np.concatenate(defined) if defined else np.zeros(1)
+    edges = np.histogram_bin_edges(together, _BINS)
+    shares = {
+        name: tuple((100 * np.histogram(one.defined, edges)[0] / max(one.count, 1)).tolist())
+        for name, one in found.items()
+    }
+    says = "; ".join(
+        f"{name}: mean {one.mean:.2f}, half of the values from {one.quartiles[0]:.2f} to {one.quartiles[2]:.2f}"
+        if one.count
+        else f"{name}: nothing to measure"
+        for name, one in found.items()
+    )
+    return ProbeFigure("histogram", title, axis, tuple(edges.tolist()), shares, f"{says}.")
+
+
+def _summary(
+    reference: str, effects: Sequence[EffectSize], found: Mapping[str, Distribution]
+) -> str:
+    """Say for each source whether its texts differ from their twins."""
+    if not effects:
+        return (
+            "; ".join(
+                f"{name}: {one.mean:.2f} {one.name} a document" for name, one in found.items()
+            )
+            + "."
+        )
+    return "; ".join(effect_sentence(reference, one) for one in effects) + "."
+
+
+def effect_sentence(reference: str, effect: EffectSize) -> str:
+    """Say how far a source differs from its twins, without a full stop."""
+    if not effect.pairs:
+        return f"{effect.source} cannot be compared with {reference}: no twins with a value"
+    means = (
+        f"{effect.source_mean:.2f} {effect.what} against {effect.reference_mean:.2f} of {reference}"
+    )
+    if np.isnan(effect.g):
+        return f"{effect.source}: {means}"
+    interval = f"g = {effect.g:+.2f} [{effect.low:+.2f}, {effect.high:+.2f}]".replace("-", "−")
+    over = counted(effect.pairs, "pair", "pairs")
+    return f"{effect.source}: {means}, {interval} over {over}{'' if effect.shown else ': no difference shown'}"
+
+
+def reference_of(collection: Collection, reference: str | None, *, to: str = "look at") -> str:
+    """Return the source that the others are held against; `UserError` if there is none, or not this one."""
+    sources = collection.sources
+    collection.require_few_sources()
+    if not sources and collection.docs.height:
+        raise UserError(
+            no_source(collection, advice="name the source of each document, in the field source")
+        )
+    if not sources:
+        raise UserError(f"nothing to {to}: the collection has no document")
+    if reference is not None and reference not in sources:
+        raise collection.unknown_source(reference)
+    return reference or ("human" if "human" in sources else sources[0])
+
+
+def others(collection: Collection, reference: str) -> list[str]:
+    """Return the other sources by name, which puts the temperatures of one model in order."""
+    return sorted(name for name in collection.sources if name != reference)
+
+
+def twin_sources(collection: Collection, reference: str) -> list[str]:
+    """Return the other sources that have twins in the reference."""
+    return [
+        name for name in others(collection, reference) if collection.pairs(reference, name).height
+    ]
+
+
+def twin_rows(collection: Collection, reference: str, source: str) -> tuple[Rows, Rows]:
+    """Return the rows of the documents of every pair of twins: the reference's, and the source's."""
+    pairs = collection.pairs(reference, source)
+    a, b = (codes(pairs[side], collection.ids).astype(np.int64) for side in "ab")
+    return a, b

@@ -1,0 +1,380 @@
+"""Whether a collection makes a fair comparison: what it holds, what is at fault, and how alike its sides are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ranktilt.auditing.audit import audit_provenance
+from ranktilt.auditing.effects import FEW_QUERIES, Equivalence
+from ranktilt.auditing.instrument import InstrumentRow, check_instrument
+from ranktilt.data.artifact import Result
+from ranktilt.data.check_limits import LIMITS, CheckLimits
+from ranktilt.data.collection import Collection
+from ranktilt.data.contents import Contents, contents_of
+from ranktilt.data.faults import LENGTH, FaultRow, Verdict, find_faults
+from ranktilt.data.label_remarks import label_remarks
+from ranktilt.data.stated_sources import source_hint, with_stated_sources, without_source
+from ranktilt.errors import UserError, counted, refuse_twice
+from ranktilt.explaining.base import EffectSize, TextProbe, effect_size, twin_rows, twin_sources
+from ranktilt.explaining.equivalence import ALPHA, MARGIN, equivalences
+from ranktilt.explaining.similarity import MAP_PAIRS, Similarity, SimilarityProbe
+from ranktilt.explaining.text_probes import (
+    Overlap,
+    OverlapProbe,
+    QueryWordsProbe,
+    ReadabilityProbe,
+    SentenceLengthProbe,
+    SpecificityProbe,
+    TypeTokenProbe,
+    WordsProbe,
+)
+from ranktilt.explaining.vectors import require_encoder
+from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.ndcg import nDCG
+from ranktilt.rankers.base import Ranker
+
+TEXT_FEATURES: tuple[TextProbe, ...] = (
+    WordsProbe(),
+    SentenceLengthProbe(),
+    ReadabilityProbe(),
+    TypeTokenProbe(),
+    SpecificityProbe(),
+    QueryWordsProbe(),
+)
+"""What is measured of every text: the probes of `explain` that need no model."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CheckResult(
+    Result, format="ranktilt-check", version=1, noun="a check", command="ranktilt check"
+):
+    """What `check` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: path, options, versions.
+    reference : str
+        The source that all others are compared with; empty where nothing is compared.
+    sources : tuple of str
+        All sources but the reference; the only one where there is one; empty where no document
+        names a source.
+    contents : Contents
+        Documents, words, queries and judgments of every source.
+    faults : tuple of FaultRow
+        By source, and those on the whole collection last.
+    limits : CheckLimits
+        From where on a fault voids the comparison.
+    features : tuple of EffectSize
+        How the texts of each source differ from their twins, a property each.
+    terms : tuple of Overlap
+        What twins share in words, a source each that has twins.
+    similarity : tuple of Similarity
+        How near twins lie in an encoder's space, a source each; empty without an encoder or twins.
+    effectiveness : tuple of Equivalence
+        Each ranker on each side alone: by source, ranker and measure; empty without rankers, twins
+        or judgments.
+    instrument : tuple of InstrumentRow
+        Audits with sources by a coin, ranker by ranker, where they were asked for.
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    spec: Mapping[str, Any]
+    reference: str
+    sources: tuple[str, ...]
+    contents: Contents
+    faults: tuple[FaultRow, ...]
+    limits: CheckLimits = LIMITS
+    features: tuple[EffectSize, ...] = ()
+    terms: tuple[Overlap, ...] = ()
+    similarity: tuple[Similarity, ...] = ()
+    effectiveness: tuple[Equivalence, ...] = ()
+    instrument: tuple[InstrumentRow, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether there are two sides at all."""
+        return bool(self.reference)
+
+    @property
+    def is_void(self) -> bool:
+        """Whether a fault voids the comparison, or an audit names a side more often than chance does."""
+        return bool(self.of("void")) or not all(row.is_calibrated for row in self.instrument)
+
+    @property
+    def fair(self) -> bool:
+        """Whether sides are compared, and nothing voids it."""
+        return self.is_compared and not self.is_void
+
+    def of(self, verdict: Verdict) -> tuple[FaultRow, ...]:
+        """Return the faults with a verdict."""
+        return tuple(row for row in self.faults if row.verdict == verdict)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict on the whole, in one sentence."""
+        warnings = self.of("warning")
+        reasons = [self._fault(row) for row in self.of("void")]
+        reasons += [
+            f"audits of {row.ranker} that name a side too often ({row.named} of {row.tosses} tosses of a coin)"
+            for row in self.instrument
+            if not row.is_calibrated
+        ]
+        if reasons:
+            return f"Void because of {'; '.join(reasons)}."
+        if not self.sources:
+            text = "Nothing is compared: no document names its source"
+        elif not self.is_compared:
+            text = f"Nothing is compared: only source {self.sources[0]!r} is left"
+        else:
+            sources = " and ".join(self.sources)
+            text = (
+                f"A fair comparison of {sources} with {self.reference}: nothing found that voids it"
+            )
+        if not warnings:
+            return f"{text}."
+        names = ", ".join(self._fault_name(row) for row in warnings)
+        return f"{text}; {counted(len(warnings), 'warning', 'warnings')}: {names}."
+
+    def _fault(self, row: FaultRow) -> str:
+        """Name a fault with its amount and its limit."""
+        amount = f"{row.count:,} of {row.total:,}, {row.shown_value}"
+        if row.name == LENGTH:
+            amount = f"median {row.shown_value}"
+        return f"{self._fault_name(row)} ({amount}; limit {row.limit})"
+
+    def _fault_name(self, row: FaultRow) -> str:
+        return f"{row.name} of {row.source}" if row.source and len(self.sources) > 1 else row.name
+
+    def derived(self) -> dict[str, Any]:
+        """The verdict, for those who read the file."""
+        return {"fair": self.fair, "sentence": self.sentence}
+
+
+def check(
+    collection: Collection,
+    rankers: Sequence[Ranker] = (),
+    measures: Sequence[str | Measure] | None = None,
+    *,
+    reference: str | None = None,
+    limits: CheckLimits = LIMITS,
+    similarity: Ranker | None = None,
+    map_pairs: int = MAP_PAIRS,
+    equivalence: float = MARGIN,
+    alpha: float = ALPHA,
+    instrument: bool = False,
+    seed: int = 0,
+    examples: int = 3,
+) -> CheckResult:
+    """Check whether a collection makes a fair comparison: whether its sides are alike in all but who wrote them.
+
+    Parameters
+    ----------
+    collection : Collection
+        With two sources or more, whose documents are twins by ``origin``. Documents without a
+        source are on no side, and counted; where one source is left beside them, its texts are
+        examined, and compared with none. Load it with ``ignore_unknown=True``, so that judgments of
+        unknown documents are counted.
+    rankers : sequence of Ranker, optional
+        Ranked on each side alone, and compared query by query; none leaves effectiveness out.
+    measures : sequence of str or Measure, optional
+        Of effectiveness, ``nDCG@10`` by default; with `instrument` those of its audits, too.
+    reference : str, optional
+        The source that each of the others is held against: ``"human"`` where there is one, or else
+        the first.
+    limits : CheckLimits, optional
+        From where on a fault voids the comparison.
+    similarity : Ranker, optional
+        An encoder, such as ``dense:minilm``, whose vectors of twins are compared; None leaves
+        similarity out.
+    map_pairs : int, optional
+        Most pairs in the picture of both sides; 0 for no picture.
+    equivalence : float, optional
+        The largest difference in effectiveness that would not matter, in the measure's own unit (0
+        to 1).
+    alpha : float, optional
+        Level of the tests of equivalence and of difference.
+    instrument : bool, optional
+        Also toss coins for the sources, 200 times: how often does an audit of the rankers name a
+        side?
+    seed : int, optional
+        Of every random draw.
+    examples : int, optional
+        Most ids to name for a fault.
+
+    Returns
+    -------
+    CheckResult
+        What each source holds (Table 1 of the paper), faults, text features, terms (its Figure 3),
+        the map and similarity (Figures 4 and 5), effectiveness (Table 2) and the instrument. Faults
+        and the instrument decide whether it is fair.
+
+    Raises
+    ------
+    UserError
+        If the collection is empty or names too many sources, the reference is no source, a ranker
+        or measure is given twice, a number is out of range, or a model is not there.
+
+    References
+    ----------
+    Dai et al., KDD 2024, sec. 2 and 4.
+    """
+    _require_documents(collection, reference)
+    if similarity is not None:
+        require_encoder(similarity)
+    chosen_measures = [measure(text) for text in measures] if measures else [nDCG @ 10]
+    refuse_twice([repr(ranker) for ranker in rankers], "ranker")
+    refuse_twice([repr(chosen) for chosen in chosen_measures], "measure")
+    if map_pairs < 0:
+        raise UserError(f"expected 0 or more pairs in the map, got {map_pairs}")
+    first, others = _reference_and_others(collection, reference)
+    stated = with_stated_sources(collection) if collection.sources else collection
+    twinned = twin_sources(stated, first) if first else []
+    is_judged = bool(collection.qrels.filter(pl.col("grade") > 0).height)
+    rows = equivalences(
+        stated,
+        rankers if is_judged else (),
+        chosen_measures,
+        reference=first,
+        sources=twinned,
+        margin=equivalence,
+        alpha=alpha,
+    )
+    similarities: tuple[Similarity, ...] = ()
+    if similarity is not None and twinned:
+        probe = SimilarityProbe(map_pairs=map_pairs, seed=seed)
+        similarities = probe.measure(stated, first, similarity)
+    sides = "no source has twins in the reference" if first else "there are no two sides to compare"
+    left_out = {
+        "effectiveness": "" if twinned or not rankers else sides,
+        "similarity": "" if twinned or similarity is None else sides,
+        "the instrument": "" if first or not instrument else sides,
+    }
+    if twinned and rankers and not is_judged:
+        left_out["effectiveness"] = "no document is judged relevant"
+    options = {
+        "reference": first,
+        "rankers": [repr(ranker) for ranker in rankers],
+        "measures": [repr(chosen) for chosen in chosen_measures],
+        "similarity": None if similarity is None else repr(similarity),
+        "map_pairs": map_pairs,
+        "equivalence": equivalence,
+        "alpha": alpha,
+        "seed": seed,
+    }
+    return CheckResult(
+        spec=_provenance(collection) | options,
+        reference=first,
+        sources=others,
+        contents=contents_of(collection),
+        faults=find_faults(collection, first, others, limits=limits, examples=examples),
+        limits=limits,
+        features=tuple(_feature_effects(stated, first, twinned)),
+        terms=OverlapProbe().measure(stated, first, None) if twinned else (),
+        similarity=similarities,
+        effectiveness=rows,
+        instrument=(
+            check_instrument(stated, rankers, measures, seed=seed) if instrument and first else ()
+        ),
+        notes=(
+            *_source_notes(collection, first),
+            *_omission_notes(left_out),
+            *_effectiveness_notes(rows, first),
+        ),
+    )
+
+
+def _require_documents(collection: Collection, reference: str | None) -> None:
+    if not collection.docs.height:
+        raise UserError("nothing to check: the collection has no document")
+    collection.require_few_sources()
+    if reference is not None and reference not in collection.sources:
+        raise collection.unknown_source(reference)
+
+
+def _reference_and_others(
+    collection: Collection, reference: str | None
+) -> tuple[str, tuple[str, ...]]:
+    """Return the reference, empty where nothing is compared, and the sources to examine."""
+    sources = collection.sources
+    if len(sources) < 2:
+        return "", sources
+    first = reference or ("human" if "human" in sources else sources[0])
+    return first, tuple(source for source in sources if source != first)
+
+
+def _provenance(collection: Collection) -> dict[str, Any]:
+    """Say where the collection comes from, and what read it."""
+    place = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
+    provenance = audit_provenance(collection, [])
+    return place | {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}
+
+
+def _feature_effects(
+    collection: Collection, reference: str, sources: Sequence[str]
+) -> Iterator[EffectSize]:
+    """Compare each property of each source's texts with that of their twins; source by source."""
+    if not sources:
+        return
+    values = {
+        feature.what: feature.measure(collection, reference, None) for feature in TEXT_FEATURES
+    }
+    for source in sources:
+        reference_rows, source_rows = twin_rows(collection, reference, source)
+        for name, value in values.items():
+            yield effect_size(source, name, value[reference_rows], value[source_rows])
+
+
+def _source_notes(collection: Collection, reference: str) -> Iterator[str]:
+    """Say how labels are written, and which documents are compared with none."""
+    for remark in label_remarks("source", collection.docs["source"]):
+        yield remark.text
+    if not collection.sources:
+        yield source_hint(collection)
+        yield "texts are not examined: no document names its source"
+    elif collection.sourceless:
+        yield without_source(collection.sourceless)
+    for source in collection.sources if reference else ():
+        if source != reference and not collection.pairs(reference, source).height:
+            yield (
+                f"{source} has no document of the same origin as one of {reference}: nothing of it can be compared"
+            )
+
+
+def _omission_notes(left_out: Mapping[str, str]) -> Iterator[str]:
+    """Say which parts were asked for and left out; `left_out` has the reason of each, empty for none."""
+    for part, reason in left_out.items():
+        if reason:
+            yield f"{part} is left out: {reason}"
+
+
+def _effectiveness_notes(rows: Sequence[Equivalence], reference: str) -> Iterator[str]:
+    """Say on which documents and queries effectiveness stands."""
+    for row in {row.source: row for row in rows if row.left_out}.values():
+        documents = counted(
+            row.left_out, "document without a twin is", "documents without a twin are"
+        )
+        yield (
+            f"effectiveness of {reference} and {row.source} is that of a search among "
+            f"{counted(row.pairs, 'pair', 'pairs')} alone: {documents} on neither side"
+        )
+    most_excluded = max(rows, key=lambda row: row.excluded, default=None)
+    if most_excluded is not None and most_excluded.excluded:
+        total = counted(most_excluded.queries + most_excluded.excluded, "query", "queries")
+        is_alike = len({row.excluded for row in rows}) == 1
+        number = f"{'' if is_alike else 'up to '}{most_excluded.excluded}"
+        yield f"{number} of {total} excluded: no relevant document on both sides"
+    fewest = min((row.queries for row in rows), default=FEW_QUERIES)
+    if not fewest:
+        yield "effectiveness is not tested: no query has a relevant document on both sides"
+    elif fewest < FEW_QUERIES:
+        yield (
+            f"warning: only {counted(fewest, 'query is', 'queries are')} compared; t tests of fewer than "
+            f"{FEW_QUERIES} are not to rely on"
+        )

@@ -1,0 +1,127 @@
+"""Whether either side of a collection is easier to search: each ranked alone, and compared query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.effects import Equivalence
+from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.auditing.significance import EquivalenceTask, equivalence_rows
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import codes
+from ranktilt.errors import UserError, unknown
+from ranktilt.measures.base import Measure
+from ranktilt.measures.ranking import Floats
+from ranktilt.rankers.base import Ranker
+from ranktilt.rankers.candidates import check_reranked
+
+MARGIN, ALPHA = 0.02, 0.05
+
+
+def split_by_source(
+    collection: Collection, reference: str, source: str
+) -> tuple[Collection, Collection]:
+    """Take a collection apart into two that can be searched alone: the same content, written by two sources.
+
+    Both hold all queries, the documents of their source that have a twin on the other side, and the
+    judgments of these. Without that restriction the side with more documents would be the harder
+    one to search, and a collection of which only a part was rewritten would say nothing.
+    """
+    sides = [collection.docs.filter(pl.col("source") == name) for name in (reference, source)]
+    left, right = (
+        a.join(b, on="origin", how="semi", maintain_order="left") for a, b in (sides, sides[::-1])
+    )
+    return alone(collection, left, reference), alone(collection, right, source)
+
+
+def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection:
+    """The collection of some documents only, which `source` names: all queries, and the judgments of these."""
+    judged = collection.qrels.join(
+        docs, left_on="doc_id", right_on="id", how="semi", maintain_order="left"
+    )
+    return Collection(docs, collection.queries, judged, {**collection.spec, "only": source})
+
+
+def reference_alone(mixed: Collection, reference: str = "human", by: str = "source") -> Collection:
+    """Return the reference's documents with all queries and the judgments of these, to be searched alone."""
+    found = alone(mixed, mixed.docs.filter(pl.col(by).cast(pl.String) == reference), reference)
+    if not found.docs.height:
+        raise unknown(by, reference, mixed.docs[by].cast(pl.String).unique().drop_nulls().sort())
+    return found
+
+
+def equivalences(
+    collection: Collection,
+    rankers: Sequence[Ranker],
+    measures: Sequence[Measure],
+    *,
+    reference: str,
+    sources: Sequence[str],
+    margin: float = MARGIN,
+    alpha: float = ALPHA,
+) -> tuple[Equivalence, ...]:
+    """Rank each source alone with each ranker, and compare them query by query; by source, ranker and measure.
+
+    Equivalence is shown where `tost_p` is below `alpha`, a difference where the corrected p is.
+    """
+    if not 0 < margin < 1:
+        raise UserError(
+            f"expected a margin of equivalence above 0 and below 1, such as {MARGIN:g}, got {margin:g}"
+        )
+    if not 0 < alpha < 0.5:
+        raise UserError(
+            f"expected an alpha above 0 and below 0.5, such as {ALPHA:g}, got {alpha:g}"
+        )
+    for ranker in rankers:
+        ranker.check()
+    ranked_side = _RankedSides(measures, collection.judged["id"])
+    tasks = list[EquivalenceTask]()
+    for source in sources:
+        sides = split_by_source(collection, reference, source)
+        pairs = sides[0].docs["origin"].n_unique()
+        documents = collection.docs.filter(pl.col("source").is_in([reference, source])).height
+        for ranker in rankers if pairs else ():
+            values = [ranked_side.values(ranker, side) for side in sides]
+            tasks += [
+                EquivalenceTask(
+                    run=repr(ranker),
+                    measure=measure,
+                    a=reference,
+                    b=source,
+                    values_a=values_a,
+                    values_b=values_b,
+                    pairs=pairs,
+                    left_out=documents - sum(side.docs.height for side in sides),
+                )
+                for measure, values_a, values_b in zip(measures, *values, strict=True)
+            ]
+    return equivalence_rows(tasks, margin=margin, alpha=alpha)
+
+
+class _RankedSides:
+    """Values of rankers on one side alone; a side that several comparisons share is ranked once."""
+
+    def __init__(self, measures: Sequence[Measure], queries: pl.Series) -> None:
+        self.measures, self.queries = measures, queries
+        self._values = dict[tuple[str, tuple[str, ...]], Floats]()
+
+    def values(self, ranker: Ranker, side: Collection) -> Floats:
+        """Return the values of all queries, a row a measure; NaN where nothing is relevant."""
+        key = repr(ranker), tuple(side.ids)
+        if key not in self._values:
+            self._values[key] = self._ranked(ranker, side)
+        return self._values[key]
+
+    def _ranked(self, ranker: Ranker, side: Collection) -> Floats:
+        groups = grouping(side, None)
+        judgments = Judgments.of(side, groups)
+        run = check_reranked(ranker.rank(side), None, ranker)
+        aligned = Aligned.of(run, side, judgments)
+        values = group_values(aligned, self.measures, groups, "expected")[:, 0]
+        place = codes(self.queries, pl.Series(judgments.queries, dtype=pl.String))
+        # The last column is that of queries without judgments on this side.
+        return np.pad(values, ((0, 0), (0, 1)), constant_values=np.nan)[:, place]

@@ -1,0 +1,257 @@
+"""Why a ranker may favour a source: what probes find in its texts, in one result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ranktilt._version import __version__
+from ranktilt.auditing.groups import grouping
+from ranktilt.data.artifact import Result
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
+from ranktilt.data.stated_sources import with_stated_sources, without_source
+from ranktilt.errors import UserError, counted, refuse_twice
+from ranktilt.explaining.attribution import attribute as attributed
+from ranktilt.explaining.base import (
+    Probe,
+    ProbeResult,
+    TextProbe,
+    others,
+    reference_of,
+    twin_rows,
+    twin_sources,
+)
+from ranktilt.explaining.vectors import require_encoder
+from ranktilt.extensions import ExtensionTable
+from ranktilt.progress import report
+from ranktilt.rankers.base import Ranker
+from ranktilt.spec import parse_stages
+
+PROBES = {
+    "words": "ranktilt.explaining.text_probes:WordsProbe",
+    "overlap": "ranktilt.explaining.text_probes:OverlapProbe",
+    "similarity": "ranktilt.explaining.similarity:SimilarityProbe",
+    "type-token": "ranktilt.explaining.text_probes:TypeTokenProbe",
+    "specificity": "ranktilt.explaining.text_probes:SpecificityProbe",
+    "query-words": "ranktilt.explaining.text_probes:QueryWordsProbe",
+    "sentences": "ranktilt.explaining.text_probes:SentenceLengthProbe",
+    "readability": "ranktilt.explaining.text_probes:ReadabilityProbe",
+    "perplexity": "ranktilt.explaining.perplexity:PerplexityProbe",
+    "spectrum": "ranktilt.explaining.spectrum:SpectrumProbe",
+    "truncation": "ranktilt.explaining.text_probes:TruncationProbe",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation(
+    Result,
+    format="ranktilt-explanation",
+    version=1,
+    noun="an explanation",
+    command="ranktilt explain",
+):
+    """What `explain` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: collection, ranker, versions.
+    reference : str
+        The source that each of the others is held against.
+    sources : tuple of str
+        The others.
+    results : tuple of ProbeResult
+        One a probe, in the order asked for.
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    spec: Mapping[str, Any]
+    reference: str
+    sources: tuple[str, ...]
+    results: tuple[ProbeResult, ...]
+    notes: tuple[str, ...] = ()
+
+
+def explain(
+    collection: Collection,
+    probes: Sequence[str | Probe[Any]] | None = None,
+    ranker: Ranker | None = None,
+    *,
+    reference: str | None = None,
+    by: str = "source",
+    lm: Sequence[str] = (),
+    attribute: Sequence[Ranker | Run] = (),
+) -> Explanation:
+    """Look at the texts of a collection with probes: what differs between twins, and by how much.
+
+    Parameters
+    ----------
+    collection : Collection
+        With two sources or more, whose documents are twins by ``origin``.
+    probes : sequence of str or Probe, optional
+        Names such as ``"overlap"``, ``"perplexity:FOLDER(every=0)"`` or ``"spectrum(values=64)"``,
+        those of installed packages, or probes themselves. By default all of RankTilt's own that can
+        run; none where `attribute` asks for something else.
+    ranker : Ranker, optional
+        Whose view is asked for; ``similarity``, ``spectrum`` and ``truncation`` need one with an
+        encoder, such as ``ranker("dense:minilm")``.
+    reference : str, optional
+        The source that each of the others is held against: ``"human"`` where there is one, or else
+        the first.
+    by : str, optional
+        Column whose groups are held against each other, such as ``"gender"``, where documents of
+        one origin are twins.
+    lm : sequence of str, optional
+        Language models, folders or names on the hub, by which ``perplexity`` is measured in place
+        of trigrams.
+    attribute : sequence of Ranker or Run, optional
+        Whose gaps between twins are attributed to the properties that `probes` measure, or to those
+        that need no model.
+
+    Returns
+    -------
+    Explanation
+        A `ProbeResult` for each probe: rows with a ``source``, Hedges' g on twins with its 95 %
+        interval, figures as data, and a sentence. That twins differ in a property does not show
+        that a ranker goes by it.
+
+    Raises
+    ------
+    UserError
+        If a probe is unknown or named twice, cannot use the ranker, or the reference is no source;
+        if no other source has twins.
+    """
+    sourceless = collection.sourceless if by == "source" else 0
+    if by != "source":
+        collection = _grouped(collection, by)
+    elif collection.sources:
+        collection = with_stated_sources(collection)
+    first = reference_of(collection, reference, to="explain")
+    if not twin_sources(collection, first):
+        raise UserError(
+            f"nothing to explain: no other source has twins of {first} (documents with the same origin)"
+        )
+    by_default = probes is None and not attribute
+    asked = list[str | Probe[Any]]()
+    for one in PROBES if by_default else probes or ():
+        asked += [f'perplexity:"{model}"' for model in lm] if one == "perplexity" and lm else [one]
+    chosen = [probe(one) for one in asked]
+    notes = []
+    if by_default and ranker is None:
+        notes = [
+            f"{one.name} is left out: it needs an encoder, such as --encoder dense:minilm"
+            for one in chosen
+            if one.needs_encoder
+        ]
+        chosen = [one for one in chosen if not one.needs_encoder]
+    for named in attribute:
+        if isinstance(named, Ranker):
+            named.check()
+    for one in chosen:
+        one.check()
+        if one.needs_encoder:
+            require_encoder(ranker, one.name)
+    names = [one.name for one in chosen]
+    refuse_twice(names, "probe")
+    spec = {
+        **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
+        **({} if by == "source" else {"by": by}),
+        "probes": names,
+        "ranker": None if ranker is None else repr(ranker),
+        **(
+            {"attribute": [one.name if isinstance(one, Run) else repr(one) for one in attribute]}
+            if attribute
+            else {}
+        ),
+        "ranktilt": __version__,
+    }
+    results = []
+    for number, one in enumerate(chosen):
+        report("probing texts", number, len(chosen))
+        try:
+            results.append(one(collection, ranker, reference=first))
+        except UserError as error:
+            if not by_default or (lm and one.name.startswith("perplexity")):
+                raise
+            notes.append(f"{one.name} is left out: {error}")
+    report("probing texts", len(chosen), len(chosen))
+    if attribute:
+        properties = [one for one in chosen if isinstance(one, TextProbe)] or None
+        results.append(
+            attributed(collection, attribute, properties, ranker=ranker, reference=first)
+        )
+    notes += _notes(collection, first)
+    notes += [without_source(sourceless)] if sourceless else []
+    return Explanation(spec, first, tuple(others(collection, first)), tuple(results), tuple(notes))
+
+
+def _grouped(collection: Collection, by: str) -> Collection:
+    """Put the groups of another column in the place of the sources; documents of no group are left out."""
+    groups = grouping(collection, by)
+    for remark in groups.remarks:
+        remark.warn()
+    docs = collection.docs.with_columns(
+        source=pl.Series([groups.names[code] for code in groups.code])
+    )
+    return Collection(
+        docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec
+    )
+
+
+def _notes(collection: Collection, reference: str) -> list[str]:
+    """Note sources without twins, and how many twins are one text, in which no property can differ."""
+    texts, notes = collection.docs["text"], []
+    for name in others(collection, reference):
+        rows = twin_rows(collection, reference, name)
+        if not len(rows[0]):
+            notes.append(f"{name} has no twins of {reference}: nothing of it can be compared")
+        same = int((texts.gather(rows[0]) == texts.gather(rows[1])).sum())
+        if same:
+            notes.append(
+                f"{name}: {counted(same, 'twin is', 'twins are')} identical to those of {reference}"
+            )
+    return notes
+
+
+def probe_classes() -> dict[str, str]:
+    """Where the class of each probe is defined, by name: ours, and those of installed packages (entry points)."""
+    return probe_table().paths()
+
+
+def probe_table() -> ExtensionTable:
+    """Return the table of probes: ours, and those of installed packages (``ranktilt.probes``)."""
+    return ExtensionTable("probe", "ranktilt.probes", PROBES, _fault)
+
+
+def _fault(loaded: object, name: str) -> str:
+    is_probe = isinstance(loaded, type) and issubclass(loaded, Probe)
+    return "" if is_probe else "is no subclass of ranktilt's Probe"
+
+
+def probe(name: str | Probe[Any]) -> Probe[Any]:
+    """Return the probe of a name: one of ours, or one that a package announces; a probe comes back as it is."""
+    if isinstance(name, Probe):
+        return name
+    try:
+        stages = parse_stages(name)
+    except UserError:
+        stages = []
+    if len(stages) != 1 or stages[0].k is not None:
+        raise UserError(f"probe {name!r}: expected name[:argument][(option=value,…)]")
+    (stage,) = stages
+    kind: type[Probe[Any]] = probe_table().load(stage.name)
+    argument = [] if stage.argument is None else [stage.argument]
+    options = {
+        key: int(value) if re.fullmatch(r"-?\d+", value) else value
+        for key, value in stage.options.items()
+    }
+    try:
+        return kind(*argument, **options)
+    except TypeError as error:
+        raise UserError(f"probe {stage}: {error}") from error

@@ -1,0 +1,156 @@
+"""How predictable texts are to a language model: their log perplexity (Dai et al., KDD 2024, sec. 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.data.collection import Collection
+from ranktilt.data.text.ngram import cross_fitted_perplexity
+from ranktilt.errors import UserError, unknown
+from ranktilt.explaining.base import Distribution, Floats, ProbeResult, TextProbe, described
+from ranktilt.models import checkpoint
+from ranktilt.models.likelihood import CLASSES, EVERY, Likelihood
+from ranktilt.rankers.base import Ranker
+
+NGRAM = "ngram"
+_SAMPLE = 50
+
+
+class PerplexityProbe(TextProbe):
+    """Whether one source is easier to predict than the other.
+
+    The mean of −ln P(token | the rest) over a text's tokens, without its title: what the paper
+    calls log perplexity. `lm` is ``ngram``, trigrams learned from the collection's own reference
+    texts (no text is scored by a model that saw it or its twin), or a model of transformers, a
+    folder or a name on the hub. Of a masked model's tokens one in `every` is masked at once, 0
+    being exact; on a sample that is compared with one at a time. With `given` ``origin`` a causal
+    model reads the origin first: documents of other sources are scored after their twin, those of
+    the reference not at all.
+    """
+
+    question = (
+        "Are the texts of one source more predictable to a language model than those of the other?"
+    )
+    citation = "Dai et al., KDD 2024, sec. 4.2 and Fig. 9"
+
+    def __init__(
+        self,
+        lm: str = NGRAM,
+        *,
+        kind: str = "auto",
+        every: int = EVERY,
+        given: str | None = None,
+        precision: str = "float32",
+        device: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        if given not in (None, "origin"):
+            raise UserError(f"perplexity: given must be origin, got {given!r}")
+        if kind not in ("auto", *CLASSES):
+            raise unknown("kind of language model", kind, ("auto", *CLASSES))
+        if lm == NGRAM and (given is not None or kind != "auto"):
+            raise UserError(
+                "perplexity: given and kind are options of a model of transformers: perplexity:MODEL(…)"
+            )
+        self.lm, self.given, self.seed = lm, given, seed
+        self.name = "perplexity" if lm == NGRAM else f"perplexity:{lm}"  # type: ignore[misc]
+        given_origin = ", given the origin" if given else ""
+        unit = "nats per word (trigrams)" if lm == NGRAM else f"nats per token ({lm}{given_origin})"
+        self.what = unit  # type: ignore[misc]
+        self._options: dict[str, Any] = {
+            "kind": kind,
+            "every": every,
+            "precision": precision,
+            "device": device,
+        }
+        self._more: dict[str, float] = {}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What makes this probe again: ``PerplexityProbe(**options)``."""
+        return {"lm": self.lm, **self._options, "given": self.given, "seed": self.seed}
+
+    def model(self) -> Likelihood:
+        """Find and check the language model."""
+        folder = checkpoint.find(self.lm, for_=f"perplexity:{self.lm}")
+        found = Likelihood(folder=folder, model_name=self.lm, **self._options)
+        found.check()
+        return found
+
+    def check(self) -> None:
+        """Find and check the language model, without loading it."""
+        if self.lm != NGRAM:
+            self.model()
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        docs = collection.docs
+        if self.lm == NGRAM:
+            return cross_fitted_perplexity(
+                docs["text"], docs["origin"], docs["source"].eq_missing(reference).to_numpy()
+            )
+        label = f"perplexity:{self.lm}"
+        model = self.model()
+        if self.given:
+            values, cut = _given_origin(collection, reference, model, label)
+            self._more = {"origins cut": cut}
+            return values
+        texts = docs["text"].to_list()
+        if model.resolved_kind == "masked" and model.every:
+            bias, spread = _masking_error(model, texts, self.seed, label)
+            self._more = {"masking error": bias, "masking error sd": spread}
+        return model.score(texts, label=label).perplexity
+
+    def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
+        """Describe the values of every source, and compare those of twins; after their origins there are none."""
+        found = super().describe(collection, reference, measured)
+        if not self.given:
+            return found
+        said = "; ".join(
+            f"{row['source']}: {row['mean']:.2f} {self.what}" for row in found.rows if row["values"]
+        )
+        return replace(found, effects=(), summary=f"{said}.")
+
+    def rows(
+        self, collection: Collection, found: Mapping[str, Distribution]
+    ) -> list[dict[str, Any]]:
+        return [{**described(name, one), **self._more} for name, one in found.items()]
+
+
+def _given_origin(
+    collection: Collection, reference: str, model: Likelihood, label: str
+) -> tuple[Floats, int]:
+    """Score documents after their origins; says of how many origins only the beginning is read."""
+    docs = collection.docs.with_row_index("row")
+    known = docs.filter(pl.col("source") == reference).select("origin", before="text")
+    others = docs.filter(pl.col("source") != reference).join(
+        known, on="origin", maintain_order="left"
+    )
+    values = np.full(docs.height, np.nan)
+    found = model.score(others["text"].to_list(), others["before"].to_list(), label=label)
+    values[others["row"].to_numpy()] = found.perplexity
+    cut = sum(not model.reads_whole(*both) for both in others.select("before", "text").iter_rows())
+    return values, cut
+
+
+def _masking_error(
+    model: Likelihood, texts: list[str], seed: int, label: str
+) -> tuple[float, float]:
+    """Compare masking several tokens at once with one at a time, on a sample: mean difference and its spread."""
+    some = [
+        texts[place]
+        for place in np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE].tolist()
+    ]
+    exact = Likelihood(
+        **{**{name: getattr(model, name) for name in model.__dataclass_fields__}, "every": 0}
+    )
+    apart = (
+        model.score(some, label=label).perplexity
+        - exact.score(some, label=f"{label}, exactly").perplexity
+    )
+    apart = apart[~np.isnan(apart)]
+    return (float(apart.mean()), float(apart.std())) if len(apart) else (np.nan, np.nan)

@@ -1,1 +1,0 @@
-"""Bytes in, bytes out: text files, JSON lines, Parquet, runs, judgments, artifacts and the cache."""

@@ -1,0 +1,286 @@
+"""Queries to fit a correction on, to choose its strength by, and to test it on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from ranktilt.data.collection import Collection
+from ranktilt.errors import UserError, counted
+from ranktilt.rankers.learned_from import same_names
+
+Ints = npt.NDArray[np.int64]
+SHARES = (0.4, 0.2, 0.4)
+SIDES = ("fit", "select", "test")
+_WHOLE = 0.5
+"""A set of linked queries above this share of all is parted: otherwise one side would get nearly everything."""
+
+
+@dataclass(frozen=True)
+class QuerySplit:
+    """One collection three times, each with the queries and judgments of its side."""
+
+    fit: Collection
+    select: Collection
+    test: Collection
+    notes: tuple[str, ...] = ()
+    drawn_from: Collection | None = None
+    """All queries, where the sides were drawn from them."""
+    fitted_on: str = ""
+    """What the collection to fit on is called, where that is another one."""
+
+    @cached_property
+    def held_out(self) -> set[str]:
+        """Origins, of the collection to fit on, of what is relevant to the queries that nothing may be fitted on."""
+        if self.fitted_on:
+            return _same_origins(self.fit, (self.select, self.test))
+        return relevant_origins(self.select) | relevant_origins(self.test)
+
+    @classmethod
+    def of(
+        cls,
+        fit: Collection,
+        select: Collection,
+        test: Collection,
+        *,
+        most: int | None = None,
+        seed: int = 0,
+    ) -> QuerySplit:
+        """Keep apart what a collection's own splits, or drawn queries, hold.
+
+        Judgments of documents that are relevant to a query of the other sides, in any version, are
+        taken from the queries to fit on; so are queries that stand on a later side, or have no
+        relevant document left. Where `most` is given, so many queries to fit on and to select by
+        are drawn.
+        """
+        ours = fit.qrels.height
+        later = pl.concat(
+            [side.queries.select("id") for side in (_judged_only(select), _judged_only(test))]
+        )
+        kept = _without_origins(fit, relevant_origins(select) | relevant_origins(test))
+        if kept.qrels.height:
+            kept = kept.only_queries(kept.judged.join(later, on="id", how="anti")["id"])
+        if not kept.qrels.height:
+            raise UserError(
+                "no query to fit on is left: every document that is relevant to one is relevant to a query of the "
+                "other sides too"
+            )
+        lost = ours - kept.qrels.height
+        kept = at_most(kept, most, seed=seed)
+        note = (
+            f"{lost:,} of {counted(ours, 'judgment', 'judgments')} to fit on left out: of documents that are relevant "
+            "to queries of other sides too"
+        )
+        return cls(
+            kept, at_most(_apart(select, test), most, seed=seed), test, (note,) if lost else ()
+        )
+
+    @classmethod
+    def across(
+        cls,
+        fit: Collection,
+        select: Collection,
+        test: Collection,
+        *,
+        most: int | None = None,
+        seed: int = 0,
+    ) -> QuerySplit:
+        """Fit on another collection, and keep apart what of it is a document or a query of these sides.
+
+        Ids of two collections may be the same words: a document is one of these sides' where a
+        version has the same text, a query where its text is the same (`same_names`).
+        """
+        name, sides = str(fit.spec.get("path") or "another collection"), (select, test)
+        origins = _same_origins(fit, sides)
+        kept = _without_origins(fit, origins) if origins and fit.qrels.height else fit
+        lost = fit.qrels.height - kept.qrels.height
+        asked = pl.concat(
+            [_judged_only(side).queries.select(name="id", key="text") for side in sides]
+        )
+        own = same_names(asked, fit.queries.select(name="id", key="text"))
+        asked_of = kept.judged["id"]
+        left = [query for query in asked_of if query not in own]
+        if not left or (fit.qrels.height and not kept.qrels.height):
+            raise UserError(
+                f"no query of {name} is left to fit on: each is one to select by or to test on, or what is relevant to "
+                "it is relevant to one"
+            )
+        kept = at_most(kept.only_queries(left), most, seed=seed)
+        notes = [f"fitted on {counted(len(kept.judged), 'query', 'queries')} of {name}"]
+        if origins:
+            notes.append(
+                f"{counted(len(origins), 'document', 'documents')} of {name} and {lost:,} of "
+                f"{counted(fit.qrels.height, 'judgment', 'judgments')} left out: relevant to queries to select by or "
+                "to test on too"
+            )
+        if twice := len(asked_of) - len(left):
+            notes.append(f"{counted(twice, 'query', 'queries')} of {name} left out: asked here too")
+        return cls(
+            kept, at_most(_apart(select, test), most, seed=seed), test, tuple(notes), fitted_on=name
+        )
+
+
+def split_across(
+    collection: Collection, fit: Collection, *, most: int | None = None, seed: int = 0
+) -> QuerySplit:
+    """Draw the queries to select by and to test on, and fit on another collection; see `QuerySplit.across`."""
+    select, test = _drawn_parts(collection, SHARES[1:], seed)
+    return replace(
+        QuerySplit.across(fit, select, test, most=most, seed=seed), drawn_from=collection
+    )
+
+
+def split_queries(
+    collection: Collection, shares: Sequence[float] = SHARES, *, seed: int = 0
+) -> QuerySplit:
+    """Draw the queries to fit on, to select by and to test on.
+
+    Queries to which versions of one document are relevant stay on one side. Where so many are tied
+    together that a side would get nearly all or none, as with hundreds of relevant documents a
+    query, they are parted nevertheless, and the queries to fit on lose the judgments they share
+    with others.
+
+    Parameters
+    ----------
+    collection : Collection
+        With three queries at least.
+    shares : sequence of float, optional
+        Of the queries that go to each side.
+    seed : int, optional
+        Of the drawing.
+
+    Returns
+    -------
+    QuerySplit
+        Its sides, in the order of the collection's queries.
+
+    Raises
+    ------
+    UserError
+        If there are fewer than three queries, shares are out of range, or no query to fit on is
+        left.
+    """
+    if len(shares) != len(SIDES) or not all(0 < share < 1 for share in shares):
+        raise UserError(
+            f"expected three shares between 0 and 1, got {', '.join(map(str, shares)) or 'none'}"
+        )
+    fit, select, test = _drawn_parts(collection, shares, seed)
+    split = (
+        QuerySplit.of(fit, select, test)
+        if collection.qrels.height
+        else QuerySplit(fit, select, test)
+    )
+    return replace(split, drawn_from=collection)
+
+
+def _drawn_parts(
+    collection: Collection, shares: Sequence[float], seed: int
+) -> Iterator[Collection]:
+    """The last sides, as many as there are shares; queries of one origin stay together."""
+    names, sides = collection.judged["id"], SIDES[-len(shares) :]
+    if len(names) < len(sides):
+        wanted = f"{', '.join(sides[:-1])} and {sides[-1]}"
+        raise UserError(
+            f"a bench needs queries to {wanted} on; the collection has {len(names)} to rank"
+        )
+    linked = _linked(collection, names)
+    sizes = np.bincount(linked)
+    apart = sizes[linked] > _WHOLE * len(names)
+    linked = np.unique(
+        np.where(apart, sizes.size + np.arange(len(names)), linked), return_inverse=True
+    )[1]
+    side = _drawn(np.bincount(linked), np.asarray(shares), seed)[linked]
+    if len(set(side.tolist())) < len(sides):  # two large sets: each query stands for itself
+        side = _drawn(np.ones(len(names), dtype=np.int64), np.asarray(shares), seed)
+    for number in range(len(sides)):
+        yield collection.only_queries(names.filter(pl.Series(side == number)))
+
+
+def _apart(select: Collection, test: Collection) -> Collection:
+    """The queries to select by that are not tested on."""
+    return select.only_queries(
+        select.judged.join(_judged_only(test).queries, on="id", how="anti")["id"]
+    )
+
+
+def _judged_only(collection: Collection) -> Collection:
+    return collection.only_queries(collection.judged["id"])
+
+
+def _linked(collection: Collection, names: pl.Series) -> Ints:
+    """Number of the set of queries that each one is linked with by the origins of what is relevant to it."""
+    number = pl.DataFrame({"query_id": names, "query": np.arange(len(names))})
+    found = _relevant(collection).join(number, on="query_id", how="inner")
+    origins = (
+        found["origin"].rank("dense").to_numpy().astype(np.int64) - 1
+        if found.height
+        else np.empty(0, np.int64)
+    )
+    size = len(names) + int(origins.max(initial=-1)) + 1
+    graph = coo_matrix(
+        (np.ones(found.height), (found["query"].to_numpy(), len(names) + origins)),
+        shape=(size, size),
+    )
+    labels: Ints = connected_components(graph, directed=False)[1][: len(names)].astype(np.int64)
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _drawn(sizes: Ints, shares: npt.NDArray[np.float64], seed: int) -> Ints:
+    """Side of each set: in a drawn order, each goes where most is lacking."""
+    side = np.empty(len(sizes), dtype=np.int64)
+    lacking = shares / shares.sum() * sizes.sum()
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    for number in order[np.argsort(-sizes[order], kind="stable")].tolist():
+        side[number] = int(np.argmax(lacking))
+        lacking[side[number]] -= sizes[number]
+    return side
+
+
+def _relevant(collection: Collection) -> pl.DataFrame:
+    """Query and origin of each relevant document of the collection."""
+    origins = collection.docs.select(doc_id="id", origin="origin")
+    return collection.qrels.filter(pl.col("grade") > 0).join(origins, on="doc_id", how="inner")
+
+
+def relevant_origins(collection: Collection) -> set[str]:
+    """Return the origins of all documents that are relevant to a query."""
+    return set(_relevant(collection)["origin"])
+
+
+def _same_origins(other: Collection, sides: Iterable[Collection]) -> set[str]:
+    """Origins of another collection that are documents which are relevant to a query of these sides."""
+    versions = [
+        side.docs.join(_relevant(side).select("origin").unique(), on="origin", how="semi")
+        for side in sides
+    ]
+    named = [
+        docs.select(name="origin", key=pl.col("text").str.strip_chars())
+        for docs in (*versions, other.docs)
+    ]
+    return same_names(pl.concat(named[:-1]), named[-1])
+
+
+def _without_origins(collection: Collection, origins: set[str]) -> Collection:
+    """The collection without the judgments of these origins."""
+    docs = collection.docs.filter(pl.col("origin").is_in(list(origins))).select(doc_id="id")
+    kept = collection.qrels.join(docs, on="doc_id", how="anti", maintain_order="left")
+    relevant = kept.filter(pl.col("grade") > 0).select("query_id").unique()
+    kept = kept.join(relevant, on="query_id", how="semi", maintain_order="left")
+    return Collection(collection.docs, collection.queries, kept, collection.spec)
+
+
+def at_most(collection: Collection, most: int | None, *, seed: int = 0) -> Collection:
+    """Return the collection with so many of its queries that are ranked, drawn by a seed; with all for None."""
+    names = collection.judged["id"]
+    return (
+        collection
+        if most is None or len(names) <= most
+        else collection.only_queries(names.sample(most, seed=seed))
+    )

@@ -1,1 +1,0 @@
-"""Why: what the texts of two sources share, and what tells them apart."""

@@ -1,0 +1,60 @@
+"""Texts in mapped files: the same strings, read where they are, and given back with the last table that holds them."""
+
+import gc
+import sys
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ranktilt.data.texts import aside
+
+TEXTS = ["one", "", "drei Wörter hier", "日本語", "x" * 100_000]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
+
+
+def mapped(folder: Path) -> int:
+    """Count the mapped files of a folder that this process holds."""
+    lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+    return sum(str(folder) in line for line in lines)
+
+
+def test_columns_come_back_as_they_were_from_parts_of_any_size() -> None:
+    titles = [text.upper() for text in TEXTS]
+    frame = pl.DataFrame({"text": TEXTS, "title": titles})
+    for rows in (1, 2, 10):
+        parts = [part.to_dict() for part in frame.iter_slices(rows)]
+        columns = aside(partial(iter, parts))
+        assert {name: column.to_list() for name, column in columns.items()} == {
+            "text": TEXTS,
+            "title": titles,
+        }
+        assert columns["text"].dtype == pl.String
+        assert columns["text"].filter([True, False, False, True, False]).to_list() == [
+            "one",
+            "日本語",
+        ]
+
+
+def test_texts_without_a_byte() -> None:
+    column = aside(lambda: [{"text": pl.Series(["", ""])}])["text"]
+    assert column.to_list() == ["", ""]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_files_are_given_back_with_the_last_table_that_holds_them(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"text": TEXTS})
+    column = aside(lambda: [frame.to_dict()])["text"]
+    part = column.to_frame().filter(pl.col("text").str.len_bytes() > 5)
+    del column
+    gc.collect()
+    assert mapped(tmp_path) > 0, "a part of it is still held"
+    assert part["text"].to_list() == [text for text in TEXTS if len(text.encode()) > 5]
+    del part
+    gc.collect()
+    assert mapped(tmp_path) == 0

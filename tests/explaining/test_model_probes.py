@@ -1,0 +1,324 @@
+"""Probes that read with a model: perplexity, the conditions of the theorem, and the spectrum of vectors."""
+
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ranktilt as rt
+from ranktilt.data.cache import Stored
+from ranktilt.errors import UserError
+from ranktilt.explaining.explain import explain, probe
+from ranktilt.explaining.perplexity import PerplexityProbe
+from ranktilt.explaining.spectrum import SpectrumProbe, singular_values, spectrum
+from ranktilt.explaining.vectors import DocumentVectors
+from ranktilt.papers.dai.theorem import Condition, check_theorem, conditions, divergence, read_twin
+from tests.llm.server import Server, vector
+from tests.rankers.tiny import language_model
+from tests.refusals import refused
+from tests.toy import collection_of, toy, versions
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return language_model("masked", tmp_path_factory.mktemp("masked") / "masked")
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return language_model("causal", tmp_path_factory.mktemp("causal") / "causal")
+
+
+@pytest.mark.neural
+def test_a_masked_model_says_what_masking_several_at_once_changes(
+    masked: Path, own_cache: Path
+) -> None:
+    found = probe(f"perplexity:{masked}(every=3,precision=float32)")(toy())
+    exact = probe(f"perplexity:{masked}(every=0,precision=float32)")(toy())
+    apart = np.mean(
+        [row["mean"] - true["mean"] for row, true in zip(found.rows, exact.rows, strict=True)]
+    )
+    assert found.rows[0]["masking error"] == pytest.approx(apart, abs=1e-5)
+    assert found.rows[0]["masking error sd"] > 0
+    assert "masking error" not in exact.rows[0]
+    trigrams, again = explain(toy(), ["perplexity", f"perplexity:{masked}"]).results
+    assert (
+        (trigrams.probe, again.probe)
+        == ("perplexity", found.probe)
+        == ("perplexity", f"perplexity:{masked}")
+    )
+    assert "nats per word (trigrams)" in trigrams.summary
+
+
+@pytest.mark.neural
+def test_rewrites_after_their_origin_or_no_mask(
+    causal: Path, masked: Path, own_cache: Path, tmp_path: Path
+) -> None:
+    found = PerplexityProbe(str(causal), given="origin", precision="float32")(toy())
+    plain = PerplexityProbe(str(causal), precision="float32")(toy())
+    assert [row["values"] for row in found.rows] == [0, 3]
+    assert found.rows[1]["mean"] != plain.rows[1]["mean"]
+    assert "given the origin" in found.summary
+    with pytest.raises(UserError, match="only a causal model can read another text first"):
+        PerplexityProbe(str(masked), given="origin")(toy())
+    bare = Path(shutil.copytree(masked, tmp_path / "bare"))
+    settings = bare / "tokenizer_config.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "mask_token": None}))
+    with refused(f"{bare}: its tokenizer has no mask token, so it is no masked language model"):
+        PerplexityProbe(str(bare))(toy())
+
+
+@pytest.mark.neural
+def test_the_theorem_from_folders(causal: Path, masked: Path, own_cache: Path) -> None:
+    text = f'theorem:"{causal}"(plm="{causal}",reader="{causal}")'
+    (result,) = explain(toy(), [text]).results
+    rows = {row["condition"]: row for row in result.rows}
+    assert rows["semantic superiority"]["value"] == 0
+    assert rows["divergence, mean margin"]["value"] <= 0
+    with pytest.raises(UserError, match=r"needs two or three language models: "):
+        explain(toy(), [f'theorem:"{causal}"'])
+    with pytest.raises(UserError, match="a masked language model cannot be used as a causal one"):
+        explain(toy(), [f'theorem:"{causal}"(plm="{masked}")'])
+
+
+class Known:
+    """A model of the tokens a, b and c, with one distribution alone and another after a text."""
+
+    window = 100
+
+    def __init__(self, alone: Sequence[float], given: Sequence[float]) -> None:
+        self.alone, self.given = alone, given
+
+    def distributions(self, text: str, given: str = "") -> np.ndarray:
+        return np.log(np.tile(np.array(self.given if given else self.alone), (len(text), 1)))
+
+    def scored_tokens(self, text: str) -> np.ndarray:
+        return np.array(["abc".index(letter) for letter in text], dtype=np.int64)
+
+    def reads_whole(self, given: str, text: str) -> bool:
+        return len(given) + len(text) <= self.window
+
+
+FLAT = (1 / 3, 1 / 3, 1 / 3)
+SHARP, TURNED = (0.8, 0.1, 0.1), (0.1, 0.1, 0.8)
+
+
+def checked(
+    llm: Known, plm: Known, reader: Known | None, pairs: Sequence[tuple[str, str]]
+) -> dict[str, Condition]:
+    rows = conditions([read_twin(human, rewrite, llm, plm, reader) for human, rewrite in pairs])
+    return {row.condition: row for row in rows}
+
+
+PAIRS = [("bc", "aab"), ("cb", "ab"), ("bc", "aaab")]
+
+
+def test_all_hold_and_what_the_origin_tells_is_the_bound() -> None:
+    """The reader knows the human text, the origin tells of the rewrite, and the PLM writes as the LLM does."""
+    found = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), Known(TURNED, (0.6, 0.3, 0.1)), PAIRS)
+    human = -math.log(0.1)
+    reader = -(math.log(0.8) + math.log(0.1)) / 2
+    after = [
+        -(2 * math.log(0.6) + math.log(0.3)) / 3,
+        -(math.log(0.6) + math.log(0.3)) / 2,
+        -(3 * math.log(0.6) + math.log(0.3)) / 4,
+    ]
+    rewrite = [
+        -(2 * math.log(0.8) + math.log(0.1)) / 3,
+        -(math.log(0.8) + math.log(0.1)) / 2,
+        -(3 * math.log(0.8) + math.log(0.1)) / 4,
+    ]
+    assert found["semantic superiority"].value == pytest.approx(human - reader, abs=1e-9)
+    assert found["conditional redundancy"].value == pytest.approx(reader - np.mean(after), abs=1e-9)
+    assert found["bounded perplexity"].value == 0
+    apart = 0.8 * math.log(0.8 / 0.6) + 0.1 * math.log(0.1 / 0.3)
+    assert found["divergence, mean margin"].value == pytest.approx(apart, abs=1e-9)
+    assert found["divergence, share of positions"].value == 1
+    assert found["conclusion"].value == pytest.approx(np.mean(rewrite) - human, abs=1e-9)
+    assert {row.holds for row in found.values()} == {"yes"}
+    # ε is the mean of what the origin takes off the PLM's perplexity, and counts against the
+    # divergence.
+    plm = Known(FLAT, SHARP)
+    found = checked(Known(SHARP, SHARP), plm, Known(TURNED, FLAT), [("cc", "aa"), ("cc", "ab")])
+    gains = [math.log(3) + math.log(0.8), math.log(3) + (math.log(0.8) + math.log(0.1)) / 2]
+    epsilon = np.mean(gains)
+    assert found["bounded perplexity"].value == pytest.approx(max(epsilon, 0), abs=1e-9)
+    assert found["bounded perplexity"].note == f"largest of a twin: {gains[0]:.3f}"
+    apart = 0.8 * math.log(0.8 * 3) + 0.2 * math.log(0.1 * 3)
+    assert found["divergence, mean margin"].value == pytest.approx(
+        apart - max(epsilon, 0), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("plm", "reader", "fails"),
+    [
+        (
+            Known(TURNED, SHARP),
+            Known(SHARP, (0.02, 0.02, 0.96)),
+            ["semantic superiority", "conditional redundancy", "conclusion"],
+        ),
+        (Known(SHARP, SHARP), Known(TURNED, (0.02, 0.02, 0.96)), ["conditional redundancy"]),
+        (
+            Known(SHARP, TURNED),
+            Known(TURNED, (0.6, 0.3, 0.1)),
+            ["divergence, share of positions", "divergence, mean margin"],
+        ),
+    ],
+)
+def test_each_fails_in_turn(plm: Known, reader: Known, fails: list[str]) -> None:
+    found = checked(Known(SHARP, SHARP), plm, reader, PAIRS)
+    assert [name for name, row in found.items() if row.holds == "no"] == fails
+
+
+def test_divergence_in_nats_without_a_reader_and_an_interval_that_decides_nothing() -> None:
+    assert divergence(np.log([[0.75, 0.25]]), np.log([[0.25, 0.75]])) == pytest.approx(
+        [0.5 * math.log(3)]
+    )
+    with np.errstate(divide="ignore"):
+        assert divergence(np.log([[1.0, 0.0]]), np.log([[0.5, 0.5]])) == pytest.approx(
+            [math.log(2)]
+        )
+    found = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), None, PAIRS)
+    assert list(found) == ["bounded perplexity", "conclusion"]
+    higher, lower = (
+        ([*both, 1.0, math.nan, math.nan], np.empty(0)) for both in ((1.0, 2.0), (2.0, 1.0))
+    )
+    conclusion = conditions([higher, lower, higher, lower])[-1]
+    assert conclusion.value == 0
+    assert conclusion.low < 0 < conclusion.high
+    assert conclusion.holds == "undecided"
+
+
+def collection(*pairs: tuple[str, str]) -> object:
+    return collection_of(
+        versions(dict(zip(("human", "llm"), zip(*pairs, strict=True), strict=True))), {}, {}
+    )
+
+
+def test_rows_and_sentence_of_a_collection() -> None:
+    llm = plm = Known(SHARP, SHARP)
+    found = check_theorem(
+        collection(*PAIRS, ("", "")),
+        llm,
+        plm,
+        Known(TURNED, (0.6, 0.3, 0.1)),
+        names=["L", "P", "R"],
+    )  # type: ignore[arg-type]
+    assert [row["source"] for row in found.rows] == ["llm"] * 6
+    assert found.question.endswith("(LLM: L · B: P · H: R)")
+    assert found.summary.startswith(
+        "llm: all conditions that were checked hold; the conclusion holds: −"
+    )
+    assert found.summary.endswith("nats per token over 3 pairs of twins.")
+    assert {row["origins cut"] for row in found.rows} == {0}
+    plm.window = 5  # pairs of twins have 5, 4 and 6 letters
+    cut = check_theorem(collection(*PAIRS, ("", "")), llm, Known(SHARP, SHARP), plm)  # type: ignore[arg-type]
+    assert {row["origins cut"] for row in cut.rows} == {1}
+    with pytest.raises(UserError, match="needs 3 twins with tokens on both sides, llm has 2"):
+        check_theorem(collection(*PAIRS[:2]), llm, plm)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="no source has twins of human"):
+        check_theorem(collection_of(versions({"human": "a"}), {}, {}), llm, plm)
+
+
+def vectors_of(
+    human: np.ndarray[Any, Any], llm: np.ndarray[Any, Any]
+) -> tuple[DocumentVectors, str, Any]:
+    both = np.concatenate([human, llm]).astype(np.float32)
+    rows = np.arange(len(human)), np.arange(len(human), len(both))
+    numbers = np.arange(len(both))
+    return DocumentVectors(Stored(both, numbers), numbers), "llm", rows
+
+
+def test_as_numpy_down_to_the_300th_value_and_too_few_twins_are_refused() -> None:
+    generator = np.random.default_rng(0)
+    matrix = generator.normal(size=(2_000, 384)) * np.geomspace(1, 1e-3, 384)
+    values, directions = singular_values(iter(np.array_split(matrix, 7)), 384)
+    _, expected, right = np.linalg.svd(matrix, full_matrices=False)
+    np.testing.assert_allclose(values[:300], expected[:300], rtol=1e-6)
+    rounded = singular_values(iter([matrix.astype(np.float32).astype(float)]), 384)[0]
+    assert (abs(rounded - expected) <= 2**-23 * np.linalg.norm(matrix)).all()
+    np.testing.assert_allclose(np.abs((directions[:, :20] * right[:20].T).sum(0)), 1, atol=1e-6)
+    few = vectors_of(*np.random.default_rng(4).normal(size=(2, 10, 16)))
+    with pytest.raises(
+        UserError, match=r"16 values need more than 16 pairs .*: spectrum\(values=N\)"
+    ):
+        spectrum(*few)
+    assert len(spectrum(*few, values=5).values) == 5
+    with pytest.raises(UserError, match="values must be a whole number of at least 1, got 0"):
+        SpectrumProbe(values=0)
+
+
+def test_identical_twins_have_relative_values_of_one_and_a_concentrated_source_is_found() -> None:
+    human = np.random.default_rng(1).normal(size=(80, 16))
+    found = spectrum(*vectors_of(human, human))
+    assert (found.relative == 1).all()
+    assert (found.heads[0], found.interval, found.leading.g) == (found.heads[1], (0, 0), 0)
+    generator = np.random.default_rng(2)
+    human = generator.normal(size=(400, 20))
+    llm = human * np.where(np.arange(20) < 2, 1.5, 0.8)
+    found = spectrum(*vectors_of(human, llm))
+    assert found.relative[-1] < 0.9 < 1.3 < found.relative[0]
+    assert (found.pairs, found.interval[0] > 0) == (400, True)
+    squares = np.linalg.svd(llm, compute_uv=False) ** 2
+    assert found.heads[1] == pytest.approx(squares[:2].sum() / squares.sum(), rel=1e-4)
+    human, llm = np.zeros((9, 3)), np.random.default_rng(3).normal(size=(9, 3))
+    human[:, 0] = 1
+    found = spectrum(*vectors_of(human, llm))
+    assert found.relative == pytest.approx(np.linalg.svd(llm, compute_uv=False)[:1] / 3)
+
+
+def test_values_within_rounding_are_not_compared() -> None:
+    """One dimension is dead, and one below what float32 keeps: of their noise no ratio is shown."""
+    generator = np.random.default_rng(5)
+    sides = generator.normal(size=(2, 400, 8)) * np.array([8, 4, 2, 1, 1, 1, 1e-7, 0])
+    turned = sides @ np.linalg.qr(generator.normal(size=(8, 8)))[0] + 3
+    exact = [np.linalg.svd(side, compute_uv=False) for side in turned]
+    vectors, _, rows = vectors_of(*turned)
+    found = spectrum(vectors, "llm", rows)
+    known = len(found.relative)
+    assert known == 7, "six and the constant"
+    assert found.relative == pytest.approx(exact[1][:known] / exact[0][:known], rel=1e-5)
+    for values, true in ((found.reference, exact[0]), (found.values, exact[1])):
+        assert (abs(values - true)[:known] <= found.rounding).all()
+    docs = versions({"human": "tt", "llm": "tt"})
+    says = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (found,)).figures[0].says
+    assert says.endswith(f"{found.relative[-1]:.3f} at the last that is above rounding.")
+    coarse = spectrum(DocumentVectors(vectors.stored, vectors.row, "float16"), "llm", rows)
+    assert coarse.rounding > 1_000 * found.rounding
+    with np.errstate(invalid="ignore"):
+        nothing = spectrum(*vectors_of(np.zeros((9, 3)), np.zeros((9, 3))))
+    says = (
+        SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,)).figures[0].says
+    )
+    assert says == "llm: no value is above rounding."
+
+
+def test_vectors_of_a_server_that_alone_knows_their_length(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against numpy's values; the second explanation asks for nothing again."""
+    texts = {s: [f"text {n} {s}" for n in range(20)] for s in ("human", "llm")}
+    whole = collection_of(versions(texts), {"q": "text"}, {})
+    sides = [
+        np.linalg.svd(np.array([vector(text) for text in found]), compute_uv=False)
+        for found in texts.values()
+    ]
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with Server() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        spectral, near = rt.explain(
+            whole, ["spectrum", "similarity"], rt.ranker("dense:openai:tiny")
+        ).results
+        before = len(server.requests)
+        rt.explain(whole, ["spectrum"], rt.ranker("dense:openai:tiny"))
+        assert len(server.requests) == before
+    assert spectral.rows[0]["values"] == len(sides[0])
+    np.testing.assert_allclose(spectral.figures[0].series["llm"], sides[1] / sides[0], rtol=1e-4)
+    cosines = [float(np.dot(vector(a), vector(b))) for a, b in zip(*texts.values(), strict=True)]
+    assert near.rows[0]["mean"] == pytest.approx(np.mean(cosines), abs=1e-5)

@@ -1,0 +1,261 @@
+"""Twins beside other pairs: cosines by hand, a baseline in which nobody meets their own twin."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ranktilt.data.cache import Stored
+from ranktilt.errors import UserError
+from ranktilt.explaining import similarity as module
+from ranktilt.explaining import vectors as vectors_module
+from ranktilt.explaining.base import Cosines
+from ranktilt.explaining.similarity import (
+    FOLDS,
+    Map,
+    Separation,
+    Similarity,
+    SimilarityProbe,
+    _sentence,
+    sample,
+    scatter,
+    separation,
+    told_apart,
+)
+from ranktilt.explaining.vectors import DocumentVectors, parts, require_encoder
+from ranktilt.registry import ranker
+from tests.explaining.checks import LetterVectors
+from tests.toy import collection_of, versions
+
+pytest.importorskip("sklearn")
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+
+
+def bed(count: int, *, rewrite: str = "") -> list[dict[str, str]]:
+    """Text n is letter n; a rewrite adds letters."""
+    return versions(
+        {"human": ALPHABET[:count], "llm": [letter + rewrite for letter in ALPHABET[:count]]}
+    )
+
+
+def near(
+    docs: list[dict[str, str]], *, letters: str = ALPHABET, map_pairs: int = 0, seed: int = 0
+) -> Similarity:
+    probe = SimilarityProbe(map_pairs=map_pairs, seed=seed)
+    (found,) = probe.measure(collection_of(docs, {}, {}), "human", LetterVectors(letters))
+    return found
+
+
+def test_twins_and_the_sentence_by_hand() -> None:
+    found = near(bed(5, rewrite="z"))
+    assert found.cosine.values == pytest.approx(np.full(5, math.sqrt(0.5)))
+    assert found.cosine.range == (-1.0, 1.0)
+    assert (found.source, found.text) == ("llm", "text")
+    assert found.map is None
+    drawn = near(bed(6), map_pairs=5).map
+    assert drawn is not None
+    assert (drawn.pairs, drawn.of) == (5, 6)
+    few = near(bed(5), letters="abcd")
+    assert few.cosine.undefined == 1
+    assert math.isnan(few.cosine.values[4])
+    found = replace(near(bed(4)), cosine=Cosines("twins", np.array([0.9, 0.96, 0.98])))
+    told_by = "twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
+    for auc, apart in (
+        (0.612, "; a classifier tells the sources apart with an AUC of 0.61"),
+        (math.nan, ""),
+    ):
+        separated = replace(found, separation=Separation(auc, auc, auc, 3))
+        assert _sentence(separated) == f"{told_by}{apart} ({found.model})"
+    nothing = replace(found, cosine=Cosines("twins", np.array([math.nan])))
+    assert (
+        _sentence(nothing)
+        == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
+    )
+
+
+def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Texts share no letter with anybody but their twin, and each is drawn once.
+    again = [{**row, "id": f"{row['id']}-2"} for row in bed(4) if row["source"] == "llm"]
+    for seed in range(5):
+        found = near(bed(9), seed=seed)
+        assert found.cosine.values.tolist() == [1.0] * 9
+        assert found.baseline.values.tolist() == [0.0] * 9
+        two = near([*bed(4), *again], seed=seed)
+        assert len(two.cosine.values) == 8
+        assert 0 < two.baseline.count <= 8
+        assert set(two.baseline.values.tolist()) == {0.0}
+    docs = [{**row, "text": row["text"] + "a" * n} for n, row in enumerate(bed(12))]
+    first, again, other = near(docs, seed=1), near(docs, seed=1), near(docs, seed=2)
+    assert (
+        first.baseline.values.tolist()
+        == again.baseline.values.tolist()
+        != other.baseline.values.tolist()
+    )
+    assert first.cosine.values.tolist() == other.cosine.values.tolist()
+    alone = near(bed(1))
+    assert (alone.cosine.count, alone.baseline.count) == (1, 0)
+    monkeypatch.setattr("ranktilt.explaining.similarity.MOST_OTHERS", 5)
+    assert near(bed(9)).baseline.count == 5
+
+
+def mapped_texts(count: int) -> list[dict[str, str]]:
+    """Half of the pairs are about a, half about b."""
+    texts = ["ba"[n % 2] * 30 + "c" * (n % 5) for n in range(count)]
+    return versions({"human": texts, "llm": [text + "d" for text in texts]})
+
+
+def maps(docs: list[dict[str, str]], pairs: np.ndarray, most: int = 100) -> list[Map]:
+    """The map of these documents, if there is one."""
+    whole = collection_of(docs, {}, {})
+    found = scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs, most=most)
+    return [] if found is None else [found]
+
+
+def drawn(count: int, most: int = 100) -> list[Map]:
+    return maps(mapped_texts(count), pairs_of(count), most)
+
+
+def test_the_map_has_twins_in_the_same_order_near_vectors_near_and_of_many_pairs_a_sample() -> None:
+    [found], [again], [some] = drawn(10), drawn(10), drawn(30, most=8)
+    assert found.sources == ("human",) * 10 + ("llm",) * 10
+    assert found.ids == tuple(f"{n}-{source}" for source in ("human", "llm") for n in range(10))
+    assert (found.pairs, found.of, len(found.x), len(found.y)) == (10, 10, 20, 20)
+    assert np.isfinite([found.x, found.y]).all()
+    assert (again.x.tolist(), again.ids) == (found.x.tolist(), found.ids)
+    assert (some.pairs, some.of) == (8, 30)
+    assert [name.replace("human", "llm") for name in some.ids[:8]] == list(some.ids[8:])
+    assert drawn(3) == []
+    assert len(drawn(4)) == 1  # few points have a smaller perplexity than 30
+    [found] = drawn(40)
+    points = np.stack([found.x, found.y], axis=1)
+    about = np.array([int(name.partition("-")[0]) % 2 for name in found.ids])
+    apart = np.linalg.norm(points[:, None] - points[None], axis=2)
+    np.fill_diagonal(apart, np.inf)
+    assert (about[apart.argmin(axis=1)] == about).all()
+    pairs = np.array([[0, 6], [1, 7], [2, 8], [3, 9], [12, 10]])
+    [found] = maps([*mapped_texts(6), {"id": "x", "text": "z", "source": "human"}], pairs)
+    assert (found.pairs, found.of) == (4, 5)
+    assert "x" not in found.ids
+
+
+def of(*vectors: tuple[float, ...]) -> DocumentVectors:
+    table = np.array(vectors, dtype=np.float32)
+    return DocumentVectors(Stored(table, np.arange(len(table))), np.arange(len(table)))
+
+
+def pairs_of(count: int) -> np.ndarray:
+    """Documents 0, 1, … of the reference, then their twins in the same order."""
+    return np.stack([np.arange(count), np.arange(count) + count], axis=1)
+
+
+def test_sources_that_differ_are_told_apart_equal_ones_never_noise_by_chance_and_an_overlap_by_its_area() -> (
+    None
+):
+    content = np.random.default_rng(0).normal(size=(60, 5))
+    content[:, 4] = 7  # a column without spread does no harm
+    assert told_apart(content, content + np.array([0, 0, 100, 0, 0])).tolist() == [1.0] * FOLDS
+    assert told_apart(content, content).tolist() == [0.5] * FOLDS
+    found = [
+        told_apart(*np.random.default_rng(seed).normal(size=(2, 400, 3))).mean()
+        for seed in range(5)
+    ]
+    assert np.mean(found) == pytest.approx(0.5, abs=0.04)
+    a, b = np.random.default_rng(3).normal(size=(2, 50, 3))
+    assert (
+        told_apart(a, b, seed=1).tolist()
+        == told_apart(a, b, seed=1).tolist()
+        != told_apart(a, b, seed=2).tolist()
+    )
+    assert len(told_apart(np.ones((9, 2)), np.zeros((9, 2)))) == 0
+    assert len(told_apart(np.ones((90, 2)), np.zeros((90, 2)), np.arange(90) % 9)) == 0
+    # Two normal distributions that lie one standard deviation apart: AUC = Φ(1/√2) = .7602.
+    drawn = [np.random.default_rng(seed).normal(size=(2, 3000, 1)) for seed in range(3)]
+    assert np.mean([told_apart(a, b + 1) for a, b in drawn]) == pytest.approx(0.7602, abs=0.01)
+
+
+def test_neither_pairs_nor_versions_of_one_text_are_parted_by_the_folds() -> None:
+    content = np.eye(100)
+    found = told_apart(content, 2 * content)
+    assert found.mean() == pytest.approx(0.5, abs=0.05)
+    found, known = [], []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        texts, rewrites = rng.normal(size=(120, 60)), rng.normal(size=(600, 60))
+        numbers = np.repeat(np.arange(120), 5)
+        found.append(told_apart(texts[numbers], rewrites, numbers, seed=seed).mean())
+        known.append(told_apart(texts[numbers], rewrites, seed=seed).mean())
+    assert np.mean(found) == pytest.approx(0.5, abs=0.06)
+    assert np.mean(known) > 0.58
+    rng = np.random.default_rng(0)
+    pairs = np.stack([np.repeat(np.arange(60), 5), np.arange(60, 360)], axis=1)
+    origin = np.concatenate([np.arange(60), np.repeat(np.arange(60), 5)])
+    found = separation(of(*rng.normal(size=(360, 40))), pairs, origin)
+    assert found.auc == pytest.approx(0.5, abs=0.12)
+    assert found.pairs == 300
+    assert found.auc_low <= found.auc <= found.auc_high
+
+
+def made() -> DocumentVectors:
+    docs = [{"id": text, "title": "aaaa", "text": text} for text in ("a", "b", "aa", "ab", "xyz")]
+    return DocumentVectors.of(collection_of(docs, {}, {}), LetterVectors("ab"))
+
+
+def rows(*numbers: int) -> np.ndarray:
+    return np.array(numbers, dtype=np.int64)
+
+
+def test_vectors_have_length_one_cosines_by_hand_and_parts_cover_them_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    half = math.sqrt(0.5)
+    assert made().unit(rows(0, 2, 3)) == pytest.approx(np.array([[1, 0], [1, 0], [half, half]]))
+    assert made().cosines(rows(0, 0, 0), rows(1, 2, 3)) == pytest.approx([0.0, 1.0, math.sqrt(0.5)])
+    assert (made().cosines(np.arange(4), np.arange(4)) <= 1.0).all()
+    assert np.isnan(made().cosines(rows(4, 0), rows(0, 4))).all()
+    assert np.isnan(made().unit(rows(4))).all()
+    docs = [{"id": "d0", "title": "a", "text": "b"}, {"id": "d1", "title": "a", "text": "a"}]
+    whole = collection_of(docs, {}, {})
+    for text, expected in (("text", 0.0), ("title", 1.0), ("title+text", math.sqrt(0.5))):
+        found = DocumentVectors.of(whole, LetterVectors("ab", text=text))
+        assert found.cosines(rows(0), rows(1)).tolist() == [pytest.approx(expected)]
+    monkeypatch.setattr(vectors_module, "_AT_ONCE", 3)
+    assert [list(range(8))[part] for part in parts(8)] == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    assert list(parts(0)) == []
+    a, b = rows(0, 0, 0, 1, 2), rows(1, 2, 3, 3, 3)
+    small = made().cosines(a, b)
+    monkeypatch.undo()
+    assert small.tolist() == made().cosines(a, b).tolist()
+    content = np.random.default_rng(6).normal(size=(30, 4))
+    content[0] = 0
+    vectors, origin = of(*content, *content), np.tile(np.arange(30), 2)
+    assert separation(vectors, pairs_of(30), origin).pairs == 29
+    monkeypatch.setattr(module, "MOST_FITTED", 20)
+    assert separation(vectors, pairs_of(30), origin).pairs == 20
+    part = sample(pairs_of(30), 20, seed=0)
+    assert (np.diff(part[:, 0]) > 0).all(), "in their order, and none twice"
+    assert (
+        part.tolist()
+        == sample(pairs_of(30), 20, seed=0).tolist()
+        != sample(pairs_of(30), 20, seed=1).tolist()
+    )
+    few = separation(vectors, pairs_of(2), origin)
+    assert few.pairs == 0
+    assert all(map(math.isnan, (few.auc, few.auc_low, few.auc_high)))
+
+
+@pytest.mark.parametrize("spec", ["bm25", "bm25@10>>bm25"])
+def test_a_ranker_without_an_encoder_is_refused(spec: str) -> None:
+    with pytest.raises(
+        UserError, match=r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25"
+    ):
+        require_encoder(ranker(spec))
+
+    class Absent(LetterVectors):
+        def check(self) -> None:
+            raise UserError("no such folder")
+
+    with pytest.raises(UserError, match=r"^no such folder$"):
+        require_encoder(Absent())

@@ -1,0 +1,200 @@
+"""Interventions and rankers whose tilt and cost are planted; questions of two domains, to learn from."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ranktilt import Collection, Run
+from ranktilt.mitigation.bench import Trial, bench, reference_alone
+from ranktilt.mitigation.bench_result import Bench, Intervention
+from ranktilt.training.study_comparison import Ranked, compare_trainings
+from ranktilt.training.study_result import BASELINE, TrainedRanker, TrainingStudy
+from tests.toy import collection_of, jsonl, run_of, tsv, write
+from tests.training.material import WORDS
+
+QUERIES = 60
+DIAL: Mapping[float, tuple[int, int, int]] = {
+    0: (60, 0, 0),
+    0.001: (30, 0, 0),
+    0.01: (0, 0, 1),
+    0.1: (0, 60, 24),
+}
+"""By strength: queries in which the LLM's twin stands first, and the human one (elsewhere they tie), and those in which
+an irrelevant human document stands above both."""
+
+
+@cache
+def collection(sources: tuple[str, ...] = ("llm",)) -> Collection:
+    """One relevant document a query in every source, and one human document a query that is relevant to none."""
+    docs = [
+        {"id": f"{name}{n}", "text": f"note {n} of {name}", "source": name, "origin": f"human{n}"}
+        for name in ("human", *sources)
+        for n in range(QUERIES)
+    ]
+    docs += [
+        {"id": f"other{n}", "text": f"aside {n}", "source": "human", "origin": f"other{n}"}
+        for n in range(QUERIES)
+    ]
+    grades = {f"q{n}": {f"{name}{n}": 1 for name in ("human", *sources)} for n in range(QUERIES)}
+    return collection_of(docs, dict.fromkeys(grades, "note"), grades)
+
+
+def trial(
+    strength: float, counts: tuple[int, int, int], *, method: str = "debias", **more: Any
+) -> Trial:
+    """Rank as planted; `sources` of the collection, and `alone=False` for no run of human documents alone."""
+    mixed, (llm, human, spoilt) = collection(more.get("sources", ("llm",))), counts
+    own = reference_alone(mixed)
+
+    def scores(found: Collection) -> dict[str, dict[str, float]]:
+        names = [
+            name for name in ("human", *mixed.sources) if name in found.sources and name != "human"
+        ]
+        return {
+            f"q{n}": {
+                f"human{n}": 5.0 + (n >= QUERIES - human),
+                **{f"{name}{n}": 5.0 + (n < llm) for name in names},
+                f"other{n}": 9.0 if n < spoilt else 1.0,
+            }
+            for n in range(QUERIES)
+        }
+
+    name = more.get("name", f"α = {strength:g}")
+    one = Intervention(
+        name,
+        method if strength or method != "debias" else "",
+        float(strength),
+        f"dense:alpha-{strength:g}",
+        "α",
+    )
+    alone = run_of(own, scores(own), ranker=one.ranker) if more.get("alone", True) else None
+    return Trial(one, run_of(mixed, scores(mixed), ranker=one.ranker), alone)
+
+
+def swept(
+    dial: Mapping[float, tuple[int, int, int]] = DIAL, *, alone: bool = True, **options: Any
+) -> Bench:
+    """The bench of a dial."""
+    trials = [trial(strength, counts, alone=alone) for strength, counts in dial.items()]
+    return bench(collection(), trials, ("nDCG@1", "AP@3"), **{"resamples": 200, **options})
+
+
+QUESTIONS = 40
+HUMAN, LLM = (
+    TrainedRanker("mini", ("human",), 0, "cross-encoder:h"),
+    TrainedRanker("mini", ("llm",), 0, "c:l"),
+)
+RANKS: Mapping[str, int] = {BASELINE: 10, HUMAN.run: 1, LLM.run: 2}
+"""At which rank each ranker puts the human answer."""
+
+
+@cache
+def mixed(grade: int = 1) -> Collection:
+    """The answers of both sides: the human one holds one of a question's four words, the other two."""
+    docs = [
+        {
+            "id": f"{side}{n}",
+            "source": side,
+            "origin": f"{side}{n}",
+            "domain": "law" if n % 2 else "art",
+            "text": f"answer of {side} {words} n{n}",
+        }
+        for side, words in (("human", "blue"), ("llm", "blue green"))
+        for n in range(QUESTIONS)
+    ]
+    grades = {f"q{n}": {f"{side}{n}": grade for side in ("human", "llm")} for n in range(QUESTIONS)}
+    return collection_of(docs, {query: f"Blue red green grey? {query}" for query in grades}, grades)
+
+
+def alone(grade: int = 1) -> Collection:
+    """The human answers."""
+    return reference_alone(mixed(grade))
+
+
+def ranked_at(collection: Collection, rank: int, *, spoilt: int = 0, side: str = "human") -> Run:
+    """Put a side's answer to every question at a rank, among answers to others; to the first `spoilt` one lower."""
+    scores = {}
+    for n in range(QUESTIONS):
+        place = rank + (n < spoilt)
+        others = [name for name in collection.ids if not name.endswith(f"{side}{n}")][n % 7 :][
+            : place + 2
+        ]
+        order = [*others[: place - 1], f"{side}{n}", *others[place - 1 :]]
+        scores[f"q{n}"] = {doc: float(-number) for number, doc in enumerate(order)}
+    return run_of(collection, scores, ranker="planted")
+
+
+def ranked(
+    ranks: Mapping[str, int] = RANKS, kind: Any = "supervised", name: str = "qa, test", **more: Any
+) -> Ranked:
+    """Runs of the human answers as planted."""
+    own, spoilt = alone(more.pop("grade", 1)), more.pop("spoilt", 0)
+    return Ranked(
+        name,
+        kind,
+        own,
+        {run: ranked_at(own, rank, spoilt=spoilt) for run, rank in ranks.items()},
+        **more,
+    )
+
+
+def mixture(sides: Mapping[str, str]) -> Ranked:
+    """Runs of both sides' answers: which side's answer each ranker puts first, below which stands the other one."""
+    both, runs = mixed(), {}
+    for run, side in sides.items():
+        other = "llm" if side == "human" else "human"
+        scores = {f"q{n}": {f"{side}{n}": 2.0, f"{other}{n}": 1.0} for n in range(QUESTIONS)}
+        runs[run] = run_of(both, scores, ranker="planted")
+    return Ranked("mixed", "supervised", both, runs)
+
+
+def studied(rankers: Sequence[TrainedRanker] = (HUMAN, LLM), **more: Any) -> TrainingStudy:
+    """The study of planted runs."""
+    sets = more.pop("sets", None) or [ranked()]
+    return compare_trainings(rankers, sets, **{"resamples": 1000, **more})
+
+
+SIDES = {BASELINE: "llm", HUMAN.run: "human", LLM.run: "llm"}
+"""Whose answer each ranker puts first."""
+MANY = tuple(
+    TrainedRanker("mini", ("human", "llm"), 0, "c", (("human", 10), ("llm", n))) for n in (20, 40)
+)
+
+
+def whole() -> TrainingStudy:
+    """A study of every kind of evaluation."""
+    sets = [
+        ranked(),
+        ranked(kind="zero-shot", name="nf", depth=100, grade=2),
+        ranked({BASELINE: 4, LLM.run: 3}, "seen", "qa, train"),
+        ranked(
+            {BASELINE: 4}, "first stage", "qa train (human responses)", split="train", side="human"
+        ),
+        ranked({BASELINE: 5}, "first stage", "qa dev (human responses)", split="dev", side="human"),
+        ranked({MANY[0].run: 3, MANY[1].run: 2}, "curve", "qa, test, augmented"),
+    ]
+    return studied((HUMAN, LLM, *MANY), sets=sets, mixed=mixture(SIDES), answers=mixed())
+
+
+def answered_folder(folder: Path, *, test: int = 8) -> Path:
+    """A question a word, of which the last `test` are tested on; two human answers and an LLM's, some beside them."""
+    docs = [
+        {
+            "_id": f"{word}-{side}{number}",
+            "title": "",
+            "source": side,
+            "domain": "law" if position % 2 else "art",
+            "text": f"{word} {'zz' if number < 2 else 'yy'} {'ghijkl'[number]} {side[0]}",
+        }
+        for position, word in enumerate(WORDS)
+        for side in ("human", "llm")
+        for number in range(4)
+    ]
+    write(folder / "corpus.jsonl", jsonl(docs))
+    write(folder / "queries.jsonl", jsonl({"_id": f"q-{word}", "text": word} for word in WORDS))
+    for split, words in (("train", WORDS[:-test]), ("test", WORDS[-test:])):
+        judged = [(word, answer) for word in words for answer in ("human0", "human1", "llm0")]
+        rows = [(f"q-{word}", f"{word}-{answer}", 1) for word, answer in judged]
+        write(folder / "qrels" / f"{split}.tsv", tsv(rows))
+    return folder

@@ -1,0 +1,448 @@
+"""The bench: the smallest intervention that reaches level within the budget; and the α sweep, one of models."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt import Collection, Run, UserError, audit, compare, table
+from ranktilt.auditing.groups import ALL
+from ranktilt.mitigation.bench import Trial, bench, reference_alone
+from ranktilt.mitigation.bench_result import Bench, check_cost
+from ranktilt.mitigation.retriever_sweep import retriever_sweep, sweep_alphas
+from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.training import retriever
+from tests.mitigation.planted import DIAL, collection, swept, trial
+from tests.refusals import refused
+from tests.training.material import marked, marked_mix
+from tests.training.test_retriever import BM
+
+PAIR = ("human", "llm")
+ONES = (trial(0, (60, 0, 0)), trial(1, (0, 0, 0)))
+"""A baseline that is tilted, and what levels it for nothing."""
+
+
+def test_the_smallest_that_is_level_within_the_budget_is_chosen() -> None:
+    found = swept(budget=0.05)
+    choice = found.choose()
+    assert [one.name for one in found.interventions] == [
+        "α = 0",
+        "α = 0.001",
+        "α = 0.01",
+        "α = 0.1",
+    ]
+    assert [found.tilt(one.name, PAIR).value for one in found.interventions] == [-200, -100, 0, 200]
+    assert [choice.outcome_of(one.name) for one in found.interventions] == [
+        "tilted",
+        "tilted",
+        "level",
+        "tilted",
+    ]
+    assert choice.chosen == found.interventions[2]
+    assert choice.outcome == "level"
+    over = swept({**DIAL, 1.0: (0, 60, 0)}).choose()
+    assert [bool(over.overcorrected(step.name)) for step in over.bench.interventions] == [
+        False
+    ] * 3 + [True] * 2
+    level = swept({0: (0, 0, 0), 1: (0, 0, 0)}).choose()
+    assert (level.chosen, level.outcome, level.tilted) == (None, "level", False)
+    assert level.headline.startswith("Nothing to level: α = 0 is level between human and llm")
+
+
+def test_each_method_has_its_smallest_and_a_budget_that_is_not_kept_leaves_none() -> None:
+    swaps = [
+        trial(strength, (0, 0, 0), method="swap", name=f"swap({strength})")
+        for strength in (0.5, 0.9)
+    ]
+    found = bench(
+        collection(),
+        [*ONES[:1], trial(1, (0, 0, 1)), *swaps],
+        ["nDCG@1"],
+        resamples=200,
+        budget=0.1,
+    )
+    assert found.choose().headline.startswith(
+        "swap(0.5) is the smallest intervention of swap that is level"
+    )
+    found = swept({0: (60, 0, 0), 1: (0, 0, 24)})
+    choice = found.choose()
+    assert (choice.chosen, choice.outcome) == (None, "tilted")
+    assert "a loss of more than 1 point is shown" in choice.sentences[0]
+    assert found.choose(budget=0.5).chosen == found.interventions[1]
+
+
+def test_a_loss_or_tilt_that_the_interval_leaves_open_is_inconclusive_and_no_bound_is_printed_as_the_limit() -> (
+    None
+):
+    choice = swept().choose(budget=0.004)  # one query of 60 lost: about 0.6 points, from 0 to 2
+    assert (choice.outcome, choice.outcome_of("α = 0.01")) == ("inconclusive", "inconclusive")
+    assert choice.sentences[0].startswith("Nearest is α = 0.01: nDCG@10 −0.")
+    assert (
+        choice.sentences[0].count("a loss of more than 0.4 points is neither shown nor excluded")
+        == 2
+    )
+    found = swept({0: (60, 0, 0), 1: (15, 15, 0)})
+    choice = found.choose()
+    tilt = found.tilt("α = 1", PAIR)
+    assert tilt.low < -5 < 5 < tilt.high
+    assert choice.outcome == "inconclusive"
+    assert found.choose(level=max(-tilt.low, tilt.high)).chosen is not None
+    for low, reason in (
+        (
+            -1.04,
+            "[−1.04, −0.20] over all documents: a loss of more than 1 point is neither shown nor excluded",
+        ),
+        (-0.96, "[−0.96, −0.20] over all documents: a loss of more than 1 point is excluded"),
+    ):
+        change = swept().change("α = 0.01", (ALL, ALL))
+        assert change is not None
+        assert check_cost(replace(change, low=low, high=-0.2), 0.01).reason.endswith(reason)
+
+
+def test_level_is_level_on_every_source_also_on_those_not_trained_on() -> None:
+    sources = ("one", "two")
+    mixed = collection(sources)
+    plain = trial(0, (60, 0, 0), sources=sources)
+    levelled = trial(1, (0, 0, 0), sources=sources)
+    frame = levelled.mixed.frame()
+    lifted = frame.with_columns(pl.col("score") + pl.col("doc_id").str.starts_with("two"))
+    other = levelled._replace(mixed=Run.from_frame(lifted, spec=levelled.mixed.spec))
+    found = bench(mixed, [plain, other], ["nDCG@1"], resamples=200)
+    assert found.pairs == (("human", "one"), ("human", "two"))
+    assert found.choose().outcome_of("α = 1") == "tilted"
+    only = bench(mixed, [plain, levelled], ["nDCG@1"], resamples=200, pairs=[("human", "one")])
+    assert only.choose().chosen == levelled.intervention
+
+
+def test_values_and_changes_are_those_of_an_audit_and_a_comparison_and_are_saved_and_read(
+    tmp_path: Path,
+) -> None:
+    found, mixed = swept(), collection()
+    runs = [trial(strength, DIAL[strength]) for strength in (0, 0.001)]
+    audits = [
+        audit(mixed, one.mixed, list(found.measures), resamples=200, confounds=False)
+        for one in runs
+    ]
+    for tilt in audits[1].tilts:
+        mine = found.tilt("α = 0.001", PAIR, tilt.measure)
+        assert (mine.value, mine.low, mine.high, mine.p) == (
+            tilt.value,
+            tilt.low,
+            tilt.high,
+            tilt.p,
+        )
+    compared = compare(audits[1], audits[0], resamples=200)
+    for theirs, pair in [
+        *((t, PAIR) for t in compared.tilts),
+        *((m, (ALL, ALL)) for m in compared.means),
+    ]:
+        change = found.change("α = 0.001", pair, theirs.measure)
+        assert change is not None
+        assert (change.value, change.low, change.high, change.p) == (
+            theirs.value,
+            theirs.low,
+            theirs.high,
+            theirs.p,
+        )
+        assert change.tests == len(found.changes) == 3 * 3 * 3
+    alone = audit(reference_alone(mixed), runs[1].alone, list(found.measures), by=None)  # type: ignore[arg-type]
+    means = alone.by_group().filter(group=ALL)
+    assert [found.mean("α = 0.001", "human", m).value for m in means["measure"]] == means[
+        "mean"
+    ].to_list()
+    file = found.save(tmp_path / "bench.json")
+    assert Bench.load(file) == found
+    told = json.loads(file.read_bytes())
+    assert (told["format"], told["outcome"], told["chosen"]) == (
+        "ranktilt-bench",
+        "inconclusive",
+        None,
+    )
+    assert [run["ranker"] for run in told["spec"]["runs"]] == [
+        one.ranker for one in found.interventions
+    ]
+
+
+def test_effectiveness_of_human_documents_alone_counts_too_and_what_is_undefined_is_not_level() -> (
+    None
+):
+    plain, level = ONES
+    trials = [plain, level._replace(alone=trial(1, (0, 0, 24)).alone)]
+    found = bench(collection(), trials, ["nDCG@1"], resamples=200)
+    assert [change.high < -1 for change in found.costs("α = 1")] == [False, True]
+    assert found.choose().outcome == "tilted"
+    without = bench(
+        collection(), [each._replace(alone=None) for each in trials], ["nDCG@1"], resamples=200
+    )
+    assert without.over == (ALL,)
+    assert without.choose().chosen == level.intervention
+    assert (
+        "effectiveness on human documents alone is not known: they were not ranked alone"
+        in without.notes
+    )
+    none = ONES[1]._replace(
+        mixed=Run.from_frame(FRAME.filter(FRAME["doc_id"].str.starts_with("other")))
+    )
+    found = bench(collection(), [ONES[0], none], ["nDCG@1"], resamples=200)
+    assert np.isnan(found.tilt("α = 1", PAIR).value)
+    choice = found.choose()
+    assert [choice.outcome_of(name) for name in ("α = 0", "α = 1")] == [
+        "tilted",
+        "tilted",
+    ]  # it finds nothing at all
+    assert choice.sentences[0].startswith("Nearest is α = 1: ")
+    assert json.loads(found.to_json())["outcome"] == "tilted"
+
+
+FRAME = ONES[1].mixed.frame()
+FEWER = ONES[1]._replace(
+    mixed=Run.from_frame(FRAME.filter(FRAME["query_id"] != "q7"), spec=ONES[1].mixed.spec)
+)
+
+
+@pytest.mark.parametrize(
+    ("trials", "options", "message"),
+    [
+        (
+            ONES[1:],
+            {},
+            "a bench needs one baseline, the ranker without any intervention (no method), and an intervent",
+        ),
+        ((*ONES, ONES[1]), {}, "intervention 'α = 1' is given twice"),
+        (
+            (ONES[0], FEWER),
+            {},
+            "α = 1 and α = 0 ranked different queries (1 query is in one of them only, first 'q7'",
+        ),
+        (
+            (ONES[0], ONES[1]._replace(alone=None)),
+            {},
+            "α = 1 has no run of human documents alone, others have; rank ",
+        ),
+        (
+            (ONES[0], ONES[1]._replace(alone=ONES[1].mixed)),
+            {},
+            "α = 1: its run of human documents alone holds others ",
+        ),
+        (
+            ONES,
+            {"budget": -0.1},
+            "expected a budget of at least 0 and below 1, such as 0.01 (1 point), got -0.1",
+        ),
+        (ONES, {"level": -1}, "expected a level of at least 0 and below 200 points, got -1"),
+    ],
+)
+def test_what_makes_no_bench_is_refused(trials: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match="^" + re.escape(message)):
+        bench(collection(), trials, ["nDCG@1"], resamples=200, **options)
+
+
+TRIALS = [trial(strength, counts) for strength, counts in DIAL.items()]
+
+
+def benched(
+    *measures: str, trials: Any = TRIALS, mixed: Collection | None = None, **options: Any
+) -> Bench:
+    return bench(mixed or collection(), trials, measures, **{"resamples": 200, **options})
+
+
+def unjudged() -> Collection:
+    return Collection(collection().docs, collection().queries, collection().qrels.clear())
+
+
+def test_the_primary_question_is_judged_and_a_share_in_points_as_in_a_comparison() -> None:
+    found = benched("HeadToHead", "nDCG@1", "Share@1", primary="HeadToHead")
+    assert found.primary == "HeadToHead"
+    assert found.questions == ("HeadToHead", "nDCG@1", "Share@1", "nDCG@10")
+    assert found.measures == ("nDCG@1", "nDCG@10")
+    # Both always retrieved: the human twin wins none, none, none and all; in the others they tie.
+    assert [found.tilt(one.name, PAIR).value for one in found.interventions] == [-1, -0.5, 0, 1]
+    choice = found.choose(budget=0.05)
+    assert choice.chosen == found.interventions[2]
+    assert choice.sentences == ()
+    # All 60 queries on one side: the interval ends at 100 · (2 · .025^(1/60) − 1) = 88.1.
+    assert choice.rows["α = 0"][0].checks[0].reason == (
+        "toward llm: head-to-head −100.0 % [−100.0, −88.1] lies wholly beyond −5.0"
+    )
+    found = benched("Share@1", "nDCG@1", primary="Share@1")
+    # Two of three candidates are human, and one of the two twins; ties at the top count half.
+    assert found.tilt("α = 0", PAIR).value == pytest.approx(-2 / 3)
+    whole = audit(
+        collection(), [one.mixed for one in TRIALS[:2]], ["Share@1", "nDCG@1"], resamples=200
+    )
+    theirs = compare(whole, baseline_run=whole.runs[0], resamples=200).estimates[0]
+    mine = found.change("α = 0.001", PAIR, "Share@1")
+    assert mine is not None
+    assert (mine.value, mine.low, mine.high, mine.p) == (
+        theirs.value,
+        theirs.low,
+        theirs.high,
+        theirs.p,
+    )
+
+
+def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_nothing_is_said_of_the_cost() -> (
+    None
+):
+    mixed = unjudged()
+    twins = Collection(
+        mixed.docs.filter(~pl.col("id").str.starts_with("other")), mixed.queries, mixed.qrels
+    )
+
+    def among_twins(run: Run) -> Run:
+        frame = run.frame()
+        return Run.from_frame(
+            frame.filter(~frame["doc_id"].str.starts_with("other")), spec=run.spec
+        )
+
+    runs = [each._replace(mixed=among_twins(each.mixed), alone=None) for each in ONES]
+    found = benched("ExposureRatio", trials=runs, mixed=twins)
+    low, equal = (found.tilt(step.name, PAIR) for step in found.interventions)
+    assert (low.value, equal.value) == (pytest.approx(0.6309, abs=1e-4), 1.0)
+    # A list of two twins that tie cannot vary, so that nothing is shown; asked about the margin
+    # alone it is level.
+    assert found.choose().chosen is None
+    found = replace(found, tilts=tuple(replace(tilt, variation=None) for tilt in found.tilts))
+    assert found.choose().chosen == found.interventions[1]
+    reason = found.choose().rows["α = 0"][0].checks[0].reason
+    assert reason.endswith("lies wholly beyond 1.058 around the median of random labels (1.108)")
+    trials = [one._replace(alone=None) for one in TRIALS]
+    found = benched("Share@1", trials=trials, mixed=unjudged())
+    assert (found.measures, found.over, found.effectiveness) == ((), (), ())
+    choice = found.choose()
+    assert found.costs("α = 0.01") == []
+    assert choice.limits == "within ±5 points"
+    assert "cost" not in table(found)
+
+
+def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> None:
+    found = benched("nDCG@1", selected=["α = 0.1"], budget=0.05)
+    choice = found.choose()
+    assert [one.name for one in found.judged] == ["α = 0", "α = 0.1"]
+    assert (choice.chosen, choice.outcome) == (
+        None,
+        "tilted",
+    )  # α = 0.01 is level, and was not chosen
+    assert choice.headline.startswith(
+        "No intervention, of those chosen on other queries, is level within ±5 points"
+    )
+    right = benched("nDCG@1", selected=["α = 0.01"], budget=0.05).choose()
+    assert right.headline.startswith("α = 0.01, chosen on other queries, is level within ±5 points")
+    assert Bench.load(found.save(tmp_path / "bench.json")) == found
+
+
+@pytest.mark.parametrize(
+    ("measures", "message"),
+    [
+        ((), "a bench needs a measure on which level is judged, such as nDCG@3 or Share@10"),
+        (("AWRF",), "AWRF has no sign between two groups; use one that has, such as Share@10"),
+        (
+            ("RankGap",),
+            "level is judged in percent, and RankGap has another unit; put Share@10 first",
+        ),
+    ],
+)
+def test_questions_that_no_bench_can_ask_are_refused(
+    measures: tuple[str, ...], message: str
+) -> None:
+    with refused(message):
+        benched(*measures)
+    mixed = collection()
+    alone = Collection(mixed.docs.with_columns(origin=pl.col("id")), mixed.queries, mixed.qrels)
+    trials = [Trial(each.intervention, each.mixed) for each in TRIALS]
+    with refused("HeadToHead cannot be answered: there are no twins; nDCG@10 or Share@10 can"):
+        benched("HeadToHead", trials=trials, mixed=alone, primary="HeadToHead")
+
+
+@pytest.mark.neural
+def test_the_papers_strengths_go_with_the_models_scores_and_refusals_come_first(
+    tiny: Path, tmp_path: Path
+) -> None:
+    assert sweep_alphas(["0.5", "0"], None) == [0.0, 0.5]
+    assert sweep_alphas(["paper"], 700.0) == [1e-4, 5e-4, 1e-3, 5e-3, 1e-2]
+    assert sweep_alphas(["paper", "0", "0.07"], 1.0) == [0.0, 0.07, 0.35, 0.7, 3.5, 7.0]
+    with refused("--debias: expected a number of at least 0, or paper, got 'much'"):
+        sweep_alphas(["much"], None)
+    for text in ("-1", "nan", "inf"):
+        with refused(f"training: expected alpha of at least 0, got {float(text)}"):
+            sweep_alphas([text], None)
+    with refused("expected a budget of at least 0 and below 1, such as 0.01 (1 point), got 5"):
+        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.1], budget=5)
+    with refused(
+        "a sweep compares sources, and the test collection has 'human' alone; mix it first"
+    ):
+        retriever_sweep(marked(), reference_alone(marked_mix()), tiny, tmp_path / "m", alphas=[0.1])
+    with refused("a sweep needs an alpha above 0, or other negatives, beside the baseline"):
+        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.0])
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.neural
+def test_a_sweep_is_its_models_on_a_bench(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+    rank = retriever.BM25.rank
+    monkeypatch.setattr(
+        retriever.BM25, "rank", lambda *given: searched.append("bm25") or rank(*given)
+    )
+    found, trained = retriever_sweep(
+        marked(),
+        marked_mix(),
+        tiny,
+        tmp_path / "models",
+        alphas=[3.0, 0.1],
+        negatives=["bm25", "controlled"],
+        options=replace(BM, device="cpu"),
+        measures=("nDCG@3", "AP@3"),
+        resamples=200,
+    )
+    assert searched == ["bm25"]  # mined once for all of them
+    assert [model.folder.name for model in trained] == [
+        "alpha-0",
+        "alpha-0.1",
+        "alpha-3",
+        "negatives-controlled",
+    ]
+    assert [step.name for step in found.interventions] == [
+        "α = 0",
+        "α = 0.1",
+        "α = 3",
+        "controlled negatives",
+    ]
+    assert found.methods == ("debias", "controlled negatives")
+    assert trained[3].record["spec"]["alpha"] == 0
+    assert found.baseline.name == "α = 0"
+    assert found.pairs == (("human", "llm"),)
+    assert found.over == ("all", "human")
+    record = trained[2].record["spec"]
+    assert (record["alpha"], record["negatives"], record["steps"]) == (3.0, "bm25", 5)
+    model = Dense(str(tmp_path / "models" / "alpha-3"), k=100, device="cpu")
+    own = reference_alone(marked_mix())
+    whole = audit(marked_mix(), model.rank(marked_mix()), "nDCG@3", confounds=False, resamples=200)
+    only = audit(own, model.rank(own), "nDCG@10", by=None)
+    assert found.tilt("α = 3", ("human", "llm")).value == pytest.approx(whole.tilts[0].value)
+    assert found.mean("α = 3", "human").value == pytest.approx(float(only.values.mean()))
+
+
+@pytest.mark.neural
+def test_kinds_of_negatives_alone_are_held_against_the_first(tiny: Path, tmp_path: Path) -> None:
+    found, _ = retriever_sweep(
+        marked(),
+        marked_mix(),
+        tiny,
+        tmp_path / "models",
+        negatives=["in-batch", "bm25"],
+        options=replace(BM, steps=1),
+        measures=("nDCG@3",),
+        resamples=100,
+    )
+    assert [(step.name, step.method) for step in found.interventions] == [
+        ("bm25 negatives", ""),
+        ("in-batch negatives", "in-batch negatives"),
+    ]

@@ -1,0 +1,378 @@
+"""Levelling from end to end, of simulated rankers that favour one side; and queries that nothing is learned from."""
+
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.simulated import Simulated
+from ranktilt import Bench, Collection, Levelling, Run, UserError, audit, bundled, ranker, table
+from ranktilt.mitigation.mitigate import at_depth, choose_strengths, mitigate
+from ranktilt.mitigation.query_split import QuerySplit, at_most, split_queries
+from tests.mitigation.planted import swept
+from tests.refusals import refused
+from tests.toy import collection_of
+
+PAIR = ("human", "llm")
+
+
+@cache
+def simulated(queries: int = 150, tilt: float = 0.5) -> Simulated:
+    return Simulated.drawn(np.random.default_rng(3), queries, tilt)
+
+
+def split(found: Simulated) -> QuerySplit:
+    names, third = found.run.queries, len(found.run.queries) // 3
+    sides = (names[:third], names[third : 2 * third], names[2 * third :])
+    return QuerySplit(*(found.collection.only_queries(side) for side in sides))
+
+
+def levelled(folder: Path, *methods: str, found: Simulated | None = None, **options: Any) -> Bench:
+    found = found or simulated()
+    measures = options.pop("measures", ["nDCG@10", "Share@10", "ExposureRatio"])
+    how = {name: options.pop(name) for name in ("level", "budget") if name in options}
+    chosen = Levelling(methods=methods or ("offset",), **{"strengths": (0.5, 1.0), **options})
+    return mitigate(
+        split(found), found.run, measures, folder=folder, options=chosen, resamples=200, **how
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "asked", "strengths"),
+    [
+        ("offset", "nDCG@10", (1.0, 1.5)),
+        ("interleave", "Share@10", (0.5, 0.9)),
+        ("fair-rerank", "Share@10", (0.5, 1.0)),
+        ("fair-rerank:exposure", "ExposureRatio@20", (0.5, 0.8)),
+    ],
+)
+def test_a_known_tilt_is_levelled(
+    method: str, asked: str, strengths: tuple[float, ...], tmp_path: Path
+) -> None:
+    found = levelled(tmp_path, method, measures=[asked], strengths=strengths)
+    before, *steps = (found.tilt(step.name, PAIR) for step in found.interventions)
+    assert before.low > before.level
+    nearest = min(steps, key=lambda tilt: abs(tilt.value - tilt.level))
+    # det-const-sort holds both sides to a least share, rounded down: what is left may favour
+    # either.
+    assert method == "fair-rerank" or nearest.low <= nearest.level <= nearest.high
+    assert abs(nearest.value - nearest.level) < abs(before.value - before.level) / 2
+
+
+def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
+    found = levelled(tmp_path, "offset", "interleave", level=45, budget=0.15, measures=["nDCG@10"])
+    assert found.methods == ("offset", "interleave")
+    assert [one.name for one in found.interventions] == [
+        "simulated",
+        "offset 0.5",
+        "offset 1",
+        "interleave 0.5",
+        "interleave 1",
+    ]
+    chosen = found.choose().chosen
+    assert chosen is not None
+    assert chosen.name in found.selected
+    whole = found.interventions[2].ranker
+    assert whole == f"simulated>>offset(fit={tmp_path}/simulated-offset.json)"
+    correction = ranker(whole.removeprefix("simulated>>"))
+    test = split(simulated()).test
+    corrected = correction.rank(test, simulated().run)
+    assert corrected.spec["fitted_on"]["queries"] == list(split(simulated()).fit.queries["id"])
+    assert found.spec["queries"] == {"fit": 50, "select": 50, "test": 50}
+    assert found.spec["levelling"]["methods"] == ("offset", "interleave")
+    assert any(note.startswith("offset: Scores match ") for note in found.notes)
+
+
+def test_a_collection_is_split_or_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:
+    collection, options = bundled(), Levelling(methods=("offset",), strengths=(1.0,))
+    found = mitigate(collection, ranker("bm25"), ["nDCG@10"], options=options, resamples=200)
+    assert found.interventions[1].ranker == "bm25@100>>offset(fit=bm25-100-offset.json)"
+    drawn = split_queries(collection)
+    assert found.spec["queries"] == {
+        name: len(getattr(drawn, name).judged) for name in ("fit", "select", "test")
+    }
+    given = simulated()
+    gender = pl.col("source").replace_strict({"llm": "female", "human": "male"})
+    docs = given.collection.docs.with_columns(
+        gender=gender, source=pl.lit("unknown"), origin=pl.col("id")
+    )
+    labels = Collection(
+        docs, given.collection.queries, given.collection.qrels.clear(), {"labels": "labels.tsv"}
+    )
+    given = replace(given, collection=labels)
+    found = levelled(tmp_path, "fair-rerank", "offset", found=given, measures=None, by="gender")
+    assert found.questions == ("Share@10", "ExposureRatio")
+    before, half, whole = (
+        found.tilt(step.name, ("female", "male")) for step in found.interventions[:3]
+    )
+    assert before.value < half.value < whole.value
+    assert abs(whole.value) < 0.05
+    assert (
+        found.interventions[2].ranker == "simulated>>fair-rerank(by=gender,group=female,target=0.0)"
+    )
+    assert found.over == ()
+
+
+def test_a_target_is_where_fair_re_ranking_ends_and_a_third_group_counts_among_the_others(
+    tmp_path: Path,
+) -> None:
+    found = levelled(tmp_path, "fair-rerank", target=5.0, measures=["Share@10"])
+    level_there = levelled(tmp_path, "fair-rerank", measures=["Share@10"])
+    assert found.interventions[-1].ranker.endswith("fair-rerank(group=llm,target=5.0)")
+    assert found.tilt("fair-rerank 1", PAIR).value < level_there.tilt("fair-rerank 1", PAIR).value
+    three = with_gpt(pl.int_range(pl.len()) % 6 == 1)
+    found = levelled(
+        tmp_path,
+        "fair-rerank",
+        found=three,
+        measures=["Share@10"],
+        strengths=(1e-9, 1.0),
+        pair=PAIR,
+    )
+    today = float(found.interventions[1].ranker.rpartition("target=")[2].rstrip(")"))
+    test = audit(
+        three.collection,
+        three.run,
+        ["Share@10"],
+        pairs=[("llm", "rest")],
+        resamples=100,
+        confounds=False,
+    )
+    assert today == pytest.approx(100 * test.estimates[0].value, abs=5)
+
+
+def test_strengths_are_chosen_by_values_alone_and_an_open_depth_gets_one() -> None:
+    tried = swept(
+        {0: (60, 0, 0), 1: (30, 0, 0), 2: (1, 0, 0), 3: (0, 0, 0), 4: (0, 30, 0)}, level=10
+    )
+    tilts = [tried.tilt(step.name, PAIR).value for step in tried.interventions]
+    assert tilts[2:4] == [pytest.approx(-200 / 60, abs=0.1), 0]
+    assert choose_strengths(tried) == [
+        "α = 2"
+    ]  # within half of the margin, and smaller than the one that is level
+    dear = swept({0: (60, 0, 0), 1: (30, 0, 0), 2: (0, 0, 24)}, level=10)
+    assert choose_strengths(dear) == ["α = 1"]  # the other one costs too much
+    assert choose_strengths(swept({0: (60, 0, 0), 1: (0, 0, 24)})) == ["α = 1"]
+    for text, deep in (
+        ("bm25@50", "bm25@50"),
+        ("bm25@200>>dense:minilm", "bm25@200>>dense:minilm@100"),
+        ("replay:my.trec", "replay:my.trec@100"),
+    ):
+        assert repr(at_depth(ranker(text), 100)) == deep
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"methods": ("magic",)},
+            "unknown method 'magic' (valid: causal, projection, fair-rerank, interleave, offset",
+        ),
+        (
+            {"methods": ("fair-rerank:best",)},
+            "unknown method of fair-rerank 'best' (valid: det-const-sort, fa-ir, exp",
+        ),
+        ({"methods": ("offset", "offset")}, "expected distinct methods; got offset, offset"),
+        ({"strengths": (0.5, 0.0)}, "expected strengths above 0 and at most 2, got 0.5, 0"),
+        (
+            {"methods": ("interleave", "causal"), "strengths": (0.5, 1.5)},
+            "interleave has strengths up to 1, got 1.5; ",
+        ),
+        (
+            {"methods": ("projection",), "by": "gender"},
+            "projection learns from twins, which differ in source; ",
+        ),
+        (
+            {"methods": ("fair-rerank", "fair-rerank:exposure"), "target": 1.0},
+            "a target is where fair-rerank ends (po",
+        ),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match="^" + re.escape(message)):
+        Levelling(**options)
+
+
+def with_gpt(which: pl.Expr) -> Simulated:
+    """The simulation with a third source."""
+    given = simulated()
+    docs = given.collection.docs.with_columns(
+        source=pl.when(which).then(pl.lit("gpt")).otherwise("source")
+    )
+    return replace(
+        given, collection=Collection(docs, given.collection.queries, given.collection.qrels)
+    )
+
+
+def test_more_than_two_groups_are_not_guessed_among_and_a_run_lacks_no_side(tmp_path: Path) -> None:
+    three = with_gpt(pl.col("id") == "3-llm")
+    with refused("source makes 3 groups (human, gpt, llm); name the two to level: --pair A,B"):
+        levelled(tmp_path, "offset", found=three)
+    with refused(
+        "a correction knows single groups, and 'rest' is none; name two to level: --pair A,B"
+    ):
+        levelled(tmp_path, "offset", found=three, pair=("human", "rest"))
+    named = levelled(tmp_path, "offset", found=three, pair=("human", "llm"), measures=["nDCG@10"])
+    assert named.pairs == (("human", "llm"),)
+    sides = split(simulated())
+    short = Run.from_frame(
+        simulated().run.frame().filter(pl.col("query_id") == "q0"), spec={"ranker": "short"}
+    )
+    with refused("short has none of the 50 queries of a side to rank"):
+        mitigate(sides, short, ["nDCG@10"], folder=tmp_path)
+
+
+def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_vectors(
+    tmp_path: Path,
+) -> None:
+    found = levelled(tmp_path, "causal", "offset", "projection", measures=["nDCG@10"])
+    assert (found.methods, found.selected) == (
+        ("offset",),
+        levelled(tmp_path, measures=["nDCG@10"]).selected,
+    )
+    reason = "needs the ranker itself, and simulated is a saved run; leave it out"
+    assert found.refused == tuple((name, f"{name} {reason}") for name in ("causal", "projection"))
+    assert Bench.load(found.save(tmp_path / "level.json")) == found
+    assert f"| causal | causal (causal {reason}) |  |  | refused |  |" in table(found, "markdown")
+    with refused(f"causal {reason}"):
+        levelled(tmp_path, "causal", "projection")
+    order = replace(
+        simulated(), run=replace(simulated().run, spec={"ranker": "by rank", "score_order": "rank"})
+    )
+    found = levelled(
+        tmp_path, *Levelling().methods, found=order, measures=["Share@10"], strengths=(1.0,)
+    )
+    assert found.methods == ("interleave", "fair-rerank")
+    assert found.refused == (
+        ("offset", "an offset is fitted to scores, and by rank gives only an order"),
+    )
+    given = split(simulated())
+    sides = (
+        Collection(
+            side.docs.with_columns(text=pl.col("id")),
+            side.queries.with_columns(text=pl.lit("3")),
+            side.qrels,
+        )
+        for side in (given.fit, given.select, given.test)
+    )
+    with refused(
+        "projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"
+    ):
+        mitigate(
+            QuerySplit(*sides),
+            ranker("bm25"),
+            folder=tmp_path,
+            options=Levelling(methods=("projection",)),
+        )
+
+
+def judged(relevant: dict[str, list[str]]) -> Collection:
+    """Twins of ten origins, and queries with relevant documents."""
+    docs = [
+        {"id": f"{origin}-{source}", "text": origin, "source": source, "origin": f"{origin}-human"}
+        for origin in "abcdefghij"
+        for source in ("human", "llm")
+    ]
+    return collection_of(
+        docs,
+        {q: q for q in relevant},
+        {q: dict.fromkeys(found, 1) for q, found in relevant.items()},
+    )
+
+
+def queries(split: QuerySplit) -> list[list[str]]:
+    return [side.judged["id"].to_list() for side in (split.fit, split.select, split.test)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.dictionaries(
+        st.text("pqrstuvwxyz", min_size=1, max_size=3),
+        st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=3, unique=True),
+        min_size=6,
+        max_size=20,
+    ),
+    st.integers(0, 5),
+)
+def test_no_query_and_no_origin_that_is_learned_from_is_tested_on(
+    relevant: dict[str, list[str]], seed: int
+) -> None:
+    collection = judged({q: [f"{origin}-llm" for origin in found] for q, found in relevant.items()})
+    try:
+        split = split_queries(collection, seed=seed)
+    except UserError as error:
+        assert str(error).startswith("no query to fit on is left")  # noqa: PT017 - either way is right here
+        return
+    fit, select, test = map(set, queries(split))
+    assert len(fit | select | test) == len(fit) + len(select) + len(test)
+    assert select | test | fit <= set(relevant)
+    sides = (split.fit, split.select, split.test)
+    learned, *others = (
+        {doc[0] for doc in side.qrels["doc_id"]} for side in sides
+    )  # origins, by their letter
+    assert not learned & set().union(*others)
+    assert split.fit.qrels.filter(pl.col("grade") > 0)["query_id"].n_unique() == len(fit)
+
+
+def test_queries_of_one_origin_stay_together_and_where_one_ties_all_the_fit_loses_it() -> None:
+    halves = (("a", "human"), ("b", "llm"))
+    relevant = {
+        f"q{n}{half}": [f"{'abcdefghij'[n]}-{source}"] for n in range(10) for half, source in halves
+    }
+    split = split_queries(judged(relevant), seed=3)
+    sides = queries(split)
+    assert sorted(map(len, sides)) == [4, 8, 8]
+    assert all(
+        f"q{n}a" in side and f"q{n}b" in side for side in sides for n in {name[1] for name in side}
+    )
+    assert split.notes == ()
+    assert queries(split_queries(judged(relevant), seed=3)) == sides
+    assert queries(split_queries(judged(relevant), seed=4)) != sides
+    own = "abcdefghi"
+    relevant = {f"q{n}": ["j-llm", f"{own[n]}-llm"] for n in range(9)}
+    split = split_queries(judged(relevant))
+    fit, select, test = queries(split)
+    assert (len(fit), len(select), len(test)) == (4, 2, 3)
+    assert split.fit.qrels["doc_id"].to_list() == [f"{own[int(name[1:])]}-llm" for name in fit]
+    assert split.test.qrels.height == 6
+    (note,) = split.notes
+    assert note.startswith("4 of 8 judgments to fit on left out: ")
+    relevant = {f"q{n}": [f"{'ab'[n % 2]}-llm", f"{'cdefghij'[n % 8]}-llm"] for n in range(10)}
+    assert all(queries(split_queries(judged(relevant))))
+
+
+def test_queries_are_drawn_by_a_seed_own_splits_kept_apart_and_what_cannot_be_split_refused() -> (
+    None
+):
+    with refused("a bench needs queries to fit, select and test on; the collection has 2 to rank"):
+        split_queries(judged({name: ["a-llm"] for name in ("q0", "q1")}))
+    one_origin = judged({f"q{n}": ["a-llm"] for n in range(4)})
+    with pytest.raises(
+        UserError,
+        match=r"^no query to fit on is left: every document that is relevant to one is rele",
+    ):
+        split_queries(one_origin)
+    for shares, text in (((), "none"), ((0.5, 0.5, 0.0), "0.5, 0.5, 0.0")):
+        with refused(f"expected three shares between 0 and 1, got {text}"):
+            split_queries(one_origin, shares)
+    collection = judged({f"q{n}": [] for n in range(10)})
+    split = split_queries(collection)
+    assert [len(side) for side in queries(split)] == [4, 2, 4]
+    assert sorted(name for side in queries(split) for name in side) == [f"q{n}" for n in range(10)]
+    collection = judged({f"q{n}": ["a-llm"] for n in range(9)})
+    assert at_most(collection, 9) is collection
+    few = at_most(collection, 3, seed=1).judged["id"].to_list()
+    assert len(few) == 3
+    assert at_most(collection, 3, seed=1).judged["id"].to_list() == few
+    whole = judged({"q0": ["a-llm"], "q1": ["b-llm", "c-llm"], "q2": ["b-human"], "q3": ["d-llm"]})
+    sides = [whole.only_queries(names) for names in (["q0", "q1"], ["q3"], ["q2", "q3"])]
+    split = QuerySplit.of(*sides)
+    assert queries(split) == [["q0", "q1"], [], ["q2", "q3"]]
+    assert split.fit.qrels["doc_id"].to_list() == ["a-llm", "c-llm"]

@@ -1,0 +1,257 @@
+"""The training study from end to end: what is trained, ranked, kept, resumed and refused."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ranktilt import Collection, Run, TrainingStudy, UserError, audit, load, ranker
+from ranktilt.mitigation.bench import reference_alone
+from ranktilt.training import study as training_study_module
+from ranktilt.training.study import (
+    StudyOptions,
+    ZeroShot,
+    apart,
+    drawn_queries,
+    training_study,
+    tuned_for,
+)
+from tests.mitigation.planted import answered_folder, mixed
+from tests.refusals import refused
+from tests.toy import jsonl, tsv, write
+from tests.training.material import QUICK, WORDS
+
+pytestmark = pytest.mark.neural
+
+
+Made = tuple[TrainingStudy, Path]
+FEW = StudyOptions(training=replace(QUICK, steps=2, device="cpu"), depth=20)
+
+
+def study(folder: Path, body: Path, work: Path, **options: Any) -> TrainingStudy:
+    return training_study(folder, [body], work, options=replace(FEW, **options), resamples=100)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return answered_folder(tmp_path_factory.mktemp("qa") / "qa")
+
+
+@pytest.fixture(scope="module")
+def candidates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two lists of candidates with texts, the relevant document last, and its judgments."""
+    folder = tmp_path_factory.mktemp("candidates")
+    hits = {
+        q: [{"qid": q, "docid": f"{q}{n}", "content": f"text {n} {q}"} for n in range(3)]
+        for q in "ab"
+    }
+    lists = [{"query": f"text {query}", "hits": found} for query, found in hits.items()]
+    write(folder / "lists.json", json.dumps(lists))
+    write(folder / "qrels.tsv", tsv([("a", "a2", 2), ("b", "b2", 1), ("b", "elsewhere", 1)]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(
+    folder: Path, tiny: Path, candidates: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Made:
+    work = tmp_path_factory.mktemp("work") / "work"
+    lists, qrels = str(candidates / "lists.json"), str(candidates / "qrels.tsv")
+    zero_shot = (ZeroShot(lists, qrels, name="lists"),)
+    curve = ((("human", 4), ("llm", 0)), (("human", 4), ("llm", 4)))
+    return study(folder, tiny, work, zero_shot=zero_shot, curve=curve), work
+
+
+def test_every_side_is_trained_and_every_collection_ranked(made: Made, tiny: Path) -> None:
+    found, work = made
+    assert [training.learned for training in found.rankers] == [
+        "human",
+        "llm",
+        "4 human",
+        "4 human and 4 llm",
+    ]
+    assert {training.tuned for training in found.rankers} == {"retrieval"}
+    assert [(evaluation.name, evaluation.kind) for evaluation in found.evaluations] == [
+        ("qa-test", "supervised"),
+        ("lists", "zero-shot"),
+        ("qa-train queries, human documents", "seen"),
+        ("qa-train (human responses)", "first stage"),
+        ("qa-train (llm responses)", "first stage"),
+        ("qa-test (human responses)", "first stage"),
+        ("qa-test (llm responses)", "first stage"),
+        ("qa-test, augmented", "curve"),
+    ]
+    body = tiny.name
+    assert found.evaluations[2].rankers == (
+        "BM25",
+        f"{body} trained on llm",
+    )  # its labels were not seen
+    trained = [f"{body} trained on 4 human{more}" for more in ("", " and 4 llm")]
+    assert found.evaluations[7].rankers == ("BM25", *trained)
+    record = json.loads(
+        (work / "models" / f"{body}-trained-on-llm-seed-0" / "training.json").read_text()
+    )
+    assert record["spec"]["sources"] == ["llm"]
+    assert found.spec["depth"] == 20
+    assert found.spec["training"]["steps"] == 2
+
+
+def test_its_numbers_are_those_of_the_ranker_it_names_and_candidates_keep_order(
+    made: Made, folder: Path
+) -> None:
+    found, work = made
+    own = reference_alone(load(folder, split="test"))
+    one = found.rankers[1]
+    run = ranker("bm25@20").rank(own)
+    run = ranker(
+        f"{one.ranker[:-1]},device=cpu)" if "device" not in one.ranker else one.ranker
+    ).rank(own, run)
+    values = audit(own, run, "nDCG@10", by=None, resamples=100).values
+    assert found.evaluations[0].mean(one.name, "nDCG@10").value == pytest.approx(values.mean())
+    kept = Run.load(work / "runs" / f"qa-test--{one.run.replace(', ', '-').replace(' ', '-')}.trec")
+    assert kept.frame().equals(run.frame())
+    one = made[0].evaluations[1]
+    assert (one.queries, one.documents, one.depth) == (2, 6, 3)  # no list is longer
+    assert one.mean("BM25", "RR@10").value == pytest.approx(1 / 3)
+    assert one.mean("BM25", "R@3").value == pytest.approx((1 + 1 / 2) / 2)
+    assert one.mean("BM25", "RR(rel=2)@10").queries == 1
+
+
+def test_what_is_there_is_used(
+    made: Made, folder: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found, work = made
+    stamps = {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")}
+    monkeypatch.setattr(
+        "ranktilt.models.batching.compute_missing", None
+    )  # every pair is in the cache
+    again = study(folder, tiny, work)
+    assert repr(again.evaluations[0]) == repr(found.evaluations[0])  # p of means are NaN
+    assert {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")} == stamps
+    with pytest.raises(UserError, match="holds a model trained with steps 2, not 3"):
+        study(folder, tiny, work, training=replace(FEW.training, steps=3))
+    assert tuned_for(str(tiny)) == "retrieval"
+    assert tuned_for(str(next((made[1] / "models").iterdir()))) == "classification"
+    write(tmp_path / "config.json", '{"architectures": ["BertModel"]}')
+    assert tuned_for(str(tmp_path)) == ""
+
+
+def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(folder: Path) -> None:
+    whole = reference_alone(mixed())
+    few, more = (drawn_queries(whole, n, 5) for n in (3, 9))
+    assert few.judged.height == 6  # of two domains
+    assert set(few.judged["id"]) < set(more.judged["id"])
+    assert sum(int(name[1:]) % 2 for name in few.judged["id"]) == 3
+    assert few.docs.equals(whole.docs)
+    assert set(drawn_queries(whole, 3, 6).judged["id"]) != set(few.judged["id"])
+    assert drawn_queries(whole, None, 0) is whole
+    beyond = whole.qrels.head(1).with_columns(doc_id=pl.lit("elsewhere"))
+    judged = Collection(whole.docs, whole.queries, whole.qrels.vstack(beyond))
+    assert (
+        drawn_queries(judged, 3, 5).judged.height == 6
+    )  # a document that is elsewhere has no domain
+    train, test = (load(folder, split=split) for split in ("train", "test"))
+    learned, needed = (set(one.qrels["doc_id"]) for one in (train, test))
+    assert set(apart(test, train).ids) == set(test.ids) - learned
+    assert set(apart(train, test).ids) == set(train.ids) - needed
+    assert apart(test, train).qrels.equals(test.qrels)
+    assert apart(test, test).docs.equals(
+        test.docs
+    )  # what is relevant to queries of both stays in both
+    free = [name for name in test.ids if name not in learned | needed][:1]
+    given = {
+        **dict.fromkeys(free, "one text"),
+        min(learned): "one text",
+        max(learned): "two",
+        min(needed): "two",
+    }
+    docs = test.docs.with_columns(text=pl.col("id").replace_strict(given, default=pl.col("text")))
+    same = [Collection(docs, one.queries, one.qrels) for one in (test, train)]
+    assert set(apart(*same).ids) == set(test.ids) - learned - set(
+        free
+    )  # a copy goes, unless the test needs it
+
+
+def test_refusals_before_any_training(
+    folder: Path, tiny: Path, tmp_path: Path, candidates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_study_module, "train_cross_encoder", None)
+    lists, work = str(candidates / "lists.json"), tmp_path / "work"
+    run = write(tmp_path / "other.trec", f"q-{WORDS[-1]} Q0 nowhere 1 1.0 x\n")
+    refusals: list[tuple[dict[str, Any], str]] = [
+        ({"queries": 0}, "training study: expected queries of at least 1, got 0"),
+        (
+            {"reference": "people"},
+            "unknown source 'people' (valid: human, llm); name the source that people wrote: --reference SOURCE",
+        ),
+        (
+            {"curve": ((("human", 0),),)},
+            "the curve: a ranker needs a document to learn from; got none of any source",
+        ),
+        (
+            {"curve": ((("human", 999),),)},
+            "asked to learn from 999 relevant documents of source 'human', and there ar",
+        ),
+        (
+            {"curve": ((("human", 1),),) * 2},
+            f"training '{tiny.name} trained on 1 human, seed 0' is given twice",
+        ),
+        (
+            {"zero_shot": (ZeroShot(lists),)},
+            f"zero-shot collection {lists}: no judgments (qrels); name them: {lists},",
+        ),
+        ({"zero_shot": (ZeroShot(str(folder)),) * 2}, "collection 'qa' is given twice"),
+        (
+            {"zero_shot": (ZeroShot(str(folder / "queries.jsonl")),)},
+            "expected a collection's folder, or candidates wi",
+        ),
+        (
+            {"zero_shot": (ZeroShot(str(folder), candidates=str(run)),)},
+            "1 candidate of 1 not in the collection",
+        ),
+    ]
+    for options, message in refusals:
+        with pytest.raises(UserError, match=re.escape(message)):
+            study(folder, tiny, work, **options)
+    for bodies, message in (
+        ([folder], "no model for a cross-encoder: expected a config.json as transformers saves it"),
+        ([], "a training study needs an encoder to start from"),
+        ([tiny, tiny], f"model {tiny.name!r} is given twice"),
+    ):
+        with pytest.raises(UserError, match=re.escape(message)):
+            training_study(folder, bodies, work)
+    assert not work.exists()
+
+
+def test_sides_that_cannot_be_learned_from_are_refused(tiny: Path, tmp_path: Path) -> None:
+    folder = answered_folder(tmp_path / "qa")
+    human = [(f"q-{word}", f"{word}-human0", 1) for word in WORDS]
+    write(folder / "qrels" / "train.tsv", tsv(human))
+    with refused(
+        f"{folder}, split train: no document of source 'llm' is judged relevant; there is nothing to learn"
+    ):
+        study(folder, tiny, tmp_path / "work")
+    rows = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
+    never = tsv(
+        [(f"q-{word}", f"{word}-{side}0", 1) for word in WORDS for side in ("human", "llm")]
+    )
+    write(folder / "qrels" / "train.tsv", never)
+    foreign = [
+        {**row, "text": "quite other words"} if row["_id"].endswith("llm0") else row for row in rows
+    ]
+    write(folder / "corpus.jsonl", jsonl(foreign))
+    with pytest.raises(
+        UserError,
+        match="train: no relevant document of source 'llm' beside others among BM25's best",
+    ):
+        study(folder, tiny, tmp_path / "work")
+    write(folder / "corpus.jsonl", jsonl(row for row in rows if row["source"] == "human"))
+    with pytest.raises(
+        UserError,
+        match=r"^a training study needs documents of two sides, got only source 'human'; ",
+    ):
+        study(folder, tiny, tmp_path / "work")
