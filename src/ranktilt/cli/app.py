@@ -37,6 +37,7 @@ MACHINE = Group("Machine options, before or after any command", sort_key=18)
 OTHER = Group("Help", sort_key=19)
 
 HELP_ALL = "--help-all"
+_EVERYWHERE = "With every command: --set KEY=VALUE, --quiet, --device …; see ranktilt --help."
 EXAMPLE = "  $ ranktilt "
 """How a line of a usage begins that shows a whole command."""
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -155,7 +156,9 @@ def verb(
     """
     words = [word for word in ("ranktilt", *_path(parent), name, arguments, "[OPTIONS]") if word]
     usage = "\n".join(["Usage: " + " ".join(words), "", *(EXAMPLE + line for line in examples)])
-    settings: dict[str, Any] = {} if panel is None else {"group": panel}
+    settings: dict[str, Any] = {"help_epilogue": _EVERYWHERE}
+    if panel is not None:
+        settings["group"] = panel
 
     def register(function: Verb) -> Verb:
         parent.command(function, name=name, usage=usage, sort_key=order, **settings)

@@ -123,6 +123,10 @@ def attribute(
         shown += _shown(same, first)
     units = "; ".join(f"{name}: {one.what}" for name, (one, _) in measured.items())
     notes.append(
+        "the gap is between the scores of judged twins, wherever they rank; nDCG counts ranks near the top, "
+        "so an audit by it may name the other side"
+    )
+    notes.append(
         f"Gaps are in standard deviations (sd) of a query's scores: + favours {first}, as in an audit. A coefficient "
         f"is for one standard deviation of what {first} texts have more of than their twins. Properties: {units}."
     )
