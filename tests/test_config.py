@@ -96,6 +96,52 @@ REFUSALS = [
         text='[machine]\nexecutor = "my.module:run"',
         message="machine.executor names code",
     ),
+    Refusal(
+        name="a key with a blank",
+        text='[llm.judge]\nmodel = "openai:m"\n" base_url" = "http://h/v1"',
+        message="expected a key of letters, digits and _",
+    ),
+    Refusal(
+        name="a key inside a model's text",
+        text='[llm.judge]\nmodel = "openai:m(api_key=abcdefgh1)"',
+        message="llm.judge.model looks like a secret",
+    ),
+    Refusal(
+        name="a key in an address",
+        text='[llm.judge]\nmodel = "openai:m"\nbase_url = "http://h/v1?api_key=abcdefgh1"',
+        message="llm.judge.base_url looks like a secret",
+    ),
+    Refusal(
+        name="keys of other names",
+        text='[llm.judge]\nmodel = "openai:m"\nOPENAI_API_KEY = "abcdefgh1"',
+        message="llm.judge.OPENAI_API_KEY looks like a secret",
+    ),
+    Refusal(
+        name="a header",
+        text='[llm.judge]\nmodel = "openai:m"\nheaders = {Authorization = "abcdefgh1"}',
+        message="llm.judge.headers.Authorization looks like a secret",
+    ),
+    Refusal(
+        name="a cluster",
+        text='[machine]\nexecutor = "ray:10.0.0.1:6379"',
+        message="machine.executor names a cluster",
+    ),
+    Refusal(
+        name="a word that is no choice",
+        text='[statistics]\ncorrection = "Holm"',
+        message="correction 'Holm'; did you mean 'holm'? (valid: holm, bonferroni)",
+    ),
+    Refusal(
+        name="a name that cannot be typed",
+        text='[llm."my judge"]\nmodel = "openai:m"',
+        message="'my judge' cannot be typed as a name",
+    ),
+    Refusal(
+        name="a seed that no file holds",
+        text="[statistics]\nseed = 18446744073709551616",
+        message="[statistics] seed",
+    ),
+    Refusal(name="nested without end", text="a = " + "[" * 3000, message="cannot be read"),
     Refusal(name="no TOML", text="[statistics", message="cannot be read: "),
 ]
 
@@ -154,6 +200,52 @@ def test_the_nearest_file_counts_and_two_in_a_folder_are_refused(tmp_path: Path)
     written(inner.parent)
     with pytest.raises(UserError, match="both configure"):
         find_configuration(inner)
+
+
+def test_words_of_the_data_are_no_keys(tmp_path: Path) -> None:
+    text = (
+        "[labels.team]\nfile = 'HumanLabels2024Version12FinalReview.csv'\nnames = {token = 'ai'}\n"
+    )
+    assert read_configuration(written(tmp_path, text)).labels["team"].names == {"token": "ai"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool.ranktilt-plugin]\nx = 1\n",
+        "# [tool.ranktilt]\n[project]\nname = 'x'\n",
+        "tool = 5\n",
+        "[project\n",
+    ],
+)
+def test_a_project_without_our_section_is_passed_by(tmp_path: Path, text: str) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    own = written(tmp_path)
+    written(inner, text, "pyproject.toml")
+    assert find_configuration(inner) == own
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool]\nranktilt = {statistics = {seed = 3}}\n",
+        "[ tool . ranktilt . statistics ]\nseed = 3\n",
+    ],
+)
+def test_our_section_may_be_written_in_any_way(tmp_path: Path, text: str) -> None:
+    path = written(tmp_path, text, "pyproject.toml")
+    assert find_configuration(tmp_path) == path
+    assert read_configuration(path).statistics.seed == 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no pipes elsewhere")
+def test_what_is_no_file_is_refused_or_passed_by(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pyproject.toml")
+    assert find_configuration(tmp_path) is None, "a pipe is not opened"
+    (tmp_path / "ranktilt.toml").mkdir()
+    with pytest.raises(UserError, match="expected a file with the configuration"):
+        find_configuration(tmp_path)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="owners and permissions are others elsewhere")

@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -38,12 +38,19 @@ margin = "5"
 """A configuration file, as help shows it."""
 FILE, PROJECT_FILE = "ranktilt.toml", "pyproject.toml"
 _SECTION = "tool.ranktilt"
-_KEY_NAMES = re.compile(r"(api|access|secret|private)?[_-]?(key|token|password|secret)s?", re.I)
-_KEY_VALUES = re.compile(
-    r"(sk|pk|hf|ghp|gho|xox[abp]|AKIA|AIza|glpat|Bearer)[-_ ]?[A-Za-z0-9_\-]{8,}"
-    # No word of people: small and capital letters and digits, and long.
-    r"|(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[A-Za-z0-9_\-+=]{28,}"
+_LARGEST = 1_000_000
+"""Bytes of a configuration file, at most."""
+_KEY_NAME = re.compile(
+    r"(api|access|secret|private)[_-]?key|passw|secret|bearer|authorization|credential|(^|[_-])(key|token)$",
+    re.I,
 )
+_KEY_PREFIX = re.compile(
+    r"(?<![A-Za-z0-9])((sk|pk|hf|ghp|gho|xox[abp]|glpat)[-_]|AKIA|AIza|Bearer\s)[A-Za-z0-9_\-]{8,}"
+)
+_ASSIGNED = re.compile(r"([\w-]+)\s*=")
+_CODE = re.compile(r"engine:.*|[A-Za-z_][\w.]*\.[\w.]*:[A-Za-z_]\w*")
+"""``engine:MODULE:FUNCTION``, and ``package.module:function``."""
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _TYPE_WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -52,8 +59,6 @@ _TYPE_WORDS = {
     "array": "a list",
     "object": "a section",
 }
-_CODE = re.compile(r"engine:.*|[A-Za-z_][\w.]*\.[\w.]*:[A-Za-z_]\w*")
-"""``engine:MODULE:FUNCTION``, and ``package.module:function``."""
 Section = TypeVar("Section")
 
 
@@ -75,28 +80,28 @@ class MachineSettings:
 class StatisticsSettings:
     """How tilts are measured and tested."""
 
-    resamples: Annotated[int, msgspec.Meta(ge=100)] = 10_000
+    resamples: Annotated[int, msgspec.Meta(ge=100, le=10_000_000)] = 10_000
     """Bootstrap resamples."""
-    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
     """Random seed."""
     correction: Literal["holm", "bonferroni"] = "holm"
     """Correction of p values for multiple tests."""
-    margin: str | None = None
+    margin: str | float | None = None
     """Tilts within this margin count as level: points, or ``0.5 ranks``."""
     ties: Literal["expected", "trec_eval"] | None = None
     """Expected value over all orders of ties, or trec_eval's order by id."""
-    rounding: str | None = None
+    rounding: Literal["none", "paper"] | None = None
     """How scores are rounded before ties are looked for."""
-    missing: str | None = None
+    missing: Literal["zero", "exclude"] | None = None
     """What queries without results count as."""
-    test: str | None = None
+    test: Literal["interval", "t"] | None = None
     """The test of a tilt."""
 
     @property
     def of_audits(self) -> dict[str, Any]:
         """Keywords of an audit that were set, without those that every verb has."""
-        chosen = {"ties": self.ties, "rounding": self.rounding, "missing": self.missing}
-        chosen["test"] = self.test
+        names = ("ties", "rounding", "missing", "test")
+        chosen = {name: getattr(self, name) for name in names}
         return {name: value for name, value in chosen.items() if value is not None}
 
 
@@ -141,7 +146,10 @@ def find_configuration(folder: Path) -> Path | None:
     """
     for parent in (folder, *folder.parents):
         own, project = parent / FILE, parent / PROJECT_FILE
-        has_own, has_section = own.is_file(), _has_section(project)
+        try:
+            has_own, has_section = _is_there(own), _has_section(project)
+        except PermissionError:  # a folder that nobody may look into has nothing to say
+            continue
         if has_own and has_section:
             raise UserError(f"{own} and [{_SECTION}] of {project} both configure: keep one of them")
         if has_own or has_section:
@@ -149,12 +157,29 @@ def find_configuration(folder: Path) -> Path | None:
     return None
 
 
-def _has_section(path: Path) -> bool:
-    """Return whether a pyproject.toml, if it is one, has a section of ours."""
-    try:
-        return f"[{_SECTION}" in path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+def _is_there(path: Path) -> bool:
+    """Return whether a configuration file is there; refuse a folder, a pipe or a broken link of its name."""
+    if not os.path.lexists(path):
         return False
+    if not path.is_file():
+        raise UserError(f"{path}: expected a file with the configuration, this is none")
+    return True
+
+
+def _has_section(path: Path) -> bool:
+    """Return whether a pyproject.toml, if it is a file of usual size, has a section of ours."""
+    if not path.is_file() or path.stat().st_size > _LARGEST:
+        return False
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return False
+    try:
+        table = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        # Whoever broke it wants to know, if there is a section of ours in it.
+        return re.search(rf"^\[{re.escape(_SECTION)}[.\]]", text, re.MULTILINE) is not None
+    return isinstance(table.get("tool"), dict) and "ranktilt" in table["tool"]
 
 
 def read_configuration(
@@ -197,6 +222,11 @@ def read_configuration(
             )
         table.setdefault(section, {})[name] = text
     llm = table.get("llm", {})
+    for name in (*llm, *table.get("labels", {})):
+        if not _NAME.fullmatch(name):
+            raise UserError(
+                f"{where}{name!r} cannot be typed as a name: letters, digits and _ alone"
+            )
     for name, entry in llm.items():
         if not isinstance(entry, dict) or not isinstance(entry.get("model"), str):
             raise UserError(f'{where}[llm.{name}] needs a model, such as model = "openai:MODEL"')
@@ -232,6 +262,11 @@ def read_section(name: str, table: Any, kind: type[Section]) -> Section:
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at `$.")
         key = f" {place.rstrip('`')}" if place else ""
+        if message.startswith("Invalid enum value"):
+            hint = get_type_hints(kind)[place.rstrip("`")]
+            choices = [choice for part in get_args(hint) for choice in get_args(part)]
+            value = message.removeprefix("Invalid enum value ").strip("'")
+            raise unknown(f"value of {name}{key}", value, choices or get_args(hint)) from error
         raise UserError(f"{name}{key}: {_plain(message)}") from error
 
 
@@ -271,32 +306,62 @@ def _require_own(path: Path) -> None:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
+    if path.stat().st_size > _LARGEST:
+        raise UserError(f"{path}: is too large for a configuration: over {_LARGEST:,} bytes")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error
     if path.name == PROJECT_FILE:
-        table = table.get("tool", {}).get("ranktilt", {})
+        table = table["tool"]["ranktilt"]
+    if not isinstance(table, dict):
+        raise UserError(f"{path}: expected sections, such as [statistics]")
     return dict(table)
 
 
 def _require_harmless(path: Path, table: Any, key: str = "") -> None:
-    """Refuse keys and passwords, and names of code, anywhere in a file."""
+    """Refuse keys and passwords, names of code, and a place where code could come from, anywhere in a file."""
     if isinstance(table, Mapping):
+        # Names of label values and columns are words of the data.
+        is_data = key.startswith("labels.") and key.count(".") > 2
         for name, value in table.items():
-            if isinstance(value, str) and _KEY_NAMES.fullmatch(name):
+            if not name.isprintable() or name != name.strip():
+                raise UserError(f"{path}: {key}{name!r}: expected a key of letters, digits and _")
+            if _KEY_NAME.search(name) and not is_data:
                 raise _secret(path, f"{key}{name}")
             _require_harmless(path, value, f"{key}{name}.")
     elif isinstance(table, list):
         for value in table:
             _require_harmless(path, value, key)
     elif isinstance(table, str):
-        if _KEY_VALUES.fullmatch(table.strip()) or re.search(r"://[^/\s]*@", table):
-            raise _secret(path, key.rstrip("."))
-        if _CODE.fullmatch(table.strip()):
-            raise UserError(
-                f"{path}: {key.rstrip('.')} names code, which a configuration file may not: type it"
-            )
+        _require_harmless_text(path, table, key.rstrip("."))
+
+
+def _require_harmless_text(path: Path, text: str, key: str) -> None:
+    if not text.isprintable():
+        raise UserError(f"{path}: {key} has a character that cannot be printed")
+    assigned = any(_KEY_NAME.search(name) for name in _ASSIGNED.findall(text))
+    address = text.partition("://")[2]
+    if (
+        assigned
+        or _KEY_PREFIX.search(text)
+        or re.search(r"[@?#]", address)
+        or any(_looks_random(word) for word in re.split(r"[\s()/,=:@\"]+", text))
+    ):
+        raise _secret(path, key)
+    if _CODE.fullmatch(text.strip()):
+        raise UserError(f"{path}: {key} names code, which a configuration file may not: type it")
+    if key == "machine.executor" and text.strip() not in ("local", "ray"):
+        raise UserError(
+            f"{path}: {key} names a cluster, which runs what it likes with your data: type it, --executor {text}"
+        )
+
+
+def _looks_random(word: str) -> bool:
+    """Tell whether a word is none of people: long, of small and capital letters and digits in turn."""
+    has_all = all(re.search(kind, word) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+    turns = len(re.findall(r"[0-9]+", word))
+    return len(word) >= 24 and has_all and turns >= 4
 
 
 def _secret(path: Path, key: str) -> UserError:

@@ -73,7 +73,10 @@ class ExtensionTable:
         subject = f"{self.noun} {point.name!r} of {_package(point)} ({point.value})"
         try:
             loaded = point.load()
-        except Exception as error:  # a package of someone else's may fail to import in any way
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a package of someone else's may fail to import in any way
             reason = next(iter(str(error).strip().splitlines()), "")
             message = f"{subject} cannot be imported: {type(error).__name__}: {reason}"
             raise UserError(message.removesuffix(": ")) from error

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,10 +63,11 @@ def test_an_option_wins_over_a_preset_which_wins_over_the_file(cli: Cli, here: P
     )
     assert spec_of(cli, "--preset", "dai", "--ties", "expected")["ties"] == "expected"
     out = cli("audit", "toy", *BM25, "--preset", "dai").out
-    assert "Computed by the preset dai." in out
+    assert "Computed by the preset dai, but for measures, which you chose." in " ".join(out.split())
     out = cli("audit", "toy", *BM25, "--preset", "dai", "--ties", "expected").out
-    assert "Computed by the preset dai, but for ties = expected, which you chose." in " ".join(
-        out.split()
+    assert (
+        "Computed by the preset dai, but for ties = expected, measures, which you chose."
+        in " ".join(out.split())
     )
 
 
@@ -116,6 +119,54 @@ def test_an_address_of_a_file_is_said_before_anything_is_asked(
         assert server.requests
     said = refused(cli, "generate", "rewrite", "toy", "--llm", "nearr", "-o", "newer")
     assert "unknown language model 'nearr'; did you mean 'near'?" in said
+
+
+def test_a_models_entry_takes_options_of_its_text_and_of_the_command(cli: Cli, here: Path) -> None:
+    configure(
+        here,
+        "[llm.near]\nmodel = 'openai:tiny(concurrency=2)'\ntemperature = 0.5\n"
+        "[llm.far]\nmodel = 'openai:tiny >> openai:other'\n"
+        "[llm.twice]\nmodel = 'openai:tiny(seed=1)'\nseed = 2\n",
+    )
+    rewrite = ("generate", "rewrite", "toy", "--dry-run", "--json", "-", "--llm")
+    assert cli(*rewrite, "near").code == 0
+    assert cli(*rewrite, "near(temperature=0)").code == 0
+    assert cli(*rewrite, "near", "--temperature", "0.1").code == 0, "an option wins over the file"
+    said = refused(cli, *rewrite, "near(temperature=0)", "--temperature", "0.1")
+    assert "keep one of them" in said
+    for text, message in (
+        ("near>>bm25", "expected a name of"),
+        ("near@3", "expected a name of"),
+        ("near:x", "expected a name of"),
+        ("far", "[llm.far]: expected one language model"),
+        ("twice", "[llm.twice]: seed is given twice"),
+    ):
+        assert message in refused(cli, *rewrite, text)
+
+
+def test_keys_that_a_command_does_not_read_are_refused(cli: Cli) -> None:
+    for words, message in (
+        (("gate", "a.json", "--set", "check.max_missing=1"), "does not read it; audit, check do"),
+        (("rank", "toy", "--set", "statistics.seed=1"), "does not read it"),
+        (("gate", "a.json", "--executor", "ray"), "computes nothing that could run elsewhere"),
+        (("audit", "toy", "--set", "statistics.seed="), "expected a value"),
+        (("audit", "toy", "--set", "statistics.ties=null"), "expected a value"),
+        (("audit", "toy", "--threads", "1.5"), "expected a whole number, got 1.5"),
+        (("audit", "toy", *BM25, "--memory", "9" * 30 + "TB", "--by", "x"), ""),
+        (("mitigate", "toy", "-r", "bm25", "--set", "statistics.missing=exclude"), "mitigate does"),
+        (("audit", "toy", "--run", "."), ""),
+        (("gate", "."), ""),
+    ):
+        assert message in refused(cli, *words)
+
+
+def test_a_closed_stream_is_no_verdict(process: Cli) -> None:
+    code = "import os, sys; sys.stderr = None; from ranktilt.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "gate", "nothing.json"], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert process("--help", env={"COLUMNS": "0"}).code == 0
 
 
 def test_a_file_that_is_refused_stops_every_command_but_help(cli: Cli, here: Path) -> None:

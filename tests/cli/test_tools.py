@@ -207,9 +207,9 @@ def test_each_setting_says_where_it_comes_from(
         "check.max_missing": ("5", "file"),
         "check.warn_above": ("2", "--set"),
         "check.max_refusals": ("10", "default"),
-        "llm.judge": ("openai:gpt-x at http://localhost:8000/v1", "file"),
+        "llm.judge": ("openai:gpt-x at http://localhost:8000", "file"),
         "labels.team": (str(tmp_path / "labels.csv"), "file"),
-        "OPENAI_BASE_URL": ("https://…@example.org/v1", "environment"),
+        "OPENAI_BASE_URL": ("https://example.org", "environment"),
         "OPENAI_API_KEY": ("set, not shown", "environment"),
     }
     assert {key: settings[key] for key in expected} == expected

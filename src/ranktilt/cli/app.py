@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from cyclopts import App, Group, Parameter
+from cyclopts import App, Group, Parameter, Token
 from cyclopts.help import DefaultFormatter, PanelSpec
 from rich.box import Box
 from rich.text import Text
@@ -107,6 +107,15 @@ app = _app(
 app.meta.suppress_keyboard_interrupt = False
 app["--help"].group = OTHER
 app["--version"].group = OTHER
+
+
+def whole_number(_kind: object, tokens: Sequence[Token]) -> int:
+    """Read a whole number: the parser alone would round 1.5."""
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"expected a whole number, got {text}") from None
 
 
 def resolve_types(kind: type[Options]) -> type[Options]:

@@ -327,6 +327,7 @@ class SequentialOptions:
             help="Maximum number of queries with --stop-at-tilt.",
             metavar="N",
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
             group=SELDOM,
         ),
     ] = None
@@ -586,6 +587,8 @@ def audit(
         )
         if preset:
             changes = statistics.preset_changes(preset)
+            changes += ["measures"] if measure else []
+            changes += [f"text = {text}"] if text else []
             spec = {**result.spec, "preset": preset, "preset_changes": changes}
             result = replace(result, spec=spec)
         if controls:

@@ -23,6 +23,8 @@ from ranktilt.errors import UserError
 Builder = Callable[..., Any]
 _USAGE = "Usage: ranktilt data build"
 _OPTIONS = Group("Options", sort_key=11)
+_TAKEN = ("assignments", "debug", "device", "executor", "memory", "output", "quiet", "threads")
+"""Options of the machine, and ``-o``."""
 _PLACEHOLDERS = {int: "N", float: "X", Path: "FILE"}
 
 
@@ -40,6 +42,11 @@ class _BuilderCommand(CommandSpec):
             return _command(name, builders().load(name), parent_app)
         except UserError as error:
             return _fault(name, error, parent_app)
+        except Exception as error:  # whatever a package's signature makes of the parser
+            reason = UserError(
+                f"builder {name!r} cannot be a command: {type(error).__name__}: {error}"
+            )
+            return _fault(name, reason, parent_app)
 
 
 class _BuilderCommands(Mapping[str, _BuilderCommand]):
@@ -148,6 +155,11 @@ class _BuilderForm:
         for parameter in inspect.signature(builder).parameters.values():
             hint = hints.get(parameter.name, str)
             is_option = parameter.kind is parameter.KEYWORD_ONLY
+            if is_option and parameter.name in _TAKEN:
+                raise UserError(
+                    f"builder {name!r}: --{parameter.name} is an option of every command; call its "
+                    f"parameter {parameter.name} otherwise"
+                )
             placeholder = _PLACEHOLDERS.get(hint, "TEXT") if is_option else parameter.name.upper()
             typed = Parameter(metavar=placeholder) if is_option else Parameter(name=placeholder)
             kind = parameter.KEYWORD_ONLY if is_option else parameter.POSITIONAL_ONLY

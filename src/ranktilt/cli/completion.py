@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from inspect import signature
 from typing import TYPE_CHECKING
+
+from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
@@ -37,7 +40,9 @@ def language_models(context: CompletionContext) -> list[str]:
     from ranktilt.llm.base import KINDS
     from ranktilt.llm.spec import option_names
 
-    configured = read_configuration(find_configuration(Path.cwd())).llm
+    configured: Mapping[str, object] = {}
+    with suppress(UserError, OSError):  # kinds are offered all the same
+        configured = read_configuration(find_configuration(Path.cwd())).llm
     names = (*configured, *(f"{kind}:" for kind in KINDS))
     return within_parentheses(
         context.incomplete, names, lambda name: option_names(name.partition(":")[0])

@@ -26,6 +26,7 @@ from ranktilt.cli.output import (
 from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, counted
 from ranktilt.generation.settings import Answering, Rewriting
+from ranktilt.spec import parse_stages
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
@@ -80,6 +81,7 @@ Limit = Annotated[
         metavar="N",
         group=INPUT,
         validator=options.AT_LEAST_ONE,
+        converter=options.whole_number,
     ),
 ]
 Attempts = Annotated[
@@ -89,6 +91,7 @@ Attempts = Annotated[
         metavar="N",
         group=SELDOM,
         validator=options.AT_LEAST_ONE,
+        converter=options.whole_number,
     ),
 ]
 Truncate = Annotated[
@@ -294,6 +297,7 @@ def rewrite(
             metavar="K",
             group=INPUT,
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = None,
     output: Made = None,
@@ -334,7 +338,9 @@ def rewrite(
         shortest=min_length_ratio,
         longest=max_length_ratio,
     )
-    rewriting = _with_temperatures(rewriting.with_sampling(model.sampling), model, temperature)
+    rewriting = _with_temperatures(
+        rewriting.with_sampling(model.sampling), model, str(llm), temperature
+    )
     client = model.connect(batch=batch, device=settings().machine.device)
     if not dry_run:
         client.check()
@@ -365,12 +371,15 @@ def rewrite(
 
 
 def _with_temperatures(
-    rewriting: Rewriting, model: ModelSpec, temperatures: Sequence[float] | None
+    rewriting: Rewriting, model: ModelSpec, text: str, temperatures: Sequence[float] | None
 ) -> Rewriting:
-    """Return the settings with the temperatures of the option, which the model's text may not name too."""
+    """Return the settings with the temperatures of the option, which win over one of ranktilt.toml.
+
+    The text that was typed may not name another.
+    """
     if not temperatures:
         return rewriting
-    if "temperature" in model.sampling:
+    if "temperature" in parse_stages(text)[0].options:
         raise UserError(
             f"--temperature and temperature={model.sampling['temperature']:g} of {model.name}: "
             "keep one of them"
@@ -435,6 +444,7 @@ def answer(
             metavar="N",
             group=MODEL,
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = 1,
     batch: options.Batch = False,

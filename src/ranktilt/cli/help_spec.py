@@ -128,7 +128,10 @@ def _model_help(name: str) -> SpecHelp:
     from ranktilt.llm.spec import batch_options, model_options, sampling_options
 
     options = {option: _default(item.default) for option, item in model_options(name).items()}
-    options |= {option: _default(value) for option, value in sampling_options().items()}
+    options |= {
+        option: f"{_default(value)}, unless a command draws otherwise"
+        for option, value in sampling_options().items()
+    }
     options |= dict.fromkeys(batch_options(name), "only with --batch")
     return _help("language model", f"{name}:MODEL", "", pkgutil.resolve_name(KINDS[name]), options)
 
@@ -166,7 +169,7 @@ def _help(kind: str, name: str, depth: str, source: type[Any], options: dict[str
     return SpecHelp(
         kind=kind,
         form=f"{name}{parentheses}{depth}",
-        about=inspect.getdoc(source) or "",
+        about=(inspect.getdoc(source) or "").replace("``", ""),
         options=tuple(options.items()),
     )
 

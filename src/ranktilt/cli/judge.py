@@ -46,6 +46,7 @@ class GradingOptions:
             help="Grade the top K documents of each run (default: 20).",
             metavar="K",
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = None
     limit: Annotated[
@@ -54,6 +55,7 @@ class GradingOptions:
             help="Grade only the first N pairs, for a trial.",
             metavar="N",
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = None
     probe_pairs: Annotated[
@@ -63,6 +65,7 @@ class GradingOptions:
             "instruction in them.",
             metavar="N",
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = None
     save_grades: Annotated[
@@ -79,6 +82,7 @@ class GradingOptions:
             metavar="N",
             group=SELDOM,
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = None
     truncate: Truncate = False
@@ -260,6 +264,7 @@ def judge(
             metavar="N",
             group=QUESTION,
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = None,
     top_grade: Annotated[
@@ -270,6 +275,7 @@ def judge(
             metavar="N",
             group=QUESTION,
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = None,
     human_sample: Annotated[
@@ -279,6 +285,7 @@ def judge(
             metavar="N",
             group=QUESTION,
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = None,
     output: PageOutput = PageOutput(),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import sys
 import traceback
 from collections.abc import Sequence
@@ -51,6 +53,7 @@ _NO_MEMORY = 71
 _INTERRUPTED = (
     130  # Ctrl-C; a signal that ends the process gives 128 and its number, as shells count
 )
+_NARROWEST = 20
 _READER_GONE = (
     141  # whoever read the output went away, as `| head` does; there is nobody left to tell
 )
@@ -72,9 +75,7 @@ def _launch(
 
         app.help_print(words, console=Console(stderr=True))
         return _REFUSED
-    # Doctor says what is wrong with a configuration that every other command refuses.
-    needs_file, is_training = "doctor" not in path, "train" in path
-    with in_force(machine, needs_file=needs_file, is_training=is_training):
+    with in_force(machine, path):
         return _call(app, words)
 
 
@@ -84,17 +85,32 @@ def _call(called: Any, words: Any) -> Any:
 
 def main() -> None:
     """Run the command line; mistakes of the user end in one line on stderr and exit code 2."""
+    _open_streams()
+    _widen()
     _speak_utf8()
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_streams() -> None:
+    """Give a stream that the shell closed (``2>&-``) somewhere to write: no verdict may hang on it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for good
+
+
+def _widen() -> None:
+    """Print for a usual terminal where one of no width is claimed: nothing can be laid out in it."""
+    if shutil.get_terminal_size().columns < _NARROWEST or os.environ.get("COLUMNS") == "0":
+        os.environ["COLUMNS"] = "80"
 
 
 def run(words: Sequence[str]) -> int:
     """Run the command; returns its exit code, whatever happens."""
     HELP_PAGE.shows_all = HELP_ALL in words
     words = ["--help" if word == HELP_ALL else word for word in words]
-    path, _, _ = app.parse_commands(words)
-    HELP_PAGE.shows_machine = not path or path[0].startswith("-")
     try:
+        path, _, _ = app.parse_commands(words)
+        HELP_PAGE.shows_machine = not path or path[0].startswith("-")
         code = int(_call(app.meta, words) or 0)
     except BrokenPipeError:
         code = _READER_GONE
@@ -147,13 +163,12 @@ def _unknown_option(error: UnknownOptionError) -> str:
     """Name the nearest option, or the key that is set in its place."""
     word = (error.token.keyword or error.token.value).partition("=")[0]
     name = word.lstrip("-").replace("-", "_")
-    is_training = "train" in (error.command_chain or ())
-    ways = [f"--set {key}=VALUE" for key in assignable_keys(name, is_training=is_training)]
-    if name in model_keys():
+    names = [name for option in error.argument_collection for name in option.names if option.parse]
+    ways = [f"--set {key}=VALUE" for key in assignable_keys(name, error.command_chain or ())]
+    if name in model_keys() and "--llm" in names:
         ways += [f'an option in the text of a model: --llm "openai:MODEL({name}=VALUE)"']
     if ways:
         return f"unknown option {word}; it is {' or '.join(ways)}"
-    names = [name for option in error.argument_collection for name in option.names if option.parse]
     near = nearest(word, names)
     return f"unknown option {word}{f'; did you mean {near[0]}?' if near else ''}"
 
@@ -171,6 +186,8 @@ def _missing(error: MissingArgumentError) -> str:
 def _unknown_command(error: UnknownCommandError) -> str:
     """Name the nearest command, or the group that a command belongs to."""
     word = (error.unused_tokens or [""])[0]
+    if word.startswith("-"):
+        return f"unknown option {word}"
     parent = error.app if error.app is not None else app
     names = [name for name in parent if not name.startswith("-")]
     for group in () if error.command_chain else names:

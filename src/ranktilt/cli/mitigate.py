@@ -16,6 +16,7 @@ from ranktilt.cli.app import CORRECT, INPUT, OUTPUT, QUESTION, verb
 from ranktilt.cli.audit import AuditInputs
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError
 from ranktilt.mitigation.options import Levelling, read_method
 
@@ -62,6 +63,7 @@ class Corrections:
             help="Top results to correct (default: 100).",
             metavar="K",
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = 100
     effectiveness: Annotated[
@@ -82,7 +84,11 @@ class Corrections:
         for text in self.method or usual.methods:
             name, values = read_method(text)
             names.append(name)
-            chosen |= values
+            for option, value in values.items():
+                if chosen.setdefault(option, value) != value:
+                    raise UserError(
+                        f"--method: {option} is {chosen[option]} and {value}; try these methods one at a time"
+                    )
         return Levelling(
             methods=tuple(names),
             strengths=tuple(self.strength or usual.strengths),
@@ -151,6 +157,9 @@ def mitigate(
         raise UserError(f"mitigate takes one pair of groups; got {len(inputs.pairs or ())}")
     keywords = statistics.keywords()
     seed = keywords.pop("seed")
+    for name in ("missing", "rounding"):  # which an audit alone has
+        if keywords.pop(name, None) is not None and name in settings().assigned_statistics:
+            raise UserError(f"--set statistics.{name}: ranktilt mitigate does not read it")
     pair = next(iter(inputs.pairs or ()), None)
     chosen = corrections.settings(by=inputs.column or "", pair=pair, seed=seed)
     output.check(*inputs.files, *collection_files(fit))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
 
 _DELAY = 1.0
+_noted: ContextVar[list[str]] = ContextVar("noted")
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 _shown: ContextVar[_Bars | None] = ContextVar("shown", default=None)
 
@@ -35,6 +36,13 @@ def note(text: str) -> None:
     """Write a note to stderr, unless ``--quiet`` leaves notes out."""
     if not is_quiet():
         say(text)
+
+
+def note_once(text: str) -> None:
+    """Write a note that several parts of a command have cause for."""
+    if text not in _noted.get():
+        _noted.get().append(text)
+        note(text)
 
 
 def say(text: str) -> None:
@@ -55,6 +63,7 @@ def silence(stream: TextIO) -> None:
 def reporting(*, quiet: bool) -> Iterator[None]:
     """Show data warnings as one line each and, on a terminal, progress of longer work; nothing where quiet."""
     token = _quiet.set(quiet)
+    _noted.set([])
     try:
         with warnings.catch_warnings():
             _one_line_each(quiet)

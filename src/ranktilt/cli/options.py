@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,10 +13,11 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from ranktilt.cli import completion
-from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, SELDOM, STATISTICS
-from ranktilt.cli.notes import note, say
+from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, SELDOM, STATISTICS, whole_number
+from ranktilt.cli.notes import note, note_once, say
 from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, unknown
+from ranktilt.llm.server import base_url
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
@@ -170,6 +171,7 @@ RowsPerFile = Annotated[
         help="Save documents as Parquet files of N rows each.",
         metavar="N",
         validator=AT_LEAST_ONE,
+        converter=whole_number,
         group=SELDOM,
     ),
 ]
@@ -219,7 +221,9 @@ class StatisticsOptions:
         statistics = settings().configuration.statistics
         assigned = settings().assigned_statistics
         typed = {} if self.ties is None else {"ties": self.ties}
-        margin = self.margin or statistics.margin
+        margin, name = self.margin, "--margin"
+        if margin is None and statistics.margin is not None:
+            margin, name = str(statistics.margin), "statistics.margin"
         return {
             **sampling_of_tests(),
             **statistics.of_audits,
@@ -227,7 +231,7 @@ class StatisticsOptions:
             **{name: value for name, value in statistics.of_audits.items() if name in assigned},
             **typed,
             "primary": self.primary,
-            "level": LEVEL if margin is None else read_margin(margin, "--margin"),
+            "level": LEVEL if margin is None else read_margin(margin, name),
         }
 
     def preset_changes(self, preset: str) -> list[str]:
@@ -352,8 +356,8 @@ def _configured_labels(name: str) -> LabelFile | None:
                 f"label file, and name in {configuration.path},", name, configuration.labels
             )
         return None
-    if os.path.exists(name):
-        note(f"--groups {name}: the file is read, not [labels.{name}] of {configuration.path}")
+    if os.path.isfile(name):
+        note_once(f"--groups {name}: the file is read, not [labels.{name}] of {configuration.path}")
         return None
     columns = {"doc_id" if key == "id" else key: column for key, column in entry.columns.items()}
     return LabelFile(path=entry.file, columns=columns, names=dict(entry.names), rest=entry.rest)
@@ -366,46 +370,73 @@ def language_model(text: str) -> ModelSpec:
     return read_model(language_model_text(text))
 
 
-def language_model_text(name: str) -> str:
+def language_model_text(text: str) -> str:
     """Return the text of a model that ranktilt.toml names; any other text as it is.
 
-    An address that a file names is printed before anything is sent there, with the file and with
-    the variable whose key goes along: the file may be somebody else's.
+    Options in parentheses behind the name win over the file, and so does a typed ``--device``. An
+    address that a file names is printed before anything is sent there, with the file and with the
+    variable whose key goes along: the file may be somebody else's.
     """
     from ranktilt.llm.base import KINDS
     from ranktilt.llm.server import VARIABLE
-    from ranktilt.spec import Stage, parse_stages
+    from ranktilt.llm.spec import read_model
+    from ranktilt.spec import parse_stages
 
     configuration = settings().configuration
-    is_file_read = bool(configuration.llm)
-    typed = parse_stages(name)[0] if is_file_read else Stage(name)
-    entry = configuration.llm.get(name) or configuration.llm.get(typed.name)
-    if entry is None:
-        if is_file_read and typed.argument is None:
-            raise unknown(
-                "language model", name, [*configuration.llm, *(f"{kind}:…" for kind in KINDS)]
-            )
-        return name
+    if not configuration.llm:
+        return text
+    stages = parse_stages(text)
+    typed = stages[0]
     if typed.name in KINDS:
-        note(f"--llm {name}: the model is asked, not [llm.{name}] of {configuration.path}")
-        return name
-    model = parse_stages(str(entry["model"]))[0]
-    configured = {
-        option: str(value).lower() if isinstance(value, bool) else str(value)
-        for option, value in entry.items()
-        if option != "model"
-    }
-    for option in configured:
-        if option in model.options:
-            raise UserError(
-                f"{configuration.path}: [llm.{typed.name}] gives {option} twice, as a key and in model"
-            )
-    options = {**model.options, **configured, **typed.options}
-    address = {**model.options, **configured}.get("base_url")
+        if typed.name in configuration.llm:
+            note(f"--llm {text}: {typed.name} is a kind of model, not [llm.{typed.name}]")
+        return text
+    entry = configuration.llm.get(typed.name)
+    if entry is None:
+        raise unknown(
+            "language model", typed.name, [*configuration.llm, *(f"{kind}:…" for kind in KINDS)]
+        )
+    if len(stages) > 1 or typed.argument is not None or typed.k is not None:
+        raise UserError(
+            f"--llm {text}: expected a name of {configuration.path}, such as {typed.name}, with "
+            f"options or none: {typed.name}(temperature=0)"
+        )
+    file_text = _text_of_entry(typed.name, entry)
+    spec = read_model(file_text)
+    address = spec.client.get("base_url")
     if address is not None and "base_url" not in typed.options:
         key = f", with the key in {VARIABLE}" if os.environ.get(VARIABLE) else ""
-        say(f"asks {address}{key} (base_url of [llm.{typed.name}] in {configuration.path})")
+        place = f"base_url of [llm.{typed.name}] in {configuration.path}"
+        say(f"asks {base_url(address)}{key} ({place})")
+    (model,) = parse_stages(file_text)
+    options = {**model.options, **typed.options}
+    if settings().is_device_typed and "device" not in typed.options:
+        options.pop("device", None)
     return str(replace(model, options=options))
+
+
+def _text_of_entry(name: str, entry: Mapping[str, Any]) -> str:
+    """Return the text of a model of ranktilt.toml: its ``model`` with the other keys as options."""
+    from ranktilt.llm.spec import read_model
+    from ranktilt.spec import parse_stages
+
+    path = settings().configuration.path
+    try:
+        read_model(str(entry["model"]))
+        (model,) = parse_stages(str(entry["model"]))
+        options = {
+            option: str(value).lower() if isinstance(value, bool) else str(value)
+            for option, value in entry.items()
+            if option != "model"
+        }
+        for option in options:
+            if option in model.options:
+                raise UserError(f"{option} is given twice, as a key and in model")
+        text = str(replace(model, options={**model.options, **options}))
+        read_model(text)
+    except UserError as error:
+        raise UserError(f"{path}: [llm.{name}]: {error}") from error
+    return text
 
 
 def first_given(**values: Any) -> str | None:

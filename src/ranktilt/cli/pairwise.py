@@ -55,6 +55,7 @@ class Questions:
             metavar="N",
             group=INPUT,
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = None
     queries: Annotated[

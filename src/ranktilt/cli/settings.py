@@ -13,8 +13,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from ranktilt.cli.app import MACHINE
-from ranktilt.cli.notes import reporting, say
+from ranktilt.cli.app import MACHINE, whole_number
+from ranktilt.cli.notes import reporting
 from ranktilt.config import (
     Configuration,
     MachineSettings,
@@ -37,7 +37,12 @@ class MachineOptions:
     ] = None
     threads: Annotated[
         int | None,
-        Parameter(help="Processor threads to use.", metavar="N", validator=Number(gte=1)),
+        Parameter(
+            help="Processor threads to use.",
+            metavar="N",
+            validator=Number(gte=1),
+            converter=whole_number,
+        ),
     ] = None
     memory: Annotated[
         str | None,
@@ -75,10 +80,34 @@ class Settings:
     machine: MachineSettings = field(default_factory=MachineSettings)
     training: Mapping[str, str] = field(default_factory=dict)
     """Arguments of a training, by name, as they were typed: keys of ``--set`` without a section."""
+    is_device_typed: bool = False
+    """Whether the device comes from the command line, and so wins over one of a model's entry."""
     assigned_statistics: frozenset[str] = frozenset()
     """Keys of [statistics] that ``--set`` gives, which win over a preset."""
 
 
+COMPUTING = frozenset(
+    [
+        "audit",
+        "check",
+        "demo",
+        "explain",
+        "generate",
+        "judge",
+        "mitigate",
+        "pairwise",
+        "rank",
+        "train",
+    ]
+)
+"""Commands whose work may run on a cluster."""
+READERS = {
+    "statistics": frozenset(
+        ["audit", "check", "compare", "gate", "judge", "mitigate", "pairwise", "train"]
+    ),
+    "check": frozenset(("audit", "check")),
+}
+"""Commands that read a section of the configuration; all may read [machine]."""
 _settings: ContextVar[Settings] = ContextVar("settings", default=Settings())  # noqa: B039 - frozen
 
 
@@ -88,49 +117,76 @@ def settings() -> Settings:
 
 
 @contextmanager
-def in_force(
-    options: MachineOptions, *, needs_file: bool = True, is_training: bool = False
-) -> Iterator[None]:
+def in_force(options: MachineOptions, path: Sequence[str]) -> Iterator[None]:
     """Let a command run with the options of the machine and the configuration of the working folder.
 
-    A configuration that cannot be used is refused, unless the command does not need it; so is a key
-    of ``--set`` without a section, unless the command is a training.
+    Parameters
+    ----------
+    options : MachineOptions
+        What was typed before or after the command.
+    path : sequence of str
+        The command, such as ``("data", "load")``. Help and doctor run where the configuration
+        cannot be used, which every other command refuses; so it does keys of ``--set`` that the
+        command does not read.
     """
     with reporting(quiet=options.quiet):
+        verb = path[0] if path else ""
         try:
             current = _read(options)
         except UserError:
-            if needs_file or _is_file_sound():
+            if not (verb.startswith("--") or "doctor" in path) or _is_file_sound():
                 raise
             current = Settings()
-        if current.training and not is_training:
-            key = next(iter(current.training))
-            raise UserError(
-                f"--set {key}: expected a section too, such as statistics.seed; "
-                "a key alone is an argument of a training (ranktilt train)"
-            )
+        _require_read(options, path)
         token = _settings.set(current)
         try:
-            with _machine(current):
+            with _machine(current, computes=verb in COMPUTING, typed=options.executor):
                 yield
         finally:
             _settings.reset(token)
 
 
+def _require_read(options: MachineOptions, path: Sequence[str]) -> None:
+    """Refuse keys of ``--set`` that the command does not read: they would change nothing."""
+    verb = path[0] if path else ""
+    for text in options.assignments or ():
+        key = text.partition("=")[0].strip()
+        section, dot, _ = key.partition(".")
+        if not dot and verb != "train":
+            raise UserError(
+                f"--set {key}: expected a section too, such as statistics.seed; "
+                "a key alone is an argument of a training (ranktilt train)"
+            )
+        readers = READERS.get(section)
+        reads_all = path[-1:] in (("replay-log",), ("doctor",))
+        if dot and readers is not None and verb not in readers and not reads_all:
+            raise UserError(
+                f"--set {key}: ranktilt {' '.join(path)} does not read it; {', '.join(sorted(readers))} do"
+            )
+
+
 def _is_file_sound() -> bool:
     """Tell whether the configuration file can be used by itself, so that a fault is one of ``--set``."""
     try:
-        read_configuration(find_configuration(Path.cwd()))
+        read_configuration(_file())
     except UserError:
         return False
     return True
+
+
+def _file() -> Path | None:
+    """Return the configuration file of the working folder; None where that folder is gone."""
+    try:
+        return find_configuration(Path.cwd())
+    except FileNotFoundError:
+        return None
 
 
 def _read(options: MachineOptions) -> Settings:
     keys = _assignments(options.assignments or ())
     training = {name: text for name, text in keys.items() if "." not in name}
     others = {name: text for name, text in keys.items() if "." in name}
-    configuration = read_configuration(find_configuration(Path.cwd()), others)
+    configuration = read_configuration(_file(), others)
     machine = configuration.machine
     for name in ("device", "threads", "memory", "executor"):
         value = getattr(options, name)
@@ -142,6 +198,7 @@ def _read(options: MachineOptions) -> Settings:
         configuration=configuration,
         machine=machine,
         training=training,
+        is_device_typed=options.device is not None or "machine.device" in others,
         assigned_statistics=frozenset(assigned),
     )
 
@@ -154,22 +211,29 @@ def _assignments(texts: Sequence[str]) -> dict[str, str]:
         name = key.strip().replace("-", "_")
         if not name or not equals:
             raise UserError(f"--set expects KEY=VALUE, such as statistics.seed=1; got {text!r}")
+        if value.strip().casefold() in ("", "null"):
+            raise UserError(f"--set {name}: expected a value; omit it to leave it as it is")
         if name in values:
             raise UserError(f"--set {name} is given twice: keep one of them")
         values[name] = value.strip()
     return values
 
 
-def assignable_keys(name: str, *, is_training: bool) -> list[str]:
-    """Return the keys of ``--set`` that end in a name, such as ``statistics.seed``; of a training its arguments too."""
+def assignable_keys(name: str, path: Sequence[str]) -> list[str]:
+    """Return the keys of ``--set`` that end in a name and that a command reads, such as ``statistics.seed``."""
     from ranktilt.data.check_limits import CheckLimits
     from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining
 
-    if is_training:
+    verb = path[0] if path else ""
+    if verb == "train":
         kinds = (RerankerTraining, RetrieverTraining, LoraTraining)
         return [name] if any(name in _names(kind) for kind in kinds) else []
     sections = {"statistics": StatisticsSettings, "check": CheckLimits}
-    return [f"{section}.{name}" for section, kind in sections.items() if name in _names(kind)]
+    return [
+        f"{section}.{name}"
+        for section, kind in sections.items()
+        if name in _names(kind) and verb in READERS[section]
+    ]
 
 
 def model_keys() -> list[str]:
@@ -185,23 +249,23 @@ def _names(kind: type) -> list[str]:
 
 
 @contextmanager
-def _machine(current: Settings) -> Iterator[None]:
+def _machine(current: Settings, *, computes: bool, typed: str | None) -> Iterator[None]:
     """Let what is computed be computed there; libraries read their thread counts when they are imported."""
     from ranktilt.parallel.memory_limits import MemoryLimits, limited, read_size
 
     machine = current.machine
+    if typed is not None and not computes:
+        raise UserError(
+            "--executor: this command computes nothing that could run elsewhere; omit it"
+        )
     if machine.threads is not None:
         os.environ.update(dict.fromkeys(_THREADS, str(machine.threads)))
     memory = None if machine.memory is None else read_size(machine.memory)
     with limited(MemoryLimits(memory=memory)):
-        if machine.executor is None:
+        if machine.executor is None or not computes:
             yield
             return
         from ranktilt.parallel.run_on import run_on
 
-        if machine.executor == current.configuration.machine.executor and ":" in machine.executor:
-            say(
-                f"computes on {machine.executor} ([machine] executor in {current.configuration.path})"
-            )
         with run_on(machine.executor):
             yield

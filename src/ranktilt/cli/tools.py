@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
@@ -237,7 +238,7 @@ def _names(from_file: Configuration) -> Iterator[Setting]:
     from ranktilt.reporting.views.doctor import Setting
 
     for name, entry in from_file.llm.items():
-        address = f" at {_without_password(entry['base_url'])}" if "base_url" in entry else ""
+        address = f" at {_host(entry['base_url'])}" if "base_url" in entry else ""
         yield Setting(key=f"llm.{name}", value=f"{entry['model']}{address}", source="file")
     for name, labels in from_file.labels.items():
         yield Setting(key=f"labels.{name}", value=labels.file, source="file")
@@ -250,13 +251,18 @@ def _environment() -> Iterator[Setting]:
 
     address = os.environ.get(BASE)
     key = "set, not shown" if os.environ.get(VARIABLE) else None
-    shown = {BASE: None if not address else _without_password(address), VARIABLE: key}
+    shown = {BASE: None if not address else _host(address), VARIABLE: key}
     for variable, value in shown.items():
         yield Setting(key=variable, value=value, source=DEFAULT if value is None else "environment")
 
 
-def _without_password(address: str) -> str:
-    return re.sub(r"://[^/@\s]*@", "://…@", str(address))
+def _host(address: object) -> str:
+    """Return the server and port of an address: the rest of it may hold a password or a key."""
+    try:
+        parts = urlsplit(str(address))
+        return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
+    except ValueError:
+        return "an address that cannot be read"
 
 
 def _text(value: Any) -> str | None:

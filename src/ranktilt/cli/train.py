@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -145,10 +146,19 @@ def _read_argument(text: str, hint: Any, what: str) -> Any:
     return read_value(text, hint, what)
 
 
+def _training_device() -> str | None:
+    """Return where to train; of several GPUs the one that is named is made the only one to see."""
+    device = settings().machine.device
+    if device is not None and device.startswith("cuda:"):
+        os.environ["CUDA_VISIBLE_DEVICES"] = device.removeprefix("cuda:")
+        return "cuda"
+    return device
+
+
 def typed_options(**values: Any) -> dict[str, Any]:
     """Return the arguments of a training that its options give: those that were typed."""
     typed = {name: value for name, value in values.items() if value is not None}
-    return {**typed, "device": settings().machine.device}
+    return {**typed, "device": _training_device()}
 
 
 def _amounts(sources: list[str] | None) -> dict[str, Any]:

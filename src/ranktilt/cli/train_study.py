@@ -74,6 +74,7 @@ def train_study(
             metavar="N",
             group=INPUT,
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = None,
     disjoint: Annotated[
@@ -95,6 +96,7 @@ def train_study(
             metavar="K",
             group=QUESTION,
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = 1000,
     seeds: Annotated[
@@ -104,6 +106,7 @@ def train_study(
             metavar="N",
             group=TRAINING,
             validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
         ),
     ] = 1,
     curve: Annotated[

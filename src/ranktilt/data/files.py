@@ -120,7 +120,7 @@ def require_path(path: Any, noun: str = "file") -> Path:
 
 def sidecar(path: Path) -> Path:
     """Where it stands how a file was made: ``<path>.json``."""
-    return path.with_name(path.name + ".json")
+    return path.parent / f"{path.name}.json"
 
 
 def sha256(path: Path) -> str:

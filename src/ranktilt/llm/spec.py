@@ -86,6 +86,8 @@ def read_model(text: str) -> ModelSpec:
         If the text does not follow the grammar, or names an unknown kind or option, or gives a
         value of a wrong type.
     """
+    if any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise UserError("the text of a language model has bytes that are no UTF-8")
     stages = parse_stages(text)
     stage = stages[0]
     if len(stages) > 1 or stage.k is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -72,11 +73,8 @@ def read_size(text: str) -> int:
             f"memory: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}"
         )
     number, unit, binary = match.groups()
-    size = (
-        int(float(number) * (1024 if binary else 1000) ** _POWERS[unit.upper()])
-        if unit
-        else int(float(number))
-    )
+    factor = (1024 if binary else 1000) ** _POWERS[unit.upper()] if unit else 1
+    size = int(min(float(number) * factor, sys.maxsize))
     if size < SMALLEST:
         raise UserError(f"memory: expected at least {SMALLEST >> 20}MiB, got {shorten(text)}")
     return size

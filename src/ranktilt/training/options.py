@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 import msgspec
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, unknown
 from ranktilt.field_checks import check_fields
 from ranktilt.presets import preset
 
@@ -140,6 +140,11 @@ class RerankerTraining(Training):
                 for option, value in chosen.items()
                 if option not in ("negatives", "positives")
             }
+        for option in chosen:
+            if option not in cls.__dataclass_fields__:
+                raise unknown(
+                    f"training option in preset {name!r}", option, cls.__dataclass_fields__
+                )
         return cls(**{**chosen, **given})
 
     @property
