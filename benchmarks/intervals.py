@@ -451,7 +451,7 @@ def sequential_section(plan: Plan, args: argparse.Namespace) -> str:
                 coin[1::2] = 1 - coin[::2]
                 docs = docs.with_columns(origin=pl.Series((ids - ids % 2).astype(str)))
             labelled = docs.with_columns(source=pl.Series(np.where(coin, "a", "b")))
-            found = rt.audit_until(
+            found = rt.sequential_audit(
                 rt.Collection(labelled, asked, none), _Simulated(world, tilt), until, seed=world
             )
             alone = [

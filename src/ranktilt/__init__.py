@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.replay_log import replay_log as replay_log
     from ranktilt.auditing.result import Audit as Audit
     from ranktilt.auditing.sequential import SequentialAudit as SequentialAudit
-    from ranktilt.auditing.sequential import audit_until as audit_until
+    from ranktilt.auditing.sequential import sequential_audit as sequential_audit
     from ranktilt.auditing.source_audits import SourceAudits as SourceAudits
     from ranktilt.auditing.source_audits import audit_sources as audit_sources
     from ranktilt.data.bundled.reader import bundled as bundled
@@ -146,7 +146,7 @@ _NAMES = {
     "as_pyterrier": "adapters.pyterrier",
     "audit": "auditing.audit",
     "audit_sources": "auditing.source_audits",
-    "audit_until": "auditing.sequential",
+    "sequential_audit": "auditing.sequential",
     "bench": "mitigation.bench",
     "bundled": "data.bundled.reader",
     "check": "explaining.check",

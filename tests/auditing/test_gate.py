@@ -16,7 +16,7 @@ from ranktilt import Audit, Collection, Run, measure
 from ranktilt.auditing.answer.gate import GateRow, check_growth, check_tilt, gate, worst
 from ranktilt.auditing.audit import audit as made
 from ranktilt.auditing.effects import Change
-from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, audit_until, decided
+from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, decided, sequential_audit
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
 from ranktilt.statistics.variation import Variation
@@ -490,34 +490,34 @@ def collection(queries: int = 600) -> Collection:
 def test_a_strong_tilt_ends_the_audit_early_and_a_level_ranker_is_shown_or_not_decided(
     tmp_path: Path,
 ) -> None:
-    found = audit_until(collection(), Noisy(2.0), 10)
+    found = sequential_audit(collection(), Noisy(2.0), 10)
     assert found.decision == "tilted"
     assert found.looks[-1].low > 0
     assert found.asked == found.answered == len(found.looks) * BATCH < 100
     assert found.looks[-1].documents == 20 * found.asked  # the first ten and ten of those below
-    turned = audit_until(collection(), Noisy(-2.0), 10)
+    turned = sequential_audit(collection(), Noisy(-2.0), 10)
     assert "favours b" in turned.headline
     assert SequentialAudit.load(found.save(tmp_path / "s.json")).looks == found.looks
-    found = audit_until(collection(), Noisy(), 10)
+    found = sequential_audit(collection(), Noisy(), 10)
     assert found.decision == "level"
     assert -0.1 <= found.looks[-1].low <= 0 <= found.looks[-1].high <= 0.1
     assert found.asked < 600
-    found = audit_until(collection(), Noisy(), 1, max_queries=40)
+    found = sequential_audit(collection(), Noisy(), 1, max_queries=40)
     assert (found.decision, found.asked, found.of) == ("inconclusive", 40, 600)
     assert [look.queries for look in found.looks] == [16, 32, 40]
     assert found.looks[-1].documents == 800
-    whole = audit_until(
+    whole = sequential_audit(
         collection(200), Noisy(2.0), 10, "Share@40"
     )  # of 40 documents it is 0 whatever the ranker does
     assert whole.decision == "inconclusive"
 
 
 def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
-    found = audit_until(collection(), Noisy(silent=0.5), 1, max_queries=64)
+    found = sequential_audit(collection(), Noisy(silent=0.5), 1, max_queries=64)
     silent = 64 - found.looks[-1].queries
     assert 15 < silent < 50
     with refused("Share@10 is undefined: no list of 32 queries holds both groups"):
-        audit_until(collection(), Noisy(silent=1.0), 10, max_queries=32)
+        sequential_audit(collection(), Noisy(silent=1.0), 10, max_queries=32)
 
 
 def test_what_decides() -> None:
@@ -569,7 +569,7 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
             {"id": [str(row) for row in range(len(names))], "source": names, "origin": origins}
         )
         tossed = Collection(docs.with_columns(text=pl.lit("")), plain.queries, plain.qrels)
-        found = audit_until(tossed, Recurring(world), 3)
+        found = sequential_audit(tossed, Recurring(world), 3)
         decisions.append(found.decision)
         alone += any(look.query_low > 0 or look.query_high < 0 for look in found.looks)
         assert found.looks[-1].documents <= 60
@@ -600,6 +600,6 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
 )
 def test_what_cannot_be_decided_is_refused(options: dict[str, Any], message: str) -> None:
     with refused(message):
-        audit_until(
+        sequential_audit(
             **{"collection": collection(9), "ranker": Noisy(), "stop_at_tilt": 10, **options}
         )

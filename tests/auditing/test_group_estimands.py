@@ -17,7 +17,7 @@ import ranktilt as rt
 from ranktilt import Audit, Collection, GroupEstimand, Run, table
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import Aligned, Judgments
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
 from ranktilt.auditing.null_distributions.pages import strata
 from ranktilt.measures import base
 from ranktilt.measures.exposure.base import GroupLists
@@ -330,7 +330,7 @@ class TestRandomLists:
         """Lists in which a document has one name and so one letter, and the number of each entry's document."""
         collection, run = listed(letters, LETTERS)
         groups = grouping(collection, "kind")
-        aligned = Aligned.of(run, collection, Judgments.of(collection, groups))
+        aligned = JudgedRun.of(run, collection, Judgments.of(collection, groups))
         return aligned.group_lists(groups), aligned.row
 
     def test_each_list_keeps_what_it_holds(self) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from ranktilt import AP, RR, Collection, Measure, P, R, Run, audit, estimand, measure, nDCG
 from ranktilt.auditing.groups import Groups, grouping
-from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
 from ranktilt.auditing.null_distributions import base
 from ranktilt.auditing.null_distributions import pages as page_module
 from ranktilt.auditing.null_distributions import twins as twin_module
@@ -83,13 +83,13 @@ def blind_run(collection: Collection, seed: int, *, ties: int | None = None) -> 
     return run_of(collection, found, ranker="blind")
 
 
-def pieces(collection: Collection, run: Run) -> tuple[Judgments, Aligned]:
+def pieces(collection: Collection, run: Run) -> tuple[Judgments, JudgedRun]:
     judgments = Judgments.of(collection, grouping(collection, "kind"))
-    return judgments, Aligned.of(run, collection, judgments)
+    return judgments, JudgedRun.of(run, collection, judgments)
 
 
 def slow_deltas(
-    aligned: Aligned,
+    aligned: JudgedRun,
     measures: Sequence[Measure],
     pair: tuple[int, int],
     labels: npt.NDArray[np.int8],
@@ -242,7 +242,7 @@ def test_a_sure_tilt_survives_the_correction_in_a_long_table() -> None:
 SIDES = {"x": "a", "y": "b", "z": "b"}
 
 
-def two_lists(*relevant: str, second: str = "x") -> tuple[Collection, Aligned]:
+def two_lists(*relevant: str, second: str = "x") -> tuple[Collection, JudgedRun]:
     """Two queries that rank x above y, and x, or another document of its side, above z."""
     docs = [{"id": d, "text": "", "side": s} for d, s in {**SIDES, second: "a"}.items()]
     collection = collection_of(
@@ -250,7 +250,7 @@ def two_lists(*relevant: str, second: str = "x") -> tuple[Collection, Aligned]:
     )
     run = run_of(collection, {"1": {"x": 2.0, "y": 1.0}, "2": {second: 2.0, "z": 1.0}})
     groups = grouping(collection, "side")
-    return collection, Aligned.of(run, collection, Judgments.of(collection, groups))
+    return collection, JudgedRun.of(run, collection, Judgments.of(collection, groups))
 
 
 def labels_of(text: str, second: str) -> LabelEffects:
@@ -370,7 +370,7 @@ Order = Sequence[Sequence[str]]
 class Material(NamedTuple):
     collection: Collection
     groups: Groups
-    aligned: Aligned
+    aligned: JudgedRun
 
 
 def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] = ()) -> Material:
@@ -389,7 +389,7 @@ def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] 
     groups = grouping(collection, "side")
     run = run_of(collection, scores)
     return Material(
-        collection, groups, Aligned.of(run, collection, Judgments.of(collection, groups))
+        collection, groups, JudgedRun.of(run, collection, Judgments.of(collection, groups))
     )
 
 

@@ -11,7 +11,7 @@ from ranktilt.auditing.answer.gate import check_growth, check_tilt
 from ranktilt.auditing.notes import few_names
 from ranktilt.auditing.pairwise.choices import SCHEMA, Decisions, pairwise
 from ranktilt.auditing.pairwise.pairs import two_groups
-from ranktilt.auditing.sequential import audit_until
+from ranktilt.auditing.sequential import sequential_audit
 from ranktilt.explaining.factors.effects import factor_effects
 from ranktilt.judging.gate import gate_judges
 from ranktilt.judging.judge import judge
@@ -194,7 +194,7 @@ def test_a_dead_engine_is_not_decided() -> None:
     docs = pl.DataFrame({"id": ids, "text": ""}).with_columns(source=pl.col("id").str.head(1))
     queries = pl.DataFrame({"id": [str(number) for number in range(600)], "text": "?"})
     judgments = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64})
-    found = audit_until(Collection(docs, queries, judgments), Dead(), 10)
+    found = sequential_audit(Collection(docs, queries, judgments), Dead(), 10)
     assert (found.decision, found.asked) == ("inconclusive", 600)
     assert (
         "all documents have the same score in 600 of 600 lists, so that level cannot"

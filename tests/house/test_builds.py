@@ -76,7 +76,7 @@ def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert "source bias" in facts["Keywords"]
     assert facts["Description-Content-Type"] == "text/markdown"
     assert any(
-        name.startswith("ranktilt/datasets/bundled/") and name.endswith(".jsonl") for name in held
+        name.startswith("ranktilt/data/bundled/") and name.endswith(".jsonl") for name in held
     )
 
 

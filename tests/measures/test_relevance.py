@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ranktilt import AP, RR, Measure, P, R, measure, nDCG
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import values
 from tests.toy import Table, collection_of, run_of
@@ -259,7 +259,7 @@ def ours(measures: Sequence[Measure], run: Table, qrels: Table) -> list[npt.NDAr
     )
     groups = grouping(collection, None)
     judgments = Judgments.of(collection, groups)
-    aligned = Aligned.of(run_of(collection, run), collection, judgments)
+    aligned = JudgedRun.of(run_of(collection, run), collection, judgments)
     by_query = [
         dict(zip(judgments.queries, row[0], strict=True))
         for row in group_values(aligned, measures, groups, "trec_eval")

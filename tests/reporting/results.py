@@ -25,7 +25,7 @@ from ranktilt.auditing.replay_log import (
     UnmatchedCall,
 )
 from ranktilt.auditing.result import QueryAnswers
-from ranktilt.auditing.sequential import audit_until
+from ranktilt.auditing.sequential import sequential_audit
 from ranktilt.auditing.significance import (
     ChangeTask,
     Columns,
@@ -358,8 +358,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "pairwise, level": lambda: chosen(tilt=False),
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
-    "sequential": lambda: audit_until(asked_queries(), Noisy(2.0), 10),
-    "sequential, open": lambda: audit_until(asked_queries(), Noisy(silent=0.2), 1, max_queries=40),
+    "sequential": lambda: sequential_audit(asked_queries(), Noisy(2.0), 10),
+    "sequential, open": lambda: sequential_audit(
+        asked_queries(), Noisy(silent=0.2), 1, max_queries=40
+    ),
     "training study": whole,
     "sources": temperatures,
     "sources, two models": two_models,

@@ -22,7 +22,7 @@ from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
-from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
 from ranktilt.auditing.list_variation import list_variations, with_variation
 from ranktilt.auditing.notes import (
     card_notes,
@@ -192,7 +192,7 @@ def audit(
         ties=ties,
         how=how,
     )
-    aligned = [Aligned.of(run, collection, judgments) for run in runs]
+    aligned = [JudgedRun.of(run, collection, judgments) for run in runs]
     values = np.stack(
         [_group_values(ranked, found, groups, ties=ties, missing=missing) for ranked in aligned]
     )
@@ -249,7 +249,7 @@ def _usual_estimands(
 
 
 def _group_values(
-    aligned: Aligned, measures: Sequence[Measure], groups: Groups, *, ties: str, missing: str
+    aligned: JudgedRun, measures: Sequence[Measure], groups: Groups, *, ties: str, missing: str
 ) -> np.ndarray:
     """Return a run's values of every measure, group and query; NaN for queries that count nowhere."""
     values = group_values(aligned, measures, groups, ties)
@@ -447,7 +447,7 @@ class _AuditPlan:
             origins=self.origins,
         )
 
-    def samples(self, aligned: Sequence[Aligned], values: np.ndarray) -> list[Sample]:
+    def samples(self, aligned: Sequence[JudgedRun], values: np.ndarray) -> list[Sample]:
         """Comparisons of each run, pair by pair and measure by measure."""
         if not self.measures:
             return []
@@ -494,7 +494,7 @@ class _AuditPlan:
         return [t for t in tilts if t.measure == repr(self.measures[self.place])]
 
     def noise(
-        self, aligned: Sequence[Aligned], values: np.ndarray, tilts: Sequence[Effect]
+        self, aligned: Sequence[JudgedRun], values: np.ndarray, tilts: Sequence[Effect]
     ) -> tuple[NumericalNoise, ...]:
         """How far Relative Δ on the primary measure moves within the resolution of each run's scores."""
         found = list[NumericalNoise]()
@@ -507,7 +507,7 @@ class _AuditPlan:
         return tuple(found)
 
     def _exchanged(
-        self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample
+        self, aligned: JudgedRun, measure: Measure, numbers: tuple[int, int], sample: Sample
     ) -> Sample:
         """Hold a comparison of twins against exchanged labels too."""
         sample = replace(
@@ -529,7 +529,7 @@ class _AuditPlan:
 
     def card(
         self,
-        aligned: Sequence[Aligned],
+        aligned: Sequence[JudgedRun],
         found: Sequence[tuple[CardKey, Sample]],
         tilts: Iterable[Effect],
     ) -> tuple[tuple[Effect, ...], list[Sample]]:
@@ -550,7 +550,7 @@ class _AuditPlan:
 
     def notes(
         self,
-        aligned: Sequence[Aligned],
+        aligned: Sequence[JudgedRun],
         values: np.ndarray,
         tilts: Sequence[Effect],
         missing: str,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ranktilt.auditing.groups import Groups, grouping
-from ranktilt.auditing.judged_rankings import Aligned, Judgments
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
@@ -43,7 +43,7 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
     groups = grouping(collection, audit.spec["by"], audit.groups, fewest=1)
-    aligned = Aligned.of(run, collection, Judgments.of(collection, groups))
+    aligned = JudgedRun.of(run, collection, Judgments.of(collection, groups))
     if audit.spec["ties"] == "trec_eval":
         aligned = aligned.untied()
     ranking, keep = aligned.ranking.head(depth)

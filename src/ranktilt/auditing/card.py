@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ranktilt.auditing.groups import ALL, Groups, Pair
-from ranktilt.auditing.judged_rankings import Aligned
+from ranktilt.auditing.judged_rankings import JudgedRun
 from ranktilt.auditing.null_distributions.base import Shuffles
 from ranktilt.auditing.null_distributions.lists import (
     attention_answers,
@@ -79,7 +79,7 @@ class Card:
     """Number of each document's origin."""
 
     def of_twins(
-        self, run: int, aligned: Aligned, lists: Mapping[Pair, TwinLists]
+        self, run: int, aligned: JudgedRun, lists: Mapping[Pair, TwinLists]
     ) -> Iterator[tuple[CardKey, Sample]]:
         """Answer the questions about twins for one run."""
         for number, (pair, twins) in enumerate(self.twins.items()):
@@ -89,7 +89,7 @@ class Card:
                     sample = self._exchanged(aligned, estimand, twins, answers)
                     yield CardKey(run, number, question), sample
 
-    def of_groups(self, aligned: Sequence[Aligned]) -> Iterator[tuple[CardKey, Sample]]:
+    def of_groups(self, aligned: Sequence[JudgedRun]) -> Iterator[tuple[CardKey, Sample]]:
         """Answer the questions about groups for all runs."""
         for question, estimand in enumerate(self.questions):
             if not isinstance(estimand, GroupEstimand):
@@ -104,7 +104,7 @@ class Card:
                 yield CardKey(run, number, question), sample
 
     def _sums(
-        self, estimand: GroupEstimand, aligned: Sequence[Aligned]
+        self, estimand: GroupEstimand, aligned: Sequence[JudgedRun]
     ) -> Iterator[tuple[int, int, Sample]]:
         """Differences of two groups' sums: a document has one label in all lists.
 
@@ -131,7 +131,7 @@ class Card:
                 yield run, number, sample.among(band[a] - band[b], labels)
 
     def _lists(
-        self, estimand: GroupEstimand, aligned: Sequence[Aligned]
+        self, estimand: GroupEstimand, aligned: Sequence[JudgedRun]
     ) -> Iterator[tuple[int, int, Sample]]:
         """Other questions about groups: each list is shuffled by itself.
 
@@ -148,7 +148,7 @@ class Card:
                 sample = self._sample(ranked, estimand, twins, answers)
                 yield run, number, sample.among(nulls[number], labels)
 
-    def _null_lists(self, estimand: GroupEstimand, aligned: Aligned, code: Ints) -> Floats:
+    def _null_lists(self, estimand: GroupEstimand, aligned: JudgedRun, code: Ints) -> Floats:
         """Draw answers under random labels: (pairs, shuffles)."""
         pairs = list(self.twins)
         paired = [
@@ -172,7 +172,7 @@ class Card:
         return nulls
 
     def _attention(
-        self, estimand: AttentionEstimand, aligned: Sequence[Aligned]
+        self, estimand: AttentionEstimand, aligned: Sequence[JudgedRun]
     ) -> Iterator[tuple[int, int, Sample]]:
         """Questions about all groups at once, once a run: each list is shuffled as a whole."""
         estimand.check(self.groups.names)
@@ -199,7 +199,7 @@ class Card:
             yield run, 0, sample.among(null)
 
     def _sample(
-        self, aligned: Aligned, estimand: Estimand, twins: TwinPairs, answers: Answers
+        self, aligned: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
     ) -> Sample:
         return Sample(
             aligned.run.name,
@@ -213,7 +213,7 @@ class Card:
         )
 
     def _exchanged(
-        self, aligned: Aligned, estimand: Estimand, twins: TwinPairs, answers: Answers
+        self, aligned: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
     ) -> Sample:
         """A sample of twins beside exchanged labels of each origin, the same way in all queries."""
         sample = self._sample(aligned, estimand, twins, answers)
@@ -221,7 +221,7 @@ class Card:
 
 
 def group_samples(
-    aligned: Sequence[Aligned],
+    aligned: Sequence[JudgedRun],
     groups: Groups,
     pairs: Sequence[Pair],
     questions: Sequence[GroupEstimand],

@@ -119,7 +119,7 @@ def _same_text(collection: Collection, queries: pl.Series) -> Ints:
 
 
 @dataclass(frozen=True)
-class Aligned:
+class JudgedRun:
     """A run brought to the judgments' queries and to rows of the collection."""
 
     run: Run
@@ -133,7 +133,7 @@ class Aligned:
     judgments: Judgments
 
     @classmethod
-    def of(cls, run: Run, collection: Collection, judgments: Judgments) -> Aligned:
+    def of(cls, run: Run, collection: Collection, judgments: Judgments) -> JudgedRun:
         """Join a run with a collection by document and query ids."""
         rows = _rows(run, collection, judgments)
         at = codes(
@@ -172,12 +172,12 @@ class Aligned:
         """Queries that count nowhere: all that the run lacks, or, where those count as zero, the failed ones."""
         return self.absent if missing == "exclude" else self.failed
 
-    def untied(self) -> Aligned:
+    def untied(self) -> JudgedRun:
         """Return the run as trec_eval orders it (score as float32, then id, both descending), without ties."""
         by_id = np.argsort(self.run.ids.arg_sort().to_numpy())[self.run.docs[self.entry]]
         order = np.lexsort((-by_id, -self.ranking.scores.astype(np.float32), self.ranking.query))
         ranking = Ranking(self.ranking.offsets, -np.arange(len(order), dtype=np.float64))
-        return Aligned(
+        return JudgedRun(
             self.run, ranking, self.row[order], self.entry[order], self.absent, self.judgments
         )
 
@@ -315,7 +315,7 @@ def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
 
 
 def group_values(
-    aligned: Aligned, measures: Sequence[Measure], groups: Groups, ties: str
+    aligned: JudgedRun, measures: Sequence[Measure], groups: Groups, ties: str
 ) -> Floats:
     """Compute every measure of all documents and of each group: (measures, 1 + groups, queries), NaN if undefined."""
     every: list[int | None] = [None, *range(len(groups.names))]

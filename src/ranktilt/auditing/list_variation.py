@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_rankings import Aligned
+from ranktilt.auditing.judged_rankings import JudgedRun
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.ranking import Bools, Floats, Ints
 from ranktilt.rankers.llm.answers import READABLE
@@ -20,7 +20,7 @@ from ranktilt.statistics.variation import Reason, Variation
 class ListVariation:
     """What could vary in one run's lists; made once a run."""
 
-    def __init__(self, aligned: Aligned, groups: Groups, *, missing: str) -> None:
+    def __init__(self, aligned: JudgedRun, groups: Groups, *, missing: str) -> None:
         self.aligned = aligned
         # Documents without a label are no part of an answer, whatever their scores are.
         labelled = aligned.group_lists(groups).kind < len(groups.names) + len(groups.sets)
@@ -82,7 +82,7 @@ def _fixed(
 
 
 def list_variations(
-    aligned: Sequence[Aligned], groups: Groups, *, missing: str
+    aligned: Sequence[JudgedRun], groups: Groups, *, missing: str
 ) -> dict[str, ListVariation]:
     """Return what could vary in each run's lists, by the runs' names."""
     return {run.run.name: ListVariation(run, groups, missing=missing) for run in aligned}
@@ -114,7 +114,7 @@ def _repeats(keys: npt.NDArray[np.uint64]) -> int:
     return int(counts.max(initial=1)) - 1
 
 
-def _llm_shares(aligned: Aligned) -> dict[Reason, float]:
+def _llm_shares(aligned: JudgedRun) -> dict[Reason, float]:
     """Shares of lists in which a language model, the last stage, did not rank: unreadable, or the input once more."""
     shares: dict[Reason, float] = {}
     spec = aligned.run.spec

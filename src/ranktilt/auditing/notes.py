@@ -10,7 +10,7 @@ import polars as pl
 
 from ranktilt.auditing.effects import FEW_QUERIES, Effect, too_narrow
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
-from ranktilt.auditing.judged_rankings import Aligned, Judgments
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, stage_facts
 from ranktilt.errors import UserError, counted, join_words, shorten
@@ -24,7 +24,7 @@ WARNING = "warning: "
 _MOST_NAMED = 4
 
 
-def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
+def run_notes(one: JudgedRun, collection: Collection, missing: str = "zero") -> Iterator[str]:
     """Say what a run lacks and what it holds beyond a collection's documents."""
     name, spec = one.run.name, one.run.spec
     if "read_as" in spec:
@@ -134,7 +134,7 @@ def few_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_MOST_NAMED])} and {more:,} others"
 
 
-def identical_notes(aligned: Sequence[Aligned]) -> Iterator[str]:
+def identical_notes(aligned: Sequence[JudgedRun]) -> Iterator[str]:
     """Name the runs that are one ranking under several names, such as a re-ranker that gave back its candidates."""
     alike: dict[bytes, list[str]] = {}
     for one in aligned:
@@ -293,7 +293,7 @@ def group_notes(
 
 
 def lone_group_notes(
-    aligned: Sequence[Aligned], groups: Groups, collection: Collection, *, depth: int | None
+    aligned: Sequence[JudgedRun], groups: Groups, collection: Collection, *, depth: int | None
 ) -> Iterator[str]:
     """Say that one group alone is left; where a `depth` is given, also how much of the first ranks it holds."""
     if len(groups.names) != 1:

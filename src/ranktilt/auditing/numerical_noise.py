@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_rankings import Aligned
+from ranktilt.auditing.judged_rankings import JudgedRun
 from ranktilt.data.run import Run
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import relative_delta
@@ -79,7 +79,7 @@ def precision(spec: Mapping[str, Any]) -> str | None:
 
 
 def numerical_noise(
-    aligned: Aligned,
+    aligned: JudgedRun,
     measure: Measure,
     groups: Groups,
     tilts: Sequence[Effect],
@@ -119,7 +119,7 @@ def numerical_noise(
         yield NumericalNoise(tilt.run, tilt.a, tilt.b, limit.name, points)
 
 
-def before_activation(aligned: Aligned) -> Ranking:
+def before_activation(aligned: JudgedRun) -> Ranking:
     """Scores before the function that brings them to probabilities, which is where a model's arithmetic ends."""
     ranking = aligned.ranking
     activation = aligned.run.spec.get("activation")

@@ -21,7 +21,7 @@ from ranktilt.auditing.card import group_samples
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair, grouped_pairs
-from ranktilt.auditing.judged_rankings import Aligned, Judgments
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.significance import (
     ChangeTask,
@@ -528,7 +528,7 @@ def replay_log(
     if of_groups := [group for group in estimands if isinstance(group, GroupEstimand)]:
         groups, compared_pairs = grouped_pairs(collection, by, chosen_pairs)
         judgments = Judgments.of(collection, groups)
-        aligned = [Aligned.of(run, collection, judgments) for run in runs]
+        aligned = [JudgedRun.of(run, collection, judgments) for run in runs]
         contrasts += _group_contrasts(group_samples(aligned, groups, compared_pairs, of_groups))
     changes = [
         *mean_changes(means, resamples=resamples, seed=seed),

@@ -59,7 +59,7 @@ class SequentialAudit(
     noun="a sequential audit",
     command="ranktilt audit --stop-at-tilt",
 ):
-    """What `audit_until` found; immutable."""
+    """What `sequential_audit` found; immutable."""
 
     spec: Mapping[str, Any]
     """How it was made: ranker, seed, confidence, collection, versions."""
@@ -133,7 +133,7 @@ class SequentialAudit(
         return f"{self.measure} {of.amount(look.value)}{of.suffix} [{of.amount(look.low)}, {of.amount(look.high)}]"
 
 
-def audit_until(
+def sequential_audit(
     collection: Collection,
     ranker: Ranker,
     stop_at_tilt: float,

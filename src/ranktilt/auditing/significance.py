@@ -100,7 +100,7 @@ class Sample:
     `one` and `two`: values of both groups for a contrast; else total and weight, of which the value
     is the ratio. `null`: what random or exchanged labels give. `clusters`: what documents add; of
     groups that are no twins, what their labels add beyond a mean one. `distinct`: see
-    `Aligned.distinct`.
+    `JudgedRun.distinct`.
     """
 
     run: str

@@ -348,7 +348,7 @@ class SequentialOptions:
         self, inputs: AuditInputs, sources: Sequence[str] | None, measure: Any, text: str | None
     ) -> SequentialAudit:
         """Ask the engine until it is decided."""
-        from ranktilt.auditing.sequential import USUAL, audit_until
+        from ranktilt.auditing.sequential import USUAL, sequential_audit
 
         specs = inputs.specs
         if inputs.run or len(specs) != 1:
@@ -366,7 +366,7 @@ class SequentialOptions:
         pair = pairs[0] if pairs and len(pairs) == 1 else None
         asked = measure[0] if measure else USUAL
         (ranker,) = options.read_rankers(specs, text=text, score_order=inputs.score_order)
-        return audit_until(
+        return sequential_audit(
             collection,
             ranker,
             self.stop_at_tilt or 0.0,

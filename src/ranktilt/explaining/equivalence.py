@@ -9,7 +9,7 @@ import polars as pl
 
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
 from ranktilt.auditing.significance import EquivalenceTask, equivalence_rows
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import codes
@@ -120,7 +120,7 @@ class _RankedSides:
         groups = grouping(side, None)
         judgments = Judgments.of(side, groups)
         run = check_reranked(ranker.rank(side), None, ranker)
-        aligned = Aligned.of(run, side, judgments)
+        aligned = JudgedRun.of(run, side, judgments)
         values = group_values(aligned, self.measures, groups, "expected")[:, 0]
         place = codes(self.queries, pl.Series(judgments.queries, dtype=pl.String))
         # The last column is that of queries without judgments on this side.

@@ -12,7 +12,7 @@ from scipy import optimize, stats
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError, counted
@@ -147,7 +147,7 @@ def _values(
     )
     groups = grouping(collection, None)
     judgments = Judgments.of(collection, groups)
-    aligned = (Aligned.of(run, collection, judgments) for run in runs)
+    aligned = (JudgedRun.of(run, collection, judgments) for run in runs)
     return np.stack(
         [group_values(run, measures, groups, "expected")[:, 0] for run in aligned], axis=1
     )

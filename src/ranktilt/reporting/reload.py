@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ranktilt.auditing.groups import ALL, Groups, grouping
-from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
@@ -161,7 +161,7 @@ def _require_audited(
     for name, run in named.items():
         if name not in audit.runs:
             raise unknown("run of the audit", name, audit.runs)
-        aligned = Aligned.of(run, collection, judgments)
+        aligned = JudgedRun.of(run, collection, judgments)
         values = group_values(
             aligned, audit.measures, groups, str(audit.spec.get("ties", "expected"))
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranktilt.auditing.judged_rankings import Aligned, Judgments, deepest
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, deepest
 from ranktilt.auditing.null_distributions.base import LabelEffects, Shuffles
 from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.measures.base import Measure
@@ -18,7 +18,7 @@ from ranktilt.measures.relevance import label_weights
 from ranktilt.statistics.permutation import exchanged, shuffle_p
 from ranktilt.statistics.two_way import Clusters, sums
 
-Task = tuple[Aligned, tuple[int, int]]
+Task = tuple[JudgedRun, tuple[int, int]]
 """A run, and the numbers of two groups."""
 _LABELS = 1 << 20
 _SEED = 7
@@ -95,7 +95,7 @@ class _Group:
         )
         return here, there
 
-    def held(self, aligned: Aligned, measures: Sequence[Measure]) -> Held:
+    def held(self, aligned: JudgedRun, measures: Sequence[Measure]) -> Held:
         ranking, keep = aligned.ranking.head(deepest(measures))
         number = np.full(len(aligned.judgments.query) + 1, -1)
         number[self.place] = np.arange(len(self.place))
@@ -119,7 +119,7 @@ def _delta(a: Floats, b: Floats) -> Floats:
 
 
 def relevant_clusters(
-    aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
+    aligned: JudgedRun, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
 ) -> Clusters:
     """List what each relevant document of twins adds to ``M_a − M_b``.
 
@@ -147,7 +147,7 @@ def relevant_clusters(
 
 
 def judged_labels(
-    aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
+    aligned: JudgedRun, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
 ) -> LabelEffects:
     """List what each relevant document adds to ``M_a − M_b`` beyond a mean one of its query.
 
@@ -184,7 +184,7 @@ def judged_labels(
 
 
 def exchange_p(
-    aligned: Aligned,
+    aligned: JudgedRun,
     measure: Measure,
     groups: tuple[int, int],
     sample: Sample,

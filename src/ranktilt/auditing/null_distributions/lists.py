@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_rankings import Aligned
+from ranktilt.auditing.judged_rankings import JudgedRun
 from ranktilt.auditing.null_distributions.base import LabelEffects
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
@@ -19,7 +19,7 @@ from ranktilt.statistics.two_way import Clusters
 _LABEL_SEED, _LIST_SEED = 2, 3
 
 
-def shuffled_in_lists(aligned: Aligned, code: Ints, seed: int) -> Iterator[Ints]:
+def shuffled_in_lists(aligned: JudgedRun, code: Ints, seed: int) -> Iterator[Ints]:
     """Shuffle the labels of a run's entries within each list, again and again; −1 stays."""
     rng = np.random.default_rng([seed, _LABEL_SEED])
     labelled = np.flatnonzero(code >= 0)
@@ -40,7 +40,7 @@ def shuffled_in_lists(aligned: Aligned, code: Ints, seed: int) -> Iterator[Ints]
 
 
 def listed_labels(
-    aligned: Aligned, estimand: GroupEstimand, first: Bools, second: Bools, origins: Ints
+    aligned: JudgedRun, estimand: GroupEstimand, first: Bools, second: Bools, origins: Ints
 ) -> LabelEffects | None:
     """List what documents of two groups add to an answer; None where the estimand cannot say."""
     effects = estimand.label_effects(aligned.ranking, first, second)
@@ -53,7 +53,7 @@ def listed_labels(
 
 
 def null_attention(
-    estimand: AttentionEstimand, aligned: Aligned, groups: Groups, *, seed: int, count: int
+    estimand: AttentionEstimand, aligned: JudgedRun, groups: Groups, *, seed: int, count: int
 ) -> Floats:
     """Answer a question about all groups at once with every list in random order, so many times.
 
@@ -73,7 +73,9 @@ def null_attention(
     return null
 
 
-def attention_answers(estimand: AttentionEstimand, aligned: Aligned, lists: GroupLists) -> Answers:
+def attention_answers(
+    estimand: AttentionEstimand, aligned: JudgedRun, lists: GroupLists
+) -> Answers:
     """Answer a question about all groups at once, query by query."""
     values = np.where(aligned.judgments.known_query, estimand.per_query(lists), np.nan)
     known = ~np.isnan(values)

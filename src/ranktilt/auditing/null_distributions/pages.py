@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_rankings import Aligned, Judgments
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
 from ranktilt.auditing.null_distributions.base import LabelEffects, Shuffles
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Floats, Ints, Ranking
@@ -37,7 +37,7 @@ class TopRanks:
     """Queries that count."""
 
     @classmethod
-    def from_run(cls, aligned: Aligned, estimand: GroupEstimand, documents: int) -> TopRanks:
+    def from_run(cls, aligned: JudgedRun, estimand: GroupEstimand, documents: int) -> TopRanks:
         """Cut a run at the estimand's cutoff for a collection of so many documents."""
         ranking, keep = aligned.ranking.head(estimand.cutoff)
         weights = estimand.weights(ranking)
@@ -144,7 +144,7 @@ def _count(total: Floats, labels: npt.NDArray[np.int8], weights: Floats) -> None
 
 
 def page_labels(
-    aligned: Aligned, page: TopRanks, signs: Signs, groups: Groups, origins: Ints
+    aligned: JudgedRun, page: TopRanks, signs: Signs, groups: Groups, origins: Ints
 ) -> LabelEffects:
     """List what labels add to a difference of shares of the page, as `share_bands` draws them.
 
@@ -173,7 +173,7 @@ def _counted_judgments(judgments: Judgments, page: TopRanks) -> Ints:
     return np.flatnonzero((judgments.group >= 0) & page.known[judgments.query])
 
 
-def _judged_labels(aligned: Aligned, page: TopRanks, signs: Signs) -> Clusters:
+def _judged_labels(aligned: JudgedRun, page: TopRanks, signs: Signs) -> Clusters:
     """What labels of relevant documents add, by row."""
     judgments = aligned.judgments
     counted = _counted_judgments(judgments, page)
@@ -189,7 +189,7 @@ def _judged_labels(aligned: Aligned, page: TopRanks, signs: Signs) -> Clusters:
     return Clusters(query, row, (sign - mean_sign) * (shares - mean_share), shares)
 
 
-def _other_labels(aligned: Aligned, page: TopRanks, signs: Signs, groups: Groups) -> Clusters:
+def _other_labels(aligned: JudgedRun, page: TopRanks, signs: Signs, groups: Groups) -> Clusters:
     """What labels of all other documents add, by row; last of those on no page, of query −1."""
     is_other = (page.judgment < 0) & page.is_counted
     is_other[is_other] = groups.code[page.row[is_other]] >= 0

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.judged_rankings import Aligned, Judgments
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
 from ranktilt.auditing.null_distributions.base import NullDistribution
 from ranktilt.auditing.null_distributions.pages import Signs
 from ranktilt.auditing.significance import InferenceOptions, Sample
@@ -59,7 +59,7 @@ class TwinPairs:
         )
         return cls(pair, rows, (query, wanted), documents, number)
 
-    def lists(self, aligned: Aligned, missing: str) -> TwinLists:
+    def lists(self, aligned: JudgedRun, missing: str) -> TwinLists:
         """Look for the twins in a run; relevant pairs of queries that count nowhere are left out."""
         judgments, wanted = aligned.judgments, self.wanted
         if wanted is not None:
@@ -101,7 +101,7 @@ def all_paired(signs: Signs, rows: Ints) -> bool:
 
 
 def turned_labels(
-    aligned: Aligned, groups: Groups, code: Ints, twins: TwinPairs, seed: int
+    aligned: JudgedRun, groups: Groups, code: Ints, twins: TwinPairs, seed: int
 ) -> Iterator[Ints]:
     """Exchange twins' labels of a run's entries, alike in all lists, again and again."""
     both = sum(groups.names.index(name) for name in twins.pair)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_rankings import Aligned, Judgments
+from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, codes
 
@@ -54,7 +54,7 @@ def ranked_lists(
     relevant = pl.DataFrame(
         {"query": place[judgments.query], "doc": judgments.row, "grade": judgments.grade}
     )
-    aligned = [Aligned.of(run, collection, judgments) for run in runs]
+    aligned = [JudgedRun.of(run, collection, judgments) for run in runs]
     if ties == "trec_eval":
         aligned = [one.untied() for one in aligned]
     unknown = pl.concat(
@@ -93,12 +93,12 @@ def twins_of(collection: Collection, groups: Groups, docs: Ints) -> pl.DataFrame
     return joined.filter(pl.col("group") != pl.col("own")).select("doc", "twin")
 
 
-def _unknown(aligned: Aligned) -> pl.Series:
+def _unknown(aligned: JudgedRun) -> pl.Series:
     """Ids of the entries whose document neither collection nor judgments know."""
     return aligned.run.ids.gather(aligned.run.docs[aligned.entry[aligned.row < 0]])
 
 
-def _retrieved(aligned: Aligned, unknown: pl.Series, place: Ints) -> pl.DataFrame:
+def _retrieved(aligned: JudgedRun, unknown: pl.Series, place: Ints) -> pl.DataFrame:
     """Every entry of one run."""
     ranking, doc = aligned.ranking, aligned.row.copy()
     doc[doc < 0] = len(aligned.judgments.ids) + codes(_unknown(aligned), unknown)
