@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -244,11 +245,50 @@ def test_help_opens_with_commands_that_can_be_typed(command: Command, cli: Cli) 
     assert not re.search(r"\[\[|<list|Parameter|typing|NONE", out), "nothing of the parser leaks"
 
 
-def test_shells_can_complete(process: Cli, tmp_path: Path) -> None:
-    home = {"HOME": str(tmp_path), "SHELL": "/bin/bash"}
-    assert process("--install-completion", "--shell", "bash", env=home).code == 0
-    script = next(tmp_path.rglob("ranktilt"))
-    assert "audit" in script.read_text("utf-8")
+@pytest.fixture(scope="module")
+def bash_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The script that completes in bash, as it is installed."""
+    home = tmp_path_factory.mktemp("home")
+    command = [sys.executable, "-m", "ranktilt", "--install-completion", "--shell", "bash"]
+    environment = {**os.environ, "HOME": str(home)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    (script,) = home.rglob("ranktilt")
+    assert str(script) in done.stderr
+    return script
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        # As bash breaks them: at colons and equals signs, but not within an open quote.
+        (["judge", "--llm", '"openai:m(te'], "openai:m(temperature="),
+        (["audit", "-r", "dense", ":", "mini"], "minilm"),
+        (["audit", "-r", "'bm25@9>>monot5:ba"], "bm25@9>>monot5:base"),
+        (["audit", "-r", '"bm25(k1=0.9,b'], "bm25(k1=0.9,b="),
+        (["mit"], "mitigate"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_bash_completes_what_it_breaks_into_words(
+    bash_script: Path, words: list[str], offered: str
+) -> None:
+    line = "ranktilt " + " ".join(words).replace(" : ", ":")
+    typed = " ".join(map(shlex.quote, ["ranktilt", *words]))
+    commands = f"""
+        compopt() {{ :; }}
+        source {shlex.quote(str(bash_script))}
+        COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)} COMP_CWORD={len(words)}
+        COMP_WORDS=({typed})
+        _ranktilt_whole_words
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    done = subprocess.run(
+        ["bash", "-c", commands], env=environment, capture_output=True, text=True, check=True
+    )
+    assert offered in done.stdout.split()
 
 
 def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: Path) -> None:

@@ -5,13 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields
+from importlib.resources import files
 from inspect import signature
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from ranktilt.cli.notes import note
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
+    from cyclopts import App
     from cyclopts.completion import CompletionContext
+
+
+WORDS = "ranktilt-words.bash"
+
+
+def install_completion(
+    app: App, shell: Literal["bash", "zsh", "fish", "powershell"] | None
+) -> None:
+    """Install completion for a shell, the one that is running by default, and say where."""
+    from cyclopts.completion.detect import ShellDetectionError, detect_shell
+
+    try:
+        chosen = shell or detect_shell()
+    except ShellDetectionError as error:
+        raise UserError("which shell is this? Name it, such as --shell bash") from error
+    path = app.install_completion(shell=chosen)
+    if chosen == "bash":
+        words = files("ranktilt.cli").joinpath(WORDS).read_text(encoding="utf-8")
+        path.write_text(path.read_text(encoding="utf-8") + words, encoding="utf-8")
+    note(f"completion is in {path}; open a new shell")
 
 
 def rankers(context: CompletionContext) -> list[str]:

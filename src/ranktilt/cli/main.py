@@ -8,7 +8,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import CycloptsError, Parameter
 from cyclopts.exceptions import (
@@ -60,7 +60,16 @@ _READER_GONE = (
 
 EXIT_QUIETLY: dict[str, Any] = {"exit_on_error": False, "print_error": False}
 """The parser's errors are raised, and become one line here."""
-app.register_install_completion_command(name="--install-completion", group=OTHER)
+
+
+@app.command(name="--install-completion", group=OTHER)
+def _install_completion(
+    *, shell: Annotated[Literal["bash", "zsh", "fish", "powershell"] | None, Parameter()] = None
+) -> None:
+    """Let the shell complete commands, options and names."""
+    from ranktilt.cli.completion import install_completion
+
+    install_completion(app, shell)
 
 
 @app.meta.default
