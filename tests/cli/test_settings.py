@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from ranktilt.cli.build import _BuilderForm
+from ranktilt.cli.settings import MachineOptions, in_force
+from ranktilt.cli.train import typed_options
+from ranktilt.errors import UserError
 from tests.cli.conftest import Cli, refused
 from tests.llm.server import Server
 
@@ -194,3 +198,26 @@ def test_help_spec_lists_options_and_defaults(cli: Cli) -> None:
     ):
         assert word in cli("--help-spec", name).out
     assert "did you mean 'bm25'?" in refused(cli, "--help-spec", "bm26")
+
+
+def test_a_builder_may_not_call_its_parameter_as_an_option_of_every_command() -> None:
+    def crowded(*, device: str = "x") -> None:
+        """Build.
+
+        Parameters
+        ----------
+        device : str
+            What.
+        """
+
+    with pytest.raises(UserError, match="--device is an option of every command"):
+        _BuilderForm.from_function("crowded", crowded)
+
+
+def test_a_training_sees_the_gpu_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    with in_force(MachineOptions(device="cuda:1"), ("train", "retriever")):
+        assert typed_options()["device"] == "cuda"
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "1"
+    with in_force(MachineOptions(device="cpu"), ("train", "retriever")):
+        assert typed_options()["device"] == "cpu"
