@@ -17,7 +17,7 @@ import ranktilt as rt
 from ranktilt import Audit, Collection, GroupEstimand, Run, table
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.auditing.null_distributions.pages import strata
 from ranktilt.measures import base
 from ranktilt.measures.exposure.base import GroupLists
@@ -148,7 +148,7 @@ class TestLabels:
             collection.docs, collection.queries, pl.concat([collection.qrels, strange])
         )
         groups = grouping(more, "kind")
-        relevant, others = strata(groups, Judgments.of(more, groups))
+        relevant, others = strata(groups, Judgments.from_collection(more, groups))
         assert (relevant.tolist(), others.tolist()) == ([0, 1, 4, 5], [2, 3, 6, 7])
 
     def test_a_group_of_one_is_answered_with_a_wide_band(self) -> None:
@@ -330,7 +330,7 @@ class TestRandomLists:
         """Lists in which a document has one name and so one letter, and the number of each entry's document."""
         collection, run = listed(letters, LETTERS)
         groups = grouping(collection, "kind")
-        aligned = JudgedRun.of(run, collection, Judgments.of(collection, groups))
+        aligned = JudgedRun.from_run(run, collection, Judgments.from_collection(collection, groups))
         return aligned.group_lists(groups), aligned.row
 
     def test_each_list_keeps_what_it_holds(self) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from ranktilt import AP, RR, Collection, Measure, P, R, Run, audit, estimand, measure, nDCG
 from ranktilt.auditing.groups import Groups, grouping
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
 from ranktilt.auditing.null_distributions import base
 from ranktilt.auditing.null_distributions import pages as page_module
 from ranktilt.auditing.null_distributions import twins as twin_module
@@ -84,8 +84,8 @@ def blind_run(collection: Collection, seed: int, *, ties: int | None = None) -> 
 
 
 def pieces(collection: Collection, run: Run) -> tuple[Judgments, JudgedRun]:
-    judgments = Judgments.of(collection, grouping(collection, "kind"))
-    return judgments, JudgedRun.of(run, collection, judgments)
+    judgments = Judgments.from_collection(collection, grouping(collection, "kind"))
+    return judgments, JudgedRun.from_run(run, collection, judgments)
 
 
 def slow_deltas(
@@ -250,7 +250,9 @@ def two_lists(*relevant: str, second: str = "x") -> tuple[Collection, JudgedRun]
     )
     run = run_of(collection, {"1": {"x": 2.0, "y": 1.0}, "2": {second: 2.0, "z": 1.0}})
     groups = grouping(collection, "side")
-    return collection, JudgedRun.of(run, collection, Judgments.of(collection, groups))
+    return collection, JudgedRun.from_run(
+        run, collection, Judgments.from_collection(collection, groups)
+    )
 
 
 def labels_of(text: str, second: str) -> LabelEffects:
@@ -389,7 +391,9 @@ def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] 
     groups = grouping(collection, "side")
     run = run_of(collection, scores)
     return Material(
-        collection, groups, JudgedRun.of(run, collection, Judgments.of(collection, groups))
+        collection,
+        groups,
+        JudgedRun.from_run(run, collection, Judgments.from_collection(collection, groups)),
     )
 
 

@@ -218,7 +218,7 @@ class TestTopResults:
             pl.Series(["a", "b", "c"]),
             {},
         )
-        cut = TopResults.of([longest], 2)
+        cut = TopResults.from_runs([longest], 2)
         assert (cut.whole, len(cut.runs[0].docs)) == (False, 2)
 
     def test_their_size_is_bounded_over_all_runs(self) -> None:
@@ -228,10 +228,10 @@ class TestTopResults:
         )
         docs, offsets = np.tile(np.arange(1000), 300), np.arange(301) * 1000
         runs = [Run(tuple(map(str, range(300))), offsets, docs, scores, ids, {}) for _ in range(2)]
-        found = TopResults.of(runs)
+        found = TopResults.from_runs(runs)
         assert not found.whole
         assert MOST / 2 < found.results == 2 * 300 * found.depth <= MOST
-        assert TopResults.of(runs[:1]).whole
+        assert TopResults.from_runs(runs[:1]).whole
         run = Run(
             tuple(map(str, range(250))),
             offsets[:251],
@@ -240,7 +240,7 @@ class TestTopResults:
             ids,
             {},
         )
-        assert TopResults.of([run, run]).whole
+        assert TopResults.from_runs([run, run]).whole
 
 
 QUICK: dict[str, Any] = {"resamples": 100, "confounds": False}

@@ -14,10 +14,11 @@ import polars as pl
 from ranktilt.auditing.answer.findings import Finding, margins, ranked
 from ranktilt.auditing.answer.next_steps import NextStep, next_steps
 from ranktilt.auditing.answer.verdict import Verdict, effect_row
-from ranktilt.auditing.audit import audit, audit_provenance
+from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouped_pairs
 from ranktilt.auditing.notes import source_notes
+from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import corrected
 from ranktilt.auditing.sources_apart import HUMAN, AuditedSource, SourcesApart, take_apart

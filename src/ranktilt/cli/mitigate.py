@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
 from ranktilt.cli.app import CORRECT, INPUT, OUTPUT, QUESTION, verb
-from ranktilt.cli.audit import AuditInputs
+from ranktilt.cli.audit import InputOptions
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.settings import settings
@@ -116,7 +116,7 @@ def mitigate(
     ] = None,
     /,
     *,
-    inputs: AuditInputs = AuditInputs(),
+    inputs: InputOptions = InputOptions(),
     fit: Annotated[
         Path | None,
         Parameter(
@@ -194,7 +194,7 @@ def mitigate(
     _say_next(inputs, found, work_dir)
 
 
-def _read(inputs: AuditInputs, fit: Path | None, seed: int) -> tuple[QuerySplit, list[Run]]:
+def _read(inputs: InputOptions, fit: Path | None, seed: int) -> tuple[QuerySplit, list[Run]]:
     """Read the collection and its three sets of queries; with labels in place of a collection, the run too."""
     from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
 
@@ -215,7 +215,7 @@ def _read(inputs: AuditInputs, fit: Path | None, seed: int) -> tuple[QuerySplit,
     return QuerySplit.of(train, select, test, most=MOST, seed=seed), runs
 
 
-def _own_splits(inputs: AuditInputs, first: tuple[str, ...]) -> tuple[str, ...] | None:
+def _own_splits(inputs: InputOptions, first: tuple[str, ...]) -> tuple[str, ...] | None:
     """The collection's own splits, the `first` and one to select by; None where it lacks any, or others are named."""
     from ranktilt.data.load import splits
 
@@ -225,7 +225,7 @@ def _own_splits(inputs: AuditInputs, first: tuple[str, ...]) -> tuple[str, ...] 
     return named if free and len(held) > len(named) and {*named} <= {*held} else None
 
 
-def _side(inputs: AuditInputs, split: str, test: Collection) -> Collection:
+def _side(inputs: InputOptions, split: str, test: Collection) -> Collection:
     """Another split's judgments, with the documents that are held already."""
     from ranktilt.data.collection import Collection
 
@@ -233,7 +233,7 @@ def _side(inputs: AuditInputs, split: str, test: Collection) -> Collection:
     return Collection(test.docs, found.queries, found.qrels, found.spec)
 
 
-def _say_next(inputs: AuditInputs, bench: Bench, work: Path | None) -> None:
+def _say_next(inputs: InputOptions, bench: Bench, work: Path | None) -> None:
     """Say how to rank with what was chosen, or how to keep what was fitted for it."""
     chosen = bench.choose().chosen
     if chosen is None or not chosen.method or inputs.folder is None or inputs.groups is not None:

@@ -8,12 +8,13 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ranktilt.auditing.answer.gate import in_percent
-from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
+from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair, grouping
 from ranktilt.auditing.notes import notes_from
 from ranktilt.auditing.options import usual_primary
+from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
     InferenceOptions,

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.audit import DEFAULT_MEASURES, SHARE, audit
+from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
 from ranktilt.auditing.options import check_resamples, usual_primary
+from ranktilt.auditing.prepare import DEFAULT_MEASURES, SHARE
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import UserError

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt._version import __version__
-from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
+from ranktilt.auditing.audit import audit
 from ranktilt.auditing.card import DEPTH, card_estimands
 from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, collection_rows
