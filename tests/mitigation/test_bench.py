@@ -13,9 +13,16 @@ import pytest
 from ranktilt import Collection, Run, UserError, audit, compare, table
 from ranktilt.auditing.groups import ALL
 from ranktilt.mitigation.bench import Trial, bench, reference_alone
-from ranktilt.mitigation.bench_result import Bench, check_cost
+from ranktilt.mitigation.bench_result import Bench
 from ranktilt.mitigation.retriever_sweep import retriever_sweep, sweep_alphas
 from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.reporting.sentences.gate import limit_reason
+from ranktilt.reporting.sentences.mitigate import (
+    bench_headline,
+    cost_reason,
+    limits,
+    nearest_sentences,
+)
 from ranktilt.training import retriever
 from tests.mitigation.planted import DIAL, collection, swept, trial
 from tests.refusals import refused
@@ -51,7 +58,9 @@ def test_the_smallest_that_is_level_within_the_budget_is_chosen() -> None:
     ] * 3 + [True] * 2
     level = swept({0: (0, 0, 0), 1: (0, 0, 0)}).choose()
     assert (level.chosen, level.outcome, level.tilted) == (None, "level", False)
-    assert level.headline.startswith("Nothing to level: α = 0 is level between human and llm")
+    assert bench_headline(level).startswith(
+        "Nothing to level: α = 0 is level between human and llm"
+    )
 
 
 def test_each_method_has_its_smallest_and_a_budget_that_is_not_kept_leaves_none() -> None:
@@ -66,13 +75,13 @@ def test_each_method_has_its_smallest_and_a_budget_that_is_not_kept_leaves_none(
         resamples=200,
         budget=0.1,
     )
-    assert found.choose().headline.startswith(
+    assert bench_headline(found.choose()).startswith(
         "swap(0.5) is the smallest intervention of swap that is level"
     )
     found = swept({0: (60, 0, 0), 1: (0, 0, 24)})
     choice = found.choose()
     assert (choice.chosen, choice.outcome) == (None, "tilted")
-    assert "a loss of more than 1 point is shown" in choice.sentences[0]
+    assert "a loss of more than 1 point is shown" in nearest_sentences(choice)[0]
     assert found.choose(budget=0.5).chosen == found.interventions[1]
 
 
@@ -81,9 +90,11 @@ def test_a_loss_or_tilt_that_the_interval_leaves_open_is_inconclusive_and_no_bou
 ):
     choice = swept().choose(budget=0.004)  # one query of 60 lost: about 0.6 points, from 0 to 2
     assert (choice.outcome, choice.outcome_of("α = 0.01")) == ("inconclusive", "inconclusive")
-    assert choice.sentences[0].startswith("Nearest is α = 0.01: nDCG@10 −0.")
+    assert nearest_sentences(choice)[0].startswith("Nearest is α = 0.01: nDCG@10 −0.")
     assert (
-        choice.sentences[0].count("a loss of more than 0.4 points is neither shown nor excluded")
+        nearest_sentences(choice)[0].count(
+            "a loss of more than 0.4 points is neither shown nor excluded"
+        )
         == 2
     )
     found = swept({0: (60, 0, 0), 1: (15, 15, 0)})
@@ -101,7 +112,7 @@ def test_a_loss_or_tilt_that_the_interval_leaves_open_is_inconclusive_and_no_bou
     ):
         change = swept().change("α = 0.01", (ALL, ALL))
         assert change is not None
-        assert check_cost(replace(change, low=low, high=-0.2), 0.01).reason.endswith(reason)
+        assert cost_reason(replace(change, low=low, high=-0.2), 0.01).endswith(reason)
 
 
 def test_level_is_level_on_every_source_also_on_those_not_trained_on() -> None:
@@ -195,7 +206,7 @@ def test_effectiveness_of_human_documents_alone_counts_too_and_what_is_undefined
         "tilted",
         "tilted",
     ]  # it finds nothing at all
-    assert choice.sentences[0].startswith("Nearest is α = 1: ")
+    assert nearest_sentences(choice)[0].startswith("Nearest is α = 1: ")
     assert json.loads(found.to_json())["outcome"] == "tilted"
 
 
@@ -264,9 +275,9 @@ def test_the_primary_question_is_judged_and_a_share_in_points_as_in_a_comparison
     assert [found.tilt(one.name, PAIR).value for one in found.interventions] == [-1, -0.5, 0, 1]
     choice = found.choose(budget=0.05)
     assert choice.chosen == found.interventions[2]
-    assert choice.sentences == ()
+    assert nearest_sentences(choice) == ()
     # All 60 queries on one side: the interval ends at 100 · (2 · .025^(1/60) − 1) = 88.1.
-    assert choice.rows["α = 0"][0].checks[0].reason == (
+    assert limit_reason(choice.rows["α = 0"][0].checks[0]) == (
         "toward llm: head-to-head −100.0 % [−100.0, −88.1] lies wholly beyond −5.0"
     )
     found = benched("Share@1", "nDCG@1", primary="Share@1")
@@ -309,14 +320,14 @@ def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_nothing_is
     assert found.choose().chosen is None
     found = replace(found, tilts=tuple(replace(tilt, variation=None) for tilt in found.tilts))
     assert found.choose().chosen == found.interventions[1]
-    reason = found.choose().rows["α = 0"][0].checks[0].reason
+    reason = limit_reason(found.choose().rows["α = 0"][0].checks[0])
     assert reason.endswith("lies wholly beyond 1.058 around the median of random labels (1.108)")
     trials = [one._replace(alone=None) for one in TRIALS]
     found = benched("Share@1", trials=trials, mixed=unjudged())
     assert (found.measures, found.over, found.effectiveness) == ((), (), ())
     choice = found.choose()
     assert found.costs("α = 0.01") == []
-    assert choice.limits == "within ±5 points"
+    assert limits(choice) == "within ±5 points"
     assert "cost" not in table(found)
 
 
@@ -328,11 +339,13 @@ def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> Non
         None,
         "tilted",
     )  # α = 0.01 is level, and was not chosen
-    assert choice.headline.startswith(
+    assert bench_headline(choice).startswith(
         "No intervention, of those chosen on other queries, is level within ±5 points"
     )
     right = benched("nDCG@1", selected=["α = 0.01"], budget=0.05).choose()
-    assert right.headline.startswith("α = 0.01, chosen on other queries, is level within ±5 points")
+    assert bench_headline(right).startswith(
+        "α = 0.01, chosen on other queries, is level within ±5 points"
+    )
     assert Bench.load(found.save(tmp_path / "bench.json")) == found
 
 

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ranktilt.auditing.answer.findings import Finding, margins, ranked
 from ranktilt.auditing.answer.gate import (
     MOST,
     GateRow,
     LimitCheck,
     Outcome,
     check_tilt,
+    effect_gate,
     in_percent,
-    points,
     worst,
 )
-from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge, too_few
+from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.data.artifact import Result
-from ranktilt.errors import UserError, join_words, unknown
-from ranktilt.measures.margin import margin_words
-from ranktilt.measures.printing import signed
-from ranktilt.rankers.candidates import FITTED
+from ranktilt.errors import UserError, unknown
 
 BUDGET = 0.01
 
@@ -141,12 +137,6 @@ class Bench(
         return tuple(dict.fromkeys(tilt.measure for tilt in self.tilts))
 
     @property
-    def chosen_by(self) -> str:
-        """How those were chosen that alone are judged: ``chosen on other queries``; nothing where all are."""
-        other = f"fitted on {self.spec[FITTED]} and " if FITTED in self.spec else ""
-        return f"{other}chosen on other queries" if self.selected else ""
-
-    @property
     def judged(self) -> tuple[Intervention, ...]:
         """The baseline and those that may be chosen: all, or the ones that were selected on other queries."""
         found = [
@@ -234,9 +224,6 @@ class Bench(
             "outcome": found.outcome,
             "chosen": found.chosen.name if found.chosen else None,
             "effects": effects,
-            "headline": found.headline,
-            "sentences": found.sentences,
-            "verdicts": found.verdicts,
             "next_steps": (),
         }
 
@@ -279,14 +266,11 @@ class Choice:
             if baseline
             else [self.bench.tilt(name, pair) for pair in self.bench.pairs]
         ):
-            yield GateRow(
-                name, tilt.measure, tilt.a, tilt.b, tilt.queries, (check_tilt(tilt, self.level),)
-            )
+            yield replace(effect_gate(tilt, check_tilt(tilt, self.level)), run=name)
 
     def _costs(self, name: str) -> Iterator[GateRow]:
         for change in self.bench.costs(name):
-            check = check_cost(change, self.budget)
-            yield GateRow(name, change.measure, change.a, change.b, change.queries, (check,))
+            yield replace(effect_gate(change, check_cost(change, self.budget)), run=name)
 
     def outcome_of(self, name: str) -> Outcome:
         """Return the worst of what was asked of an intervention: see `worst`."""
@@ -298,18 +282,6 @@ class Choice:
         noun = "text" if self.bench.spec["by"] == "source" else "documents"
         return tuple(
             judge(self.bench.primary, [e], self.level, noun=noun) for e in self.bench.before
-        )
-
-    def _before(self) -> tuple[Finding, ...]:
-        """What an audit says of the baseline, the largest finding first."""
-        several = len(self.verdicts) > 1
-        return ranked(
-            Finding(
-                kind=verdict.kind,
-                sentence=f"{verdict.a} | {verdict.b}: " * several + verdict.sentence,
-                size=margins(effect, self.level),
-            )
-            for verdict, effect in zip(self.verdicts, self.bench.before, strict=True)
         )
 
     @property
@@ -352,70 +324,31 @@ class Choice:
         return found
 
     @property
-    def limits(self) -> str:
-        """What is asked, in words."""
-        cost = f" at a loss of at most {points(self.budget)} of {self.bench.valued}"
-        return f"within {margin_words(self.level)}{cost * bool(self.bench.over)}"
-
-    @property
-    def headline(self) -> str:
-        if not self.tilted:
-            return f"Nothing to level: {'; '.join(finding.sentence for finding in self._before())}"
-        if self.chosen is not None:
-            return self._reached(self.chosen)
-        chosen_before = f", of those {self.bench.chosen_by}," if self.bench.selected else ""
-        if self.outcome == "tilted":
-            return f"No intervention{chosen_before} is level {self.limits}: each is excluded"
-        return f"No intervention{chosen_before} is shown to be level {self.limits}"
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What the nearest intervention lacks, where none is chosen."""
+    def nearest(self) -> Intervention | None:
+        """The intervention nearest to level, where none is chosen; None elsewhere."""
         if self.chosen is not None or not self.tilted:
-            return ()
+            return None
         left = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) == self.outcome]
-        nearest = min(left, key=lambda one: self.bench.distance(one.name))
-        reasons = [
-            r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)
-        ]
-        return (f"Nearest is {nearest.name}: {'; '.join(reasons)}",)
-
-    def _reached(self, intervention: Intervention) -> str:
-        costs = [cost_words(change, self.budget) for change in self.bench.costs(intervention.name)]
-        paid = f": {join_words(costs)}" if costs else ""
-        tilts = [self.bench.tilt(intervention.name, pair) for pair in self.bench.pairs]
-        sides = list(dict.fromkeys(t.side(t.favours) for t in tilts if t.favours))
-        is_level = f"favours {join_words(sides)} no more than slightly," if sides else "is level"
-        if self.bench.selected:
-            return f"{intervention.name}, {self.bench.chosen_by}, {is_level} {self.limits}{paid}"
-        several = f" of {intervention.method}" if len(self.bench.methods) > 1 else ""
-        return f"{intervention.name} is the smallest intervention{several} that {is_level} {self.limits}{paid}"
+        return min(left, key=lambda one: self.bench.distance(one.name))
 
 
 def check_cost(change: Change, budget: float) -> LimitCheck:
     """Hold the interval of a change of effectiveness against the loss that is allowed."""
     floor = -100 * budget
-    found = cost_words(change, budget)
     outcome: Outcome = "inconclusive"
-    loss = f"a loss of more than {points(budget)}"
-    is_testable = change.testable
-    if math.isnan(change.value) or (is_testable and not change.has_interval):
-        reason = f"no query has a value of {change.measure} under both rankers"
-    elif not is_testable:
-        reason = f"{too_few(change)}; {found}"
-    elif change.low >= floor:
-        outcome, reason = "level", f"{change.measure} {found}: {loss} is excluded"
-    elif change.high < floor:
-        outcome, reason = "tilted", f"{change.measure} {found}: {loss} is shown"
-    else:
-        reason = f"{change.measure} {found}: {loss} is neither shown nor excluded"
+    if change.testable and not math.isnan(change.value):
+        if change.low >= floor:
+            outcome = "level"
+        elif change.high < floor:
+            outcome = "tilted"
     return LimitCheck(
-        "cost", outcome, change.value, change.low, change.high, floor, math.inf, reason
+        name="cost",
+        outcome=outcome,
+        value=change.value,
+        low=change.low,
+        high=change.high,
+        floor=floor,
+        ceiling=math.inf,
+        asked_limit=100 * budget,
+        checked_change=change,
     )
-
-
-def cost_words(change: Change, budget: float) -> str:
-    """Print a change of effectiveness with its interval beside the loss that is allowed, and over which documents."""
-    over = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
-    interval = f" {bounds(change.low, change.high, -100 * budget)}" if change.has_interval else ""
-    return f"{signed(change.value)} points{interval} {over}"

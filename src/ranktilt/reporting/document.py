@@ -13,8 +13,6 @@ from ranktilt.reporting.tones import LOOKS, Tone
 if TYPE_CHECKING:
     import polars as pl
 
-    from ranktilt.auditing.answer.next_steps import NextStep
-
 Audience = Literal["", "page", "text"]
 """Who is shown it: everybody, readers of pages, or of a terminal, Markdown and LaTeX."""
 Emphasis = Literal["", "strong", "quiet", "alarm"]
@@ -258,6 +256,15 @@ class Section:
         return shown
 
 
+@dataclass(frozen=True, kw_only=True)
+class NextCommand:
+    """A command to run next."""
+
+    text: str
+    """What it is for."""
+    command: str
+
+
 @dataclass(frozen=True)
 class Document:
     """What is said of a result, before any format."""
@@ -271,7 +278,7 @@ class Document:
     """The answer in detail, a sentence each; what is quiet is a note."""
     answer_first: bool = False
     """Whether text begins with them, because tables are long; it ends with them otherwise."""
-    next_steps: tuple[NextStep, ...] = ()
+    next_steps: tuple[NextCommand, ...] = ()
     """What to do next, each with its command."""
     legend: tuple[str, ...] = ()
     """How the numbers were reached, and how the tables are read."""

@@ -5,5 +5,6 @@ from __future__ import annotations
 from ranktilt.reporting.frames import frame
 from ranktilt.reporting.layouts.figures import result_figure
 from ranktilt.reporting.output import notebook, table
+from ranktilt.reporting.sentences.derived import derived, sentence
 
-__all__ = ["frame", "notebook", "result_figure", "table"]
+__all__ = ["derived", "frame", "notebook", "result_figure", "sentence", "table"]

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.answer.verdict import corrected_p
 from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
@@ -33,6 +32,7 @@ from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.numbers import decimal, interval, number, percent, signed
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.sentences.effects import corrected_p
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import sides_named
 from ranktilt.reporting.views.audit_tables import (

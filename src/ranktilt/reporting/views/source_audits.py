@@ -44,6 +44,8 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
+from ranktilt.reporting.sentences.next_steps import next_commands
+from ranktilt.reporting.sentences.source_audits import trend_sentences
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark, starred
 from ranktilt.reporting.views.audit_sections import audit_sections
@@ -77,9 +79,9 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
         headline=headline(audits),
         sections=tuple(section for section in sections if section is not None),
         sentences=tuple(
-            Sentence(text, emphasis="strong") for text in (*summaries, *audits.sentences)
+            Sentence(text, emphasis="strong") for text in (*summaries, *trend_sentences(audits))
         ),
-        next_steps=audits.next_steps,
+        next_steps=next_commands(audits.next_steps),
         legend=tuple(_legend(audits)),
         notes=audits.notes,
         sides=(audits.reference, "the rewrites"),

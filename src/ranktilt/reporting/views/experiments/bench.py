@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from ranktilt.auditing.answer.gate import in_percent, points, tilt_name, tilt_numbers, worst
+from ranktilt.auditing.answer.gate import in_percent, worst
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
@@ -27,6 +27,13 @@ from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.sentences.gate import row_word, tilt_name, tilt_numbers
+from ranktilt.reporting.sentences.mitigate import (
+    bench_headline,
+    chosen_by,
+    nearest_sentences,
+    points,
+)
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark, sides_named, starred
 
@@ -54,11 +61,11 @@ def view(bench: Bench) -> Document:
     )
     return Document(
         kind=titled(f"Bench of {join_words(bench.methods)} on", bench.spec),
-        headline=headline(choice),
+        headline=headline(bench),
         sections=tuple(section for section in sections if section.blocks),
         sentences=(
-            Sentence(choice.headline, VERDICT_TONES[choice.outcome], "strong"),
-            *map(Sentence, choice.sentences),
+            Sentence(bench_headline(choice), VERDICT_TONES[choice.outcome], "strong"),
+            *map(Sentence, nearest_sentences(choice)),
         ),
         legend=tuple(legend(bench)),
         notes=bench.notes,
@@ -105,7 +112,7 @@ def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Ro
     said = "over-corrected" if choice.overcorrected(one.name) else tilt
     ends = [Cell(said, tone=VERDICT_TONES[tilt])]
     if bench.over:
-        word = next((row.word for row in costs if row.outcome == cost), "")
+        word = next((row_word(row) for row in costs if row.outcome == cost), "")
         ends.append(Cell(word, tone=VERDICT_TONES[cost] if costs else ""))
     name = Cell(one.name, note=chosen, emphasis="strong" if chosen == "chosen" else "")
     values = [
@@ -146,7 +153,7 @@ def legend(bench: Bench) -> Iterator[str]:
         f"within ±{bench.level:g} points, tilted where a side is favoured and it lies wholly beyond.{cost}"
     )
     if bench.selected:
-        yield f"Selected: {bench.chosen_by}, one a method; only these are judged."
+        yield f"Selected: {chosen_by(bench)}, one a method; only these are judged."
     yield f"{starred(bench.spec)} Intervals: bootstrap over queries, {bench.spec['resamples']:,} resamples."
 
 
