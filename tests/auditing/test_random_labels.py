@@ -356,7 +356,7 @@ def test_labels_that_a_coin_tossed_name_no_side_however_many_queries_meet_them()
             by="side",
             resamples=200,
         )
-        every = [found.tilts[0], *(e for e in found.estimates if e.estimand.kind != "relevance")]
+        every = [found.tilts[0], *(e for e in found.card if e.estimand.kind != "relevance")]
         small += [e.p < 0.05 for e in every]
         away += [e.leans != "" for e in every]
     assert (small <= 3).all(), small  # 1 of 20 is expected
