@@ -460,7 +460,7 @@ class TestDifference:
         )
         assert page.known.tolist() == [True, True, False]
         origins = np.array([0, 1, 0, -1, 1])  # d0 and d2 are of one origin, d1 and d4 of another
-        nets = page.clusters(signs_of(given.groups, ("a", "b"))).of(origins).origin_totals
+        nets = page.clusters(signs_of(given.groups, ("a", "b"))).with_origins(origins).origin_totals
         assert nets.tolist() == pytest.approx(
             [1 / (1.5 + t) - 1, (0.5 - (t + 0.5) / 2) / (1.5 + t) - 0.5 / (1.5 + t)]
         )

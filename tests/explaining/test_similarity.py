@@ -110,7 +110,9 @@ def mapped_texts(count: int) -> list[dict[str, str]]:
 def maps(docs: list[dict[str, str]], pairs: np.ndarray, most: int = 100) -> list[Map]:
     """The map of these documents, if there is one."""
     whole = collection_of(docs, {}, {})
-    found = scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs, most=most)
+    found = scatter(
+        whole, DocumentVectors.from_ranker(whole, LetterVectors("abcd")), pairs, most=most
+    )
     return [] if found is None else [found]
 
 
@@ -200,7 +202,7 @@ def test_neither_pairs_nor_versions_of_one_text_are_parted_by_the_folds() -> Non
 
 def made() -> DocumentVectors:
     docs = [{"id": text, "title": "aaaa", "text": text} for text in ("a", "b", "aa", "ab", "xyz")]
-    return DocumentVectors.of(collection_of(docs, {}, {}), LetterVectors("ab"))
+    return DocumentVectors.from_ranker(collection_of(docs, {}, {}), LetterVectors("ab"))
 
 
 def rows(*numbers: int) -> np.ndarray:
@@ -219,7 +221,7 @@ def test_vectors_have_length_one_cosines_by_hand_and_parts_cover_them_once(
     docs = [{"id": "d0", "title": "a", "text": "b"}, {"id": "d1", "title": "a", "text": "a"}]
     whole = collection_of(docs, {}, {})
     for text, expected in (("text", 0.0), ("title", 1.0), ("title+text", math.sqrt(0.5))):
-        found = DocumentVectors.of(whole, LetterVectors("ab", text=text))
+        found = DocumentVectors.from_ranker(whole, LetterVectors("ab", text=text))
         assert found.cosines(rows(0), rows(1)).tolist() == [pytest.approx(expected)]
     monkeypatch.setattr(vectors_module, "_AT_ONCE", 3)
     assert [list(range(8))[part] for part in parts(8)] == [[0, 1, 2], [3, 4, 5], [6, 7]]

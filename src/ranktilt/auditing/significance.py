@@ -183,10 +183,10 @@ def influence_of_ratio(
     residual = estimand.residuals(one, two, ratio)
     weight = estimand.denominator(one, two)
     if clusters is None:
-        influence = Influence.of_queries(residual, weight)
+        influence = Influence.from_queries(residual, weight)
     else:
         entries = clusters.together(distinct).in_rows(numbers)
-        influence = Influence.of_ratio(
+        influence = Influence.from_ratio(
             residual, weight, entries, ratio=0.0 if is_centred else ratio
         )
     return influence.scaled(estimand.per_ratio)
@@ -427,7 +427,7 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
                 float(new_sums.sum() - old_sums.sum()) / float(sizes.sum()) if len(sizes) else 0.0
             )
             residual = new_sums - old_sums - mean * sizes
-            influence = Influence.of_queries(residual, sizes).scaled(100.0)
+            influence = Influence.from_queries(residual, sizes).scaled(100.0)
             resampled_new, resampled_old = sums[2 * number], sums[2 * number + 1]
             inference = infer(
                 100 * (resampled_new / resampled_sizes - resampled_old / resampled_sizes),

@@ -128,7 +128,7 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
         Vectors are those that the ranker ranks with, and are cached as for ranking.
         """
         vectors, origin = (
-            DocumentVectors.of(collection, ranker, self.name),
+            DocumentVectors.from_ranker(collection, ranker, self.name),
             collection.origin_codes(),
         )
         twins = {

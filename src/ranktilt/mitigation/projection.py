@@ -16,7 +16,7 @@ from ranktilt.explaining.vectors import DocumentVectors
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import unit
-from ranktilt.rankers.learned_from import text_key
+from ranktilt.rankers.fit_provenance import text_key
 from ranktilt.statistics.permutation import sign_flip_length_p
 
 MOST_TWINS = 10_000
@@ -41,7 +41,7 @@ def fit_direction(
     """
     plain = replace(dense, project=None, project_strength=1.0)
     twins, left_out = _twins(collection, (reference, source), set(leave_out), seed)
-    vectors = DocumentVectors.of(collection, plain, "a projection")
+    vectors = DocumentVectors.from_ranker(collection, plain, "a projection")
     sides = [vectors.stored.take(vectors.row[codes(twins[side], collection.ids)]) for side in "ba"]
     theirs, own = (unit(side) if plain.cosine else side for side in sides)
     differences = theirs.astype(np.float64) - own
