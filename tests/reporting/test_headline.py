@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ranktilt import Audit, audit
-from ranktilt.auditing.answer.findings import FindingKind, margins
+from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.judging.judge import judge
 from ranktilt.reporting.headline import headline, leading
 from ranktilt.reporting.sentences.findings import Finding, ranked

@@ -47,7 +47,7 @@ SOURCES = toy_source_audits()
 def figures(found: object) -> dict[str, list[Figure]]:
     return {
         one.name: [block for block in one.shown("page") if isinstance(block, Figure)]
-        for one in view(found).sections
+        for one in view(found).shown_sections("page")
     }
 
 
@@ -161,7 +161,7 @@ class TestBench:
         swapped = trial(0.5, (0, 60, 0), method="swap", name="swap(0.5)")
         trials = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0)), trial(2, (0, 0, 0)), swapped]
         found = bench(collection(), trials, ["nDCG@1"], resamples=200)
-        assert [one.name for one in view(found).sections] == [
+        assert [one.name for one in view(found).shown_sections("page")] == [
             "choice",
             "plane",
             "strength-1",

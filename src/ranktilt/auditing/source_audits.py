@@ -11,9 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.auditing.answer.findings import finding_order, margins
 from ranktilt.auditing.answer.next_steps import NextStep, next_steps
-from ranktilt.auditing.answer.verdict import Verdict
+from ranktilt.auditing.answer.verdict import Verdict, finding_order, margins
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouped_pairs

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from ranktilt.auditing.answer.findings import FindingKind, margins
+from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.auditing.effects import conflict_of
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.sentences.derived import leading_finding
 from ranktilt.reporting.sentences.findings import Finding, ranked
-from ranktilt.reporting.sentences.verdicts import conflict_sentence, verdict_sentence
-from ranktilt.reporting.verdicts import VERDICT_WORDS
+from ranktilt.reporting.sentences.verdicts import VERDICT_WORDS, conflict_sentence, verdict_sentence
 
 if TYPE_CHECKING:
     from ranktilt.auditing.effects import Effect

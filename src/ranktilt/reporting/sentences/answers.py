@@ -95,13 +95,13 @@ def _page_basis(estimand: PageShare, effect: Effect) -> str:
 
 @answer_words.register
 def _share(estimand: ShareOfFirstRanks, effect: Effect, noun: str) -> str:
-    held = 100 * (effect.details.get("even_a", math.nan) + effect.value)
+    share = 100 * (effect.details.get("even_a", math.nan) + effect.value)
     # The printed shares differ by the printed answer: what is rounded alone may miss it by its
     # last digit.
-    listed = float(rounded(held)) - float(rounded(100 * effect.value))
+    listed = float(rounded(share)) - float(rounded(100 * effect.value))
     fills, makes = ("fills", "makes up") if noun == "text" else ("fill", "make up")
     return (
-        f"{effect.a} {noun} {fills} {rounded(held)} % of the first {estimand.cutoff} ranks and "
+        f"{effect.a} {noun} {fills} {rounded(share)} % of the first {estimand.cutoff} ranks and "
         f"{makes} {rounded(listed)} % of the candidates"
     )
 
@@ -232,9 +232,9 @@ def _attention_basis(estimand: AttentionEstimand, effect: Effect) -> str:
         _attention_details(estimand, effect),
     ]
     if details["unlabelled"]:
-        how = "a class of their own" if estimand.unlabelled == "class" else "left out"
+        treatment = "a class of their own" if estimand.unlabelled == "class" else "left out"
         results = f"{int(details['unlabelled']):,} of {int(details['listed']):,} results"
-        parts.append(f"{results} without a label, {how}")
+        parts.append(f"{results} without a label, {treatment}")
     if details["several"]:
         several = f"{int(details['several']):,} results of several groups"
         parts.append(f"{several}, an equal part in each")

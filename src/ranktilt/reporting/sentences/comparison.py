@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ranktilt.auditing.answer.findings import FindingKind, margins
+from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.auditing.comparison.compare import ChangeKind, ChangeVerdict, Comparison
-from ranktilt.auditing.comparison.match import common_words
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.errors import counted
 from ranktilt.measures.base import Measure
-from ranktilt.reporting.sentences.effects import across, corrected_p, too_few
+from ranktilt.reporting.sentences.effects import across, common_words, corrected_p, too_few
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
 
 _FINDING_KINDS: dict[ChangeKind, FindingKind] = {

@@ -67,6 +67,6 @@ def sentence(record: Any) -> str:
     return words
 
 
-def _function(place: str) -> Any:
-    module, _, name = place.partition(":")
+def _function(path: str) -> Any:
+    module, _, name = path.partition(":")
     return getattr(import_module(f"ranktilt.reporting.sentences.{module}"), name)

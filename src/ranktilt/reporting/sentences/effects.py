@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ranktilt.auditing.effects import ALPHA, FEWEST, Effect
+from ranktilt.auditing.effects import ALPHA, FEWEST, Change, Effect
 from ranktilt.errors import counted
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.printing import digits_apart, signed
@@ -91,6 +91,11 @@ def could_detect(effect: Effect) -> str:
     is_percent = estimand.scale == 100 or estimand.suffix == " %"
     size = estimand.amount(effect.detectable, sign=False, digits=0 if is_percent else None)
     return f"this query set could only detect a tilt of {size}{estimand.suffix} or more"
+
+
+def common_words(change: Change) -> str:
+    """Say on how many queries a change was computed, of those that both results hold."""
+    return f"on {counted(change.queries, 'common query', 'common queries')}"
 
 
 def undefined(effect: Effect) -> str:

@@ -75,12 +75,12 @@ def _sentence(effects: FactorEffects, ranker: str) -> str:
 def _beyond_ranks(effects: FactorEffects, ranker: str, mains: Sequence[FactorEffect]) -> str:
     """Name factors that surely move no ranks, but decide which version comes first."""
     known = {row.effect for row in mains if row.shown}
-    shown = [
+    effects_beyond = [
         f"{row.effect} {_number(row)} %"
         for row in effects.of(HEAD_TO_HEAD, ranker)
         if row.shown and not row.interaction and row.effect not in known
     ]
-    return f"head-to-head shows more: {', '.join(shown)}" if shown else ""
+    return f"head-to-head shows more: {', '.join(effects_beyond)}" if effects_beyond else ""
 
 
 def _number(row: FactorEffect | SourceEffect) -> str:

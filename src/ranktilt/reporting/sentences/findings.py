@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ranktilt.auditing.answer.findings import FindingKind, finding_order
-from ranktilt.auditing.answer.verdict import Verdict
+from ranktilt.auditing.answer.verdict import FindingKind, Verdict, finding_order
 from ranktilt.reporting.tones import Tone
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ranktilt.auditing.answer.findings import FindingKind
 from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, Outcome
-from ranktilt.auditing.comparison.match import common_words
+from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.errors import counted
 from ranktilt.judging.result import FEWEST_QUERIES
@@ -15,7 +14,7 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import half_width, margin_words
 from ranktilt.measures.printing import digits_apart, rounded
 from ranktilt.reporting.numbers import probability
-from ranktilt.reporting.sentences.effects import cannot_vary, too_few, undefined
+from ranktilt.reporting.sentences.effects import cannot_vary, common_words, too_few, undefined
 from ranktilt.reporting.sentences.findings import Finding
 
 OUTCOME_KINDS: dict[Outcome, FindingKind] = {
@@ -103,16 +102,19 @@ def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
         return f"{numbers} lies within {margin_words(check.asked_limit)}{around}{all_the_same}"
     if extent == "beyond":
         side, edge = (tilt.a, ceiling) if tilt.low > ceiling else (tilt.b, floor)
-        toward = f"toward {side}: " if tilt.estimand.sided else ""
-        reason = f"{toward}{numbers} lies wholly beyond {amount(edge)}{around}"
-        if tilt.shown:
-            return reason
-        return f"{reason}, but corrected p {probability(tilt.p_corrected)}"
+        return _beyond(tilt, side, f"{numbers} lies wholly beyond {amount(edge)}{around}")
     edges = [amount(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high]
     return (
         f"{numbers} reaches across {' and '.join(dict.fromkeys(edges))}{around}: neither within "
         "the limit nor wholly beyond"
     )
+
+
+def _beyond(tilt: Effect, side: str, finding: str) -> str:
+    """Say toward which side a tilt lies beyond its limit, and why that decides nothing."""
+    toward = f"toward {side}: " if tilt.estimand.sided else ""
+    but = "" if tilt.shown else f", but corrected p {probability(tilt.p_corrected)}"
+    return f"{toward}{finding}{but}"
 
 
 def _growth_reason(check: LimitCheck, change: Change) -> str:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import Any
 
-from ranktilt.auditing.answer.findings import FindingKind, margins
+from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.errors import counted, join_words
 from ranktilt.judging.result import (
@@ -178,17 +178,17 @@ def order_sentence(audit: JudgeAudit, agreement: RankAgreement) -> str:
         for pair in audit.system_pairs
         if (pair.judge, pair.measure) == (agreement.judge, agreement.measure)
     )
-    shown = fates.total() - fates["new"]
-    differences = counted(shown, "significant difference", "significant differences")
+    human_count = fates.total() - fates["new"]
+    differences = counted(human_count, "significant difference", "significant differences")
     changed = [f"{fates[fate]} {fate}" for fate in ("reversed", "lost") if fates[fate]]
-    kept = f"of {differences} {join_words(changed) if changed else 'none is lost'}"
+    outcome = f"of {differences} {join_words(changed) if changed else 'none is lost'}"
     if agreement.queries < FEWEST_ROWS:
         queries = counted(agreement.queries, "query is", "queries are")
-        kept = f"{queries} too few to test differences"
+        outcome = f"{queries} too few to test differences"
     new = f", {fates['new']} new" if fates["new"] else ""
     return (
         f"{agreement.judge} orders {counted(agreement.systems, 'system', 'systems')} by "
-        f"{agreement.measure} with Kendall's τ-b {_with_interval(agreement.tau)}: {kept}{new}"
+        f"{agreement.measure} with Kendall's τ-b {_with_interval(agreement.tau)}: {outcome}{new}"
     )
 
 
@@ -199,10 +199,10 @@ def _tilt_sentences(audit: JudgeAudit) -> list[str]:
         changes = [tilt.change for tilt in audit.tilts if tilt.judge == judge]
         if not changes:
             continue
-        shown = sum(change.shown for change in changes) or "none"
+        differing = sum(change.shown for change in changes) or "none"
         number = counted(len(changes), "ranker's tilt", "rankers' tilts")
         sentences.append(
-            f"{judge}: of {number} under its grades, {shown} differs from that under human grades"
+            f"{judge}: of {number} under its grades, {differing} differs from that under human grades"
         )
     return sentences
 

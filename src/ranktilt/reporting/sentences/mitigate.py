@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ranktilt.auditing.answer.findings import margins
 from ranktilt.auditing.answer.gate import LimitCheck
+from ranktilt.auditing.answer.verdict import margins
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import join_words
@@ -78,8 +78,10 @@ def nearest_sentences(choice: Choice) -> tuple[str, ...]:
         return ()
     name = choice.nearest.name
     outcome = choice.outcome_of(name)
-    rows = [row for row in choice.rows[name] if row.outcome == outcome]
-    reasons = [check_reason(check) for row in rows for check in row.deciding_checks]
+    reasons = list[str]()
+    for row in choice.rows[name]:
+        if row.outcome == outcome:
+            reasons += map(check_reason, row.deciding_checks)
     return (f"Nearest is {name}: {'; '.join(reasons)}",)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ranktilt.auditing.answer.findings import margins
+from ranktilt.auditing.answer.verdict import margins
 from ranktilt.auditing.pairwise.result import PairOutcome, PairVerdict, PairwiseAudit
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import rounded

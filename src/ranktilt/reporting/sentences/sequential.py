@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ranktilt.auditing.answer.findings import FindingKind
+from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.sequential import Decision, Look, SequentialAudit
 from ranktilt.errors import counted
 from ranktilt.reporting.sentences.findings import Finding

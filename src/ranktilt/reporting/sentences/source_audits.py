@@ -20,9 +20,9 @@ def trend_sentences(audits: SourceAudits) -> tuple[str, ...]:
     for trend in audits.trends:
         if trend.measure == audits.primary:
             kinds = [
-                other.kind
-                for other in audits.trends
-                if (other.run, other.series) == (trend.run, trend.series)
+                related.kind
+                for related in audits.trends
+                if (related.run, related.series) == (trend.run, trend.series)
             ]
             agree = kinds.count(trend.kind)
             sentences.append(trend_sentence(trend, agree=agree, measures=len(kinds)))

@@ -44,11 +44,11 @@ def _differences(study: TrainingStudy, new: str, old: str) -> Iterator[str]:
     others = [
         evaluation.difference(new, old, study.primary) for evaluation in study.of_kind("zero-shot")
     ]
-    shown = [change for change in others if change is not None and change.shown]
+    significant = [change for change in others if change is not None and change.shown]
     if others:
-        better = sum(change.value > 0 for change in shown)
+        better = sum(change.value > 0 for change in significant)
         collections = counted(len(others), "other collection", "other collections")
-        worse = len(shown) - better
+        worse = len(significant) - better
         yield f"significantly better on {better} and worse on {worse} of {collections}"
     moved = study.moved(new)
     if len(moved) == 1:

@@ -40,8 +40,8 @@ from ranktilt.reporting.numbers import (
     signed,
 )
 from ranktilt.reporting.sentences.answers import basis_words
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
 
 _TIED = "Relevant twins with one score, of those with a side retrieved."
 _MOST_OPEN = 14

@@ -54,8 +54,8 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.judging import PREFERENCE_TONES, judge_findings
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, sides_named
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME, sides_named
 from ranktilt.reporting.views.audit_tables import confound_table
 from ranktilt.statistics.prediction_powered import FEWEST_LABELS
 

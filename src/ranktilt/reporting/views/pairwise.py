@@ -28,7 +28,7 @@ from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.pairwise import pairwise_findings
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME, verdict_tone
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
 
 
 def view(found: PairwiseAudit) -> Document:

@@ -34,8 +34,8 @@ from ranktilt.reporting.sentences.mitigate import (
     nearest_sentences,
     points,
 )
+from ranktilt.reporting.sentences.verdicts import mark, sides_named, starred
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import mark, sides_named, starred
 
 _LABEL = 24
 _NO_TWINS = "Groups are not twins: level is the median of what random labels give, not 0."

@@ -31,7 +31,7 @@ from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.training_study import study_sentences
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.equivalence import t_interval
 from ranktilt.training.study_result import Evaluation, Kind, TrainedRanker, TrainingStudy
