@@ -24,6 +24,9 @@ class Presenter(Protocol):
     def result_figure(self, result: Any, name: str) -> Any:
         """Return the figure of this name, or the first one where it is empty."""
 
+    def headline(self, result: Any) -> str:
+        """Return what a result says first, in one sentence."""
+
     def sentence(self, record: Any) -> str:
         """Return a verdict in words."""
 

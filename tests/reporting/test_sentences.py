@@ -8,6 +8,8 @@ import pytest
 from ranktilt import table
 from ranktilt.data.artifact import Result
 from ranktilt.reporting.sentences import derived
+from ranktilt.reporting.sentences.verdicts import verdict_sentence
+from ranktilt.reporting.views import view
 from tests.reporting.results import RESULTS, result
 
 PLACES = {**derived._DERIVED, **derived._LEADING, **derived._SENTENCES}
@@ -24,6 +26,19 @@ def test_named_function_exists(place: str) -> None:
 def test_result_from_file_prints_alike(name: str, tmp_path: Path) -> None:
     path = result(name).save(tmp_path / "result.json")
     assert table(type(result(name)).load(path)) == table(result(name))
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_headline_is_that_of_the_page(name: str) -> None:
+    headline = result(name).headline
+    assert headline
+    assert headline == view(result(name)).headline
+
+
+def test_verdict_says_its_sentence() -> None:
+    verdict = result("audit, clear").verdicts()[0]
+    assert verdict.sentence == verdict_sentence(verdict)
+    assert verdict.sentence in table(result("audit, clear"))
 
 
 def test_record_without_words_has_none() -> None:

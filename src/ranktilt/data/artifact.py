@@ -111,6 +111,12 @@ class Result:
         write_bytes(Path(path), self.to_json())
         return Path(path)
 
+    @property
+    def headline(self) -> str:
+        """What the result says first, in one sentence, as reports have it."""
+        with used_from_files(self):
+            return presenter().headline(self)
+
     def derived(self) -> dict[str, Any]:
         """Return what the file has besides the fields: numbers that follow from them."""
         return {}
