@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ranktilt.reporting.document import (
     Document,
     Emphasis,
     Figure,
+    PageBlocks,
     Row,
     Sentence,
     Table,
@@ -36,7 +38,6 @@ _DODGE = 0.12
 
 def view(comparison: Comparison) -> Document:
     """Return what is said of a comparison."""
-    figure = _choice_figure(comparison)
     return Document(
         kind=_kind(comparison),
         headline=headline(comparison),
@@ -44,7 +45,7 @@ def view(comparison: Comparison) -> Document:
             [
                 *([_table(comparison)] if comparison.measures else []),
                 *([_estimands(comparison)] if comparison.estimates else []),
-                *([figure] if figure is not None else []),
+                PageBlocks(make=partial(_choice_figure, comparison)),
             ]
         ),
         sentences=tuple(
@@ -186,11 +187,11 @@ def ratios(change: Change) -> tuple[Share, Share]:
     return before, after
 
 
-def _choice_figure(comparison: Comparison) -> Figure | None:
-    """Draw both models' ratios of each kind of pairs, as Wang et al. do; None of a comparison of audits."""
+def _choice_figure(comparison: Comparison) -> Iterator[Figure]:
+    """Draw both models' ratios of each kind of pairs, as Wang et al. do; nothing for two audits."""
     found = choices_of(comparison)
     if not found:
-        return None
+        return
     (runs,) = comparison.runs
     both = list(zip(*map(ratios, found.values()), strict=True))
     points = {
@@ -217,4 +218,4 @@ def _choice_figure(comparison: Comparison) -> Figure | None:
     )
     title = f"Choices of {protected} over {unprotected} documents before and after"
     says = "Ratio of both groups' shares; 1 is level. Bars: 95 % intervals over queries."
-    return Figure(title, says, drawing, layout="wang-fig4")
+    yield Figure(title, says, drawing, layout="wang-fig4")
