@@ -1,12 +1,14 @@
-"""Causal diagnosis and correction (Wang et al., ICLR 2025): take from scores what perplexity adds to them."""
+"""Causal diagnosis and correction (Wang et al., ICLR 2025).
+
+What perplexity adds to scores is estimated on twins, and taken away.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +17,19 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, codes, collection_rows
-from ranktilt.errors import UserError, counted
+from ranktilt.errors import UserError
 from ranktilt.explaining.perplexity import NGRAM, PerplexityProbe
 from ranktilt.mitigation.base import (
     KEYS,
     Correction,
     Fit,
+    FittedCorrection,
     Ints,
     Lists,
     Scores,
-    fitted_on,
-    read_fit,
-    require_scale,
     scale_of,
 )
+from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
 from ranktilt.rankers.learned_from import query_keys
 from ranktilt.statistics.regression import Ratio, ratio_difference, ratio_of_means
@@ -39,8 +40,6 @@ PAIRS = 128
 LEAST_F = 10.0
 """First-stage F below which an instrument is called weak (Staiger & Stock, Econometrica 65(3), 1997)."""
 _FEWEST = 3
-_UNTESTED = "that source moves scores through perplexity alone is not tested"
-_NO_PAIRS = f"{_UNTESTED}: no pairs differ in the source alone"
 
 
 class EstimationPair(NamedTuple):
@@ -64,9 +63,9 @@ class Instrument:
     """Pairs that differ in the source alone; None where there are none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceRatio:
-    """The coefficient with the source as instrument, beside that of a factor."""
+    """The coefficient with the source as instrument, to compare with that of a factor."""
 
     coefficient: float
     low: float
@@ -78,22 +77,6 @@ class SourceRatio:
     difference_low: float
     """Of its 95 % interval, by the delta method, clustered by query and origin over the pairs of both."""
     difference_high: float
-
-    @property
-    def sentence(self) -> str:
-        """What the difference says of exclusion, that the source moves scores through perplexity alone."""
-        if np.isnan(self.difference):
-            return f"{_UNTESTED}: source hardly moves perplexity (first-stage F {np.nan_to_num(self.f):.1f})"
-        by = (
-            f"by source it is {_signed(self.coefficient)} {_ends(self.low, self.high)} over {self.pairs:,} pairs, a "
-            f"difference of {_signed(self.difference)} {_ends(self.difference_low, self.difference_high)}"
-        )
-        if self.difference_low <= 0 <= self.difference_high:
-            return f"{by}: no other way of source to scores is shown"
-        return (
-            f"{by}: exclusion fails, source moves scores by other ways than perplexity, and the correction takes away "
-            "only what perplexity explains"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,35 +105,10 @@ class CausalFit(
     by_source: SourceRatio | None = None
     """With a factor as instrument, what the source would give; None where no pairs differ in it alone."""
 
-    @property
-    def sentence(self) -> str:
-        spec = self.spec
-        factor = spec.get("instrument")
-        groups = (
-            f"high less low {factor}" if factor else f"{spec['source']} less {spec['reference']}"
-        )
-        tested = f"; {self.by_source.sentence if self.by_source else _NO_PAIRS}" if factor else ""
-        missing = f", {spec['missing']:,} more not scored" if spec.get("missing") else ""
-        asked = counted(len({pair.query for pair in self.pairs}), "query", "queries")
-        return (
-            f"causal: +1 of perplexity, in {spec['unit']}, moves scores of {spec['ranker']} by "
-            f"{_signed(self.coefficient)} {_ends(self.low, self.high)}; first-stage F {self.f:,.1f} over "
-            f"{len(self.pairs):,} pairs of {asked}{missing}; {groups}: perplexity {_signed(self.perplexity_gap)}, "
-            f"score {_signed(self.score_gap)}{tested}"
-        )
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3g}".replace("-", "−")
-
-
-def _ends(low: float, high: float) -> str:
-    return "[no end]" if np.isnan(low) else f"[{_signed(low)}, {_signed(high)}]"
-
 
 @dataclass(frozen=True)
-class Causal(Correction):
-    """Subtracts λ · β̂₂ · log perplexity from each candidate's score; reads texts, and no group.
+class Causal(FittedCorrection):
+    """Subtract λ · β̂₂ · log perplexity from each candidate's score; reads texts, and no group.
 
     `fit` names what `fit_causal` found on other queries, `strength` is λ: 0 changes nothing, and 1
     takes away all that twins' scores differ by on average. A document without a word has the mean
@@ -159,44 +117,29 @@ class Causal(Correction):
     """
 
     name: ClassVar[str] = "causal"
-
-    fit: str = field(default="", kw_only=True)
-    strength: float = field(default=1.0, kw_only=True)
+    fit_kind: ClassVar[type[Fit]] = CausalFit
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.strength <= 1:
-            raise UserError(f"causal: expected a strength between 0 and 1, got {self.strength:g}")
         if self.by != "source":
             raise UserError(
                 f"causal is fitted on sources and knows no other group, got by={self.by}"
             )
 
-    @property
-    def reads_scores(self) -> bool:
-        return True
-
-    def check(self) -> None:
-        _ = self.fitted
-
-    @cached_property
-    def fitted(self) -> CausalFit:
-        """What was fitted, read from its file once."""
-        return read_fit(CausalFit, self.fit, self.name)
-
     def rescored(self, lists: Lists) -> Scores:
-        require_scale(lists.run, self.fit, self.fitted)
-        lists.notes.update(fitted_on(self.fit, self.fitted, lists.collection))
+        self.require_scale(lists.run)
         if not self.strength:
             return lists.run.scores
         if outside := int((lists.rows < 0).sum()):
             raise UserError(
-                f"causal reads texts, and {outside:,} of {len(lists.rows):,} candidates are not in the collection"
+                f"causal reads texts, and {outside:,} of {len(lists.rows):,} candidates are not in "
+                "the collection"
             )
-        perplexity = perplexities(lists.collection, lists.rows, self.fitted.spec)
+        fitted = cast(CausalFit, self.fitted)
+        perplexity = perplexities(lists.collection, lists.rows, fitted.spec)
         known = perplexity[~np.isnan(perplexity)]
         filled = np.where(np.isnan(perplexity), known.mean() if len(known) else 0.0, perplexity)
-        corrected: Scores = lists.run.scores - self.strength * self.fitted.coefficient * filled
+        corrected: Scores = lists.run.scores - self.strength * fitted.coefficient * filled
         return corrected
 
 
@@ -240,57 +183,69 @@ def fit_causal(
     if probe.given:
         raise UserError("causal needs the perplexity of texts alone; leave out given")
     last = ranker.stages[-1] if isinstance(ranker, Pipeline) else ranker
-    made = {
+    options = {
         "reference": reference,
         "source": source,
         "perplexity": probe.options,
         "unit": probe.what,
     }
     if instrument is None:
-        some = [_drawn(collection, _twins(collection, reference, source), pairs, seed)]
-        what, groups = f"document of {reference!r} with a twin", f"{source} and {reference}"
+        frames = [_drawn(collection, _twins(collection, reference, source), pairs, seed)]
+        needed, groups = f"document of {reference!r} with a twin", f"{source} and {reference}"
     else:
         by_source = [] if instrument.by_source is None else [instrument.by_source]
-        some = [_drawn(collection, of, pairs, seed) for of in (instrument.pairs, *by_source)]
-        what, groups = f"version with another {instrument.name}", f"high and low {instrument.name}"
-        made["instrument"] = instrument.name
-    if not some[0].height:
-        raise UserError(f"causal learns from judged queries; none has a relevant {what}")
-    gaps = _gaps(collection, last, some, made)
-    own = gaps[0]
-    if own.used.height < _FEWEST:
+        frames = [
+            _drawn(collection, frame, pairs, seed) for frame in (instrument.pairs, *by_source)
+        ]
+        needed = f"version with another {instrument.name}"
+        groups = f"high and low {instrument.name}"
+        options["instrument"] = instrument.name
+    if not frames[0].height:
+        raise UserError(f"causal learns from judged queries; none has a relevant {needed}")
+    main_gaps, *source_gaps = _gaps(collection, last, frames, options)
+    pair_count = main_gaps.used.height
+    if pair_count < _FEWEST:
         raise UserError(
-            f"causal needs at least {_FEWEST} pairs of which {last!r} scores both sides, got {own.used.height} of "
-            f"{some[0].height}"
+            f"causal needs at least {_FEWEST} pairs of which {last!r} scores both sides, "
+            f"got {pair_count} of {frames[0].height}"
         )
-    found, moved = own.ratio, own.perplexity.mean()
-    if not (found.f >= LEAST_F or (force and moved)):
+    ratio, perplexity_gap = main_gaps.ratio, float(main_gaps.perplexity.mean())
+    if not (ratio.f >= LEAST_F or (force and perplexity_gap)):
         raise UserError(
-            f"causal: {groups} differ too little in perplexity (first-stage F {np.nan_to_num(found.f):.1f}, expected "
-            f"at least {LEAST_F:g}), so what that does to scores cannot be told{'; force goes on' if moved else ''}"
+            f"causal: {groups} differ too little in perplexity (first-stage F "
+            f"{np.nan_to_num(ratio.f):.1f}, expected at least {LEAST_F:g}), so what that does to "
+            f"scores cannot be told{'; force goes on' if perplexity_gap else ''}"
         )
-    names = [own.used["query_id"], *(collection.ids.gather(own.used[side]) for side in "ab")]
-    asked = tuple(dict.fromkeys(query for one in gaps for query in one.used["query_id"]))
+    queries = [query for gaps in (main_gaps, *source_gaps) for query in gaps.used["query_id"]]
+    distinct_queries = tuple(dict.fromkeys(queries))
+    spec = {
+        "ranker": scale_of(repr(last)),
+        **options,
+        "seed": seed,
+        "missing": frames[0].height - pair_count,
+        "ranktilt": __version__,
+        "collection": collection.spec.get("path"),
+        KEYS: query_keys(collection, distinct_queries),
+    }
+    enough = [gaps for gaps in source_gaps if gaps.used.height >= _FEWEST]
     return CausalFit(
-        {
-            "ranker": scale_of(repr(last)),
-            **made,
-            "seed": seed,
-            "missing": some[0].height - own.used.height,
-            "ranktilt": __version__,
-            "collection": collection.spec.get("path"),
-            KEYS: query_keys(collection, asked),
-        },
-        asked,
-        found.value,
-        found.low,
-        found.high,
-        found.f,
-        float(own.score.mean()),
-        float(moved),
-        tuple(map(EstimationPair, *names)),
-        next((_by_source(own, other) for other in gaps[1:] if other.used.height >= _FEWEST), None),
+        spec=spec,
+        queries=distinct_queries,
+        coefficient=ratio.value,
+        low=ratio.low,
+        high=ratio.high,
+        f=ratio.f,
+        score_gap=float(main_gaps.score.mean()),
+        perplexity_gap=perplexity_gap,
+        pairs=_estimation_pairs(collection, main_gaps.used),
+        by_source=_by_source(main_gaps, enough[0]) if enough else None,
     )
+
+
+def _estimation_pairs(collection: Collection, used: pl.DataFrame) -> tuple[EstimationPair, ...]:
+    references, twins = (collection.ids.gather(used[side]) for side in "ab")
+    rows = zip(used["query_id"], references, twins, strict=True)
+    return tuple(EstimationPair(*row) for row in rows)
 
 
 class _Gaps(NamedTuple):
@@ -313,30 +268,46 @@ def _clusters(used: pl.DataFrame) -> tuple[Ints, Ints]:
 
 
 def _gaps(
-    collection: Collection, stage: Ranker, some: list[pl.DataFrame], made: Mapping[str, Any]
+    collection: Collection,
+    stage: Ranker,
+    frames: list[pl.DataFrame],
+    options: Mapping[str, Any],
 ) -> list[_Gaps]:
-    """Measure the pairs of every frame, of which all are ranked at once."""
-    drawn = pl.concat(
-        [frame.with_columns(part=pl.lit(number)) for number, frame in enumerate(some)]
-    )
+    """Measure the pairs of every frame, all ranked together."""
+    numbered = [frame.with_columns(part=pl.lit(number)) for number, frame in enumerate(frames)]
+    drawn = pl.concat(numbered)
     sides = drawn.select("a", "b").to_numpy()
     scores = np.diff(_scores(collection, stage, drawn["query_id"], sides))[:, 0]
-    perplexity = np.diff(perplexities(collection, sides.ravel(), made).reshape(-1, 2))[:, 0]
-    held = ~np.isnan(scores + perplexity)
-    parts = [held & (drawn["part"] == number).to_numpy() for number in range(len(some))]
+    perplexity = np.diff(perplexities(collection, sides.ravel(), options).reshape(-1, 2))[:, 0]
+    measured = ~np.isnan(scores + perplexity)
+    parts = [measured & (drawn["part"] == number).to_numpy() for number in range(len(frames))]
     return [_Gaps(drawn.filter(pl.Series(part)), scores[part], perplexity[part]) for part in parts]
 
 
-def _by_source(own: _Gaps, other: _Gaps) -> SourceRatio:
-    """The ratio by the source, and how far it is from the factor's; NaN where the source hardly moves perplexity."""
-    found = other.ratio
-    apart = (np.nan, np.nan, np.nan)
-    if found.f >= LEAST_F:
-        clusters = _clusters(pl.concat([other.used, own.used]))
-        apart = ratio_difference(
-            (other.score, other.perplexity), (own.score, own.perplexity), *clusters
+def _by_source(by_factor: _Gaps, by_source: _Gaps) -> SourceRatio:
+    """Return the ratio by the source, and its difference from the factor's.
+
+    The difference is NaN where the source hardly moves perplexity.
+    """
+    ratio = by_source.ratio
+    difference, low, high = np.nan, np.nan, np.nan
+    if ratio.f >= LEAST_F:
+        clusters = _clusters(pl.concat([by_source.used, by_factor.used]))
+        difference, low, high = ratio_difference(
+            (by_source.score, by_source.perplexity),
+            (by_factor.score, by_factor.perplexity),
+            *clusters,
         )
-    return SourceRatio(*found, other.used.height, *apart)
+    return SourceRatio(
+        coefficient=ratio.value,
+        low=ratio.low,
+        high=ratio.high,
+        f=ratio.f,
+        pairs=by_source.used.height,
+        difference=difference,
+        difference_low=low,
+        difference_high=high,
+    )
 
 
 def _twins(collection: Collection, reference: str, source: str) -> pl.DataFrame:
@@ -409,3 +380,48 @@ def _scores(collection: Collection, stage: Ranker, queries: pl.Series, sides: In
     return np.column_stack(
         [column.cast(pl.Float64).fill_null(np.nan).to_numpy() for column in columns]
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalMethod(Method):
+    """Take away the part of the scores that perplexity explains."""
+
+    name: ClassVar[str] = "causal"
+    learns_from_twins: ClassVar[bool] = True
+
+    lm: str = NGRAM
+    """Language model of the perplexity."""
+    instrument: str | None = None
+    """A factor of the collection to fit on, in place of the source: pairs of versions that differ
+    in it alone say what perplexity does to scores."""
+    force: bool = False
+    """Continue with a weak instrument (first-stage F below 10), or a factor that failed its check."""
+
+    def fit(self, queries: FittingQueries) -> FittedMethod:
+        ranker, instrument = queries.need_ranker(self.name), None
+        reference, source = queries.pair
+        if self.instrument is None:
+            queries.need_groups(queries.pair)
+        else:
+            # It needs `Instrument` of this module, and designs that few fits have.
+            from ranktilt.mitigation.factor_instrument import factor_instrument
+
+            instrument = factor_instrument(
+                queries.collection,
+                self.instrument,
+                reference=reference,
+                source=source,
+                force=self.force,
+            )
+        fit = fit_causal(
+            queries.collection,
+            ranker,
+            reference=reference,
+            source=source,
+            probe=PerplexityProbe(self.lm),
+            seed=queries.seed,
+            force=self.force,
+            instrument=instrument,
+        )
+        file = queries.file("causal.json")
+        return FittedMethod(full=Causal(fit=file, by=queries.by, learned=fit), fit=fit, file=file)

@@ -7,17 +7,28 @@ below.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, unknown
+from ranktilt.measures.base import GroupEstimand
+from ranktilt.measures.exposure_ratio import ExposureRatio
 from ranktilt.measures.ranking import discount_spans
-from ranktilt.mitigation.base import Correction, Lists, expected_counts, in_order, uniform
-from ranktilt.rankers.base import require_choices
+from ranktilt.measures.share import Share
+from ranktilt.mitigation.base import (
+    Correction,
+    Lists,
+    document_groups,
+    expected_counts,
+    in_order,
+    uniform,
+)
+from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
+from ranktilt.rankers.base import Ranker, require_choices
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -60,7 +71,7 @@ class FairReRank(Correction):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choices(self, method=METHODS)
-        target = self._target
+        target = self.aim
         if self.method == "exposure" and not 0 <= target < math.inf:
             raise UserError(
                 f"{self.name}: expected a ratio of exposures of 0 or more as target, got {target}"
@@ -75,9 +86,10 @@ class FairReRank(Correction):
         return self.method == "exposure"
 
     @property
-    def _target(self) -> float:
-        level = 1.0 if self.method == "exposure" else 0.0
-        return level if self.target is None else self.target
+    def aim(self) -> float:
+        """The target, or what favours neither side."""
+        neutral = 1.0 if self.method == "exposure" else 0.0
+        return neutral if self.target is None else self.target
 
     def rescored(self, lists: Lists) -> Floats:
         if not self.group:
@@ -100,7 +112,7 @@ class FairReRank(Correction):
     def _shared(self, candidates: _Candidates) -> Ints | None:
         """Order in which each prefix holds its least number of documents; None where it does so already."""
         first, n, available = candidates.first, len(candidates.first), int(candidates.first.sum())
-        base, moved = available / n, self._target / 100
+        base, moved = available / n, self.aim / 100
         share = min(max(base + moved, 0.0), 1.0)
         counts, ranks = expected_counts(first, candidates.scores), np.arange(1, n + 1)
         if self.method == "fa-ir":
@@ -126,9 +138,9 @@ class FairReRank(Correction):
         weights = discount_spans(candidates.places, np.ones_like(candidates.places), None)
         # Lifting one side alone would tilt a ranker that is level, whose lists scatter to both
         # sides of it.
-        least_of_others = min(self._target, 1 / self._target) if self._target else 0.0
+        least_of_others = min(self.aim, 1 / self.aim) if self.aim else 0.0
         for raised, least in (
-            (candidates.first, self._target),
+            (candidates.first, self.aim),
             (~candidates.first, least_of_others),
         ):
             mixture = exposure_mixture(raised, candidates.scores, weights, least)
@@ -344,3 +356,72 @@ def exposure_mixture(
         fewer, more = positions(low, wins=True), positions(high, wins=True)
     under, over = lead(fewer), lead(more)
     return Mixture(fewer, more, -under / (over - under))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedShare(FittedMethod):
+    """A fair re-ranking whose target moves, by strength, from where the ranker is today."""
+
+    today: float
+    lowest: float
+    """The smallest target that there is."""
+
+    def at_strength(self, strength: float) -> Ranker:
+        ranker: FairReRank = self.full
+        end = ranker.aim
+        # From as far below the end as the ranker is from it today, on whichever side.
+        target = round(end - (1 - strength) * abs(end - self.today), 6)
+        return replace(ranker, target=end if strength == 1 else max(target, self.lowest))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FairReRankMethod(Method):
+    """Raise the group that is put lower, up to a target."""
+
+    name: ClassVar[str] = "fair-rerank"
+
+    variant: str = ""
+    """Written behind a colon: a `FairReRank.method`, by default the first."""
+    target: float | None = None
+    """Tilt to aim at with strength 1, in points of the share of the first ranks above that of the
+    candidates (0 by default), or the ratio of exposures (1)."""
+
+    def __post_init__(self) -> None:
+        if self.variant and self.variant not in METHODS:
+            raise unknown(f"method of {self.name}", self.variant, METHODS)
+        FairReRank(method=self.variant or METHODS[0], target=self.target)  # refuses a bad target
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}:{self.variant}" if self.variant else self.name
+
+    def fit(self, queries: FittingQueries) -> FittedMethod:
+        queries.need_groups(queries.pair)
+        group, other = queries.pair
+        share = Share @ queries.page
+        # Few judgments are left to fit on, so the shares say which group is put lower.
+        if not queries.group_value(share, group, other) < 0:
+            group, other = other, group
+        question: GroupEstimand = share
+        if self.variant == "exposure":
+            question = ExposureRatio @ queries.page
+        if len(document_groups(queries.collection, queries.by).names) > 2:
+            other = ""  # the group is compared with all others together
+        value = queries.group_value(question, group, other)
+        if not math.isfinite(value):
+            raise UserError(
+                f"{self.name}: {question!r} is undefined on the queries to fit on: no list has "
+                f"{group} beside others"
+            )
+        ranker = FairReRank(
+            method=self.variant or METHODS[0],
+            group=group,
+            target=self.target,
+            by=queries.by,
+            seed=queries.seed,
+        )
+        return FittedShare(
+            full=replace(ranker, target=ranker.aim),
+            today=value * question.scale,
+            lowest=0.0 if self.variant == "exposure" else -100.0,
+        )

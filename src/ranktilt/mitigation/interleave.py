@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ranktilt.errors import UserError
 from ranktilt.mitigation.base import Correction, Lists, expected_counts, in_order, uniform
+from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -48,7 +49,7 @@ class Interleave(Correction):
         return scores
 
     def _turns(self, query: str, side: Ints, scores: Floats) -> Ints:
-        """Order of a list in which the places of one group after the other are set, those of the last one left over."""
+        """Return the order of a list; the places of one group after the other are set."""
         order = np.empty(len(side), dtype=np.int64)
         free = rest = np.arange(len(side))
         for group in np.unique(side)[:-1].tolist():
@@ -65,3 +66,13 @@ class Interleave(Correction):
             free, rest = np.delete(free, places), rest[~first]
         order[free] = rest
         return order
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterleaveMethod(Method):
+    """Take documents from each group in turn."""
+
+    name: ClassVar[str] = "interleave"
+
+    def fit(self, queries: FittingQueries) -> FittedMethod:
+        return FittedMethod(full=Interleave(by=queries.by, seed=queries.seed))

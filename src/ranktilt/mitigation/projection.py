@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,8 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.run import codes
 from ranktilt.errors import UserError, counted
 from ranktilt.explaining.vectors import DocumentVectors
+from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
+from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import unit
@@ -98,3 +101,41 @@ def _twins(
             np.sort(np.random.default_rng(seed).choice(some.height, MOST_TWINS, replace=False))
         ]
     return some, left_out
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedProjection(FittedMethod):
+    """A dense ranker without a direction of its vectors."""
+
+    def at_strength(self, strength: float) -> Ranker:
+        ranker: Ranker = replace(self.full, project_strength=strength)
+        return ranker
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectionMethod(Method):
+    """Remove from vectors the direction that separates the twins."""
+
+    name: ClassVar[str] = "projection"
+    learns_from_twins: ClassVar[bool] = True
+
+    def fit(self, queries: FittingQueries) -> FittedMethod:
+        dense = queries.need_ranker(self.name)
+        if not isinstance(dense, Dense):
+            raise UserError(
+                f"projection takes a direction out of vectors, and {dense!r} has none; it is for "
+                "dense rankers"
+            )
+        queries.need_groups(queries.pair)
+        reference, source = queries.pair
+        direction = fit_direction(
+            queries.collection,
+            dense,
+            reference=reference,
+            source=source,
+            leave_out=queries.held_out,
+            seed=queries.seed,
+        )
+        file = queries.file("direction.json")
+        full = replace(dense, project=file, learned=direction)
+        return FittedProjection(full=full, fit=direction, file=file)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.explaining.base import EffectSize
     from ranktilt.explaining.explain import Explanation
+    from ranktilt.mitigation.bench_result import Bench
 
 _MOST_NAMED = 2
 _OUTCOMES: dict[str, FindingKind] = {
@@ -242,10 +243,19 @@ def _explanation(explanation: Explanation) -> Finding:
     return Finding(kind="described", sentence=sentence)
 
 
+def _bench(bench: Bench) -> Finding:
+    """Say what was chosen, or why nothing was."""
+    # An audit that is printed needs nothing of mitigation.
+    from ranktilt.reporting.sentences.mitigate import bench_headline
+
+    choice = bench.choose()
+    return Finding(kind=_OUTCOMES[choice.outcome], sentence=_ended(bench_headline(choice)))
+
+
 _SUMMARIES: dict[str, Callable[[Any], Finding]] = {
     "Audit": _audit,
     "Explanation": _explanation,
-    "Bench": lambda bench: leading(bench.choose()),
+    "Bench": _bench,
     "PairwiseAudit": _pairwise,
     "SourceAudits": _source_audits,
 }

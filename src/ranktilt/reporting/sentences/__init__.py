@@ -1,0 +1,1 @@
+"""Sentences about results: made from data, one function a finding, never stored in a result."""
