@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from importlib.machinery import PathFinder
 from inspect import isabstract
@@ -61,9 +62,18 @@ def ranker(text: Any) -> Ranker:
         return text
     if not isinstance(text, str):
         return _of_library(text)
-    named = [_by_whole_name(stage) for stage in parse_stages(text)]
-    stages = [_depth_fits(ranker_class(stage.name), stage).from_stage(stage) for stage in named]
-    return stages[0] if len(stages) == 1 else Pipeline(tuple(stages))
+    return ranker_of_stages(parse_stages(text))
+
+
+def ranker_of_stages(stages: Sequence[Stage]) -> Ranker:
+    """Make the ranker that parsed stages describe, a pipeline where there are several."""
+    rankers_of_stages = []
+    for stage in map(_by_whole_name, stages):
+        kind = _depth_fits(ranker_class(stage.name), stage)
+        rankers_of_stages.append(kind.from_stage(stage))
+    if len(rankers_of_stages) == 1:
+        return rankers_of_stages[0]
+    return Pipeline(tuple(rankers_of_stages))
 
 
 def _of_library(made: Any) -> Ranker:

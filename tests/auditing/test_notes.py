@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, Run, audit, controls, ranker, table
-from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, precision
-from ranktilt.auditing.options import files_of_runs
+from ranktilt.auditing.notes import noise_notes
+from ranktilt.auditing.numerical_noise import NumericalNoise, precision
+from ranktilt.auditing.provenance import files_of_runs
 from ranktilt.data.labels import from_labels
 from ranktilt.rankers.candidates import reranked_spec
 from ranktilt.rankers.rerank.cross_encoder import sigmoid
@@ -179,8 +180,8 @@ class TestFailed:
         failed = means[0] == 1
         assert np.isnan(found.values[0, 0, 0]).tolist() == [False, False, False, failed]
         assert (found.tilts[0].queries, found.tilts[0].excluded) == (4 - failed, int(failed))
-        (gap,) = (e for e in found.estimates if e.name == "pair rank gap")
-        assert gap.parts["pairs"] == 4 - failed
+        (gap,) = (e for e in found.card if e.name == "pair rank gap")
+        assert gap.details["pairs"] == 4 - failed
 
     def test_what_failed_and_what_is_lacking_are_told_apart(self) -> None:
         run = answered("q1", "q2", failed={"q4": "timed out"})
@@ -356,13 +357,13 @@ def test_a_verdict_that_hangs_on_it_is_named() -> None:
     noise = NumericalNoise("mine", "human", "llm", "bfloat16", 1.5)
     level = replace(effect, value=0.0, low=-4.0, high=4.0, p_corrected=0.9)
     for given in (effect, level):
-        (warning,) = hanging([noise], [given], 5.0)
+        (warning,) = noise_notes([noise], [given], 5.0)
         assert warning.startswith(
             "warning: mine: the verdict on human and llm hangs on numerical noise: "
         )
         assert "bfloat16 leave Relative Δ on nDCG@1 open by ±1.5 points" in warning
-        assert list(hanging([replace(noise, points=0.5)], [given], 5.0)) == []
+        assert list(noise_notes([replace(noise, points=0.5)], [given], 5.0)) == []
     wide = replace(
         level, low=-5.8, high=5.8
     )  # neither level nor a side's, and moved by 1.5 not either
-    assert list(hanging([noise], [wide], 5.0)) == []
+    assert list(noise_notes([noise], [wide], 5.0)) == []

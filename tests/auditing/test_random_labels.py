@@ -14,7 +14,7 @@ import pytest
 
 from ranktilt import AP, RR, Collection, Measure, P, R, Run, audit, estimand, measure, nDCG
 from ranktilt.auditing.groups import Groups, grouping
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
 from ranktilt.auditing.null_distributions import base
 from ranktilt.auditing.null_distributions import pages as page_module
 from ranktilt.auditing.null_distributions import twins as twin_module
@@ -84,8 +84,8 @@ def blind_run(collection: Collection, seed: int, *, ties: int | None = None) -> 
 
 
 def pieces(collection: Collection, run: Run) -> tuple[Judgments, JudgedRun]:
-    judgments = Judgments.of(collection, grouping(collection, "kind"))
-    return judgments, JudgedRun.of(run, collection, judgments)
+    judgments = Judgments.from_collection(collection, grouping(collection, "kind"))
+    return judgments, JudgedRun.from_run(run, collection, judgments)
 
 
 def slow_deltas(
@@ -250,7 +250,9 @@ def two_lists(*relevant: str, second: str = "x") -> tuple[Collection, JudgedRun]
     )
     run = run_of(collection, {"1": {"x": 2.0, "y": 1.0}, "2": {second: 2.0, "z": 1.0}})
     groups = grouping(collection, "side")
-    return collection, JudgedRun.of(run, collection, Judgments.of(collection, groups))
+    return collection, JudgedRun.from_run(
+        run, collection, Judgments.from_collection(collection, groups)
+    )
 
 
 def labels_of(text: str, second: str) -> LabelEffects:
@@ -354,7 +356,7 @@ def test_labels_that_a_coin_tossed_name_no_side_however_many_queries_meet_them()
             by="side",
             resamples=200,
         )
-        every = [found.tilts[0], *(e for e in found.estimates if e.estimand.kind != "relevance")]
+        every = [found.tilts[0], *(e for e in found.card if e.estimand.kind != "relevance")]
         small += [e.p < 0.05 for e in every]
         away += [e.leans != "" for e in every]
     assert (small <= 3).all(), small  # 1 of 20 is expected
@@ -389,7 +391,9 @@ def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] 
     groups = grouping(collection, "side")
     run = run_of(collection, scores)
     return Material(
-        collection, groups, JudgedRun.of(run, collection, Judgments.of(collection, groups))
+        collection,
+        groups,
+        JudgedRun.from_run(run, collection, Judgments.from_collection(collection, groups)),
     )
 
 
@@ -456,7 +460,7 @@ class TestDifference:
         )
         assert page.known.tolist() == [True, True, False]
         origins = np.array([0, 1, 0, -1, 1])  # d0 and d2 are of one origin, d1 and d4 of another
-        nets = page.clusters(signs_of(given.groups, ("a", "b"))).of(origins).origin_totals
+        nets = page.clusters(signs_of(given.groups, ("a", "b"))).with_origins(origins).origin_totals
         assert nets.tolist() == pytest.approx(
             [1 / (1.5 + t) - 1, (0.5 - (t + 0.5) / 2) / (1.5 + t) - 0.5 / (1.5 + t)]
         )

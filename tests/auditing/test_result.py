@@ -143,7 +143,7 @@ class TestFile:
         assert np.array_equal(back.values, audited.values, equal_nan=True)
         assert back.pair_counts.equals(audited.pair_counts)
         assert (back.measures, back.confounds) == (audited.measures, audited.confounds)
-        for part in ("tilts", "estimates", "controls"):
+        for part in ("tilts", "card", "controls"):
             assert repr(getattr(back, part)) == repr(getattr(audited, part))
         assert back.by_group().equals(audited.by_group(), null_equal=True)
 
@@ -158,9 +158,9 @@ class TestFile:
         assert content["tilts"][0]["detectable"] is None  # of three queries
         assert uneven.table["value"].null_count() == 0
         content = json.loads(whole.to_json())
-        assert (len(whole.estimates), len(whole.confounds), len(whole.controls)) == (12, 7, 12)
+        assert (len(whole.card), len(whole.confounds), len(whole.controls)) == (12, 7, 12)
         assert [e["kind"] for e in content["card"][:2]] == ["relative delta", "page"]
-        assert content["card"][2]["extra"]["wins"] == whole.estimates[2].parts["wins"]
+        assert content["card"][2]["details"]["wins"] == whole.card[2].details["wins"]
         assert content["confounds"][0]["name"] == "words"
         assert content["controls"][0]["control"] == "raw"
         length = next(c for c in content["controls"] if c["control"] == "length")
@@ -218,7 +218,7 @@ class TestTopResults:
             pl.Series(["a", "b", "c"]),
             {},
         )
-        cut = TopResults.of([longest], 2)
+        cut = TopResults.from_runs([longest], 2)
         assert (cut.whole, len(cut.runs[0].docs)) == (False, 2)
 
     def test_their_size_is_bounded_over_all_runs(self) -> None:
@@ -228,10 +228,10 @@ class TestTopResults:
         )
         docs, offsets = np.tile(np.arange(1000), 300), np.arange(301) * 1000
         runs = [Run(tuple(map(str, range(300))), offsets, docs, scores, ids, {}) for _ in range(2)]
-        found = TopResults.of(runs)
+        found = TopResults.from_runs(runs)
         assert not found.whole
         assert MOST / 2 < found.results == 2 * 300 * found.depth <= MOST
-        assert TopResults.of(runs[:1]).whole
+        assert TopResults.from_runs(runs[:1]).whole
         run = Run(
             tuple(map(str, range(250))),
             offsets[:251],
@@ -240,7 +240,7 @@ class TestTopResults:
             ids,
             {},
         )
-        assert TopResults.of([run, run]).whole
+        assert TopResults.from_runs([run, run]).whole
 
 
 QUICK: dict[str, Any] = {"resamples": 100, "confounds": False}

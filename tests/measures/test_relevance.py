@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ranktilt import AP, RR, Measure, P, R, measure, nDCG
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import values
 from tests.toy import Table, collection_of, run_of
@@ -258,8 +258,8 @@ def ours(measures: Sequence[Measure], run: Table, qrels: Table) -> list[npt.NDAr
         [{"id": doc, "text": "x"} for doc in ids], dict.fromkeys(qrels, "?"), qrels
     )
     groups = grouping(collection, None)
-    judgments = Judgments.of(collection, groups)
-    aligned = JudgedRun.of(run_of(collection, run), collection, judgments)
+    judgments = Judgments.from_collection(collection, groups)
+    aligned = JudgedRun.from_run(run_of(collection, run), collection, judgments)
     by_query = [
         dict(zip(judgments.queries, row[0], strict=True))
         for row in group_values(aligned, measures, groups, "trec_eval")

@@ -165,7 +165,7 @@ def test_a_target_is_where_fair_re_ranking_ends_and_a_third_group_counts_among_t
         resamples=100,
         confounds=False,
     )
-    assert today == pytest.approx(100 * test.estimates[0].value, abs=5)
+    assert today == pytest.approx(100 * test.card[0].value, abs=5)
 
 
 def values_of(

@@ -183,14 +183,14 @@ class TestFigures:
         self, key: str, primary: str | None
     ) -> None:
         audit = unjudged().audit
-        asked = tuple(e for e in audit.estimates if e.estimand.key == key)
+        asked = tuple(e for e in audit.card if e.estimand.key == key)
         if primary is not None:
-            audit = replace(audit, estimates=asked, spec={**audit.spec, "primary": primary})
+            audit = replace(audit, card=asked, spec={**audit.spec, "primary": primary})
         figure = parts.card_figure(audit, PAIR, asked)
         assert [value for value, _, _ in drawn(figure)] == pytest.approx(
             [100 * e.value for e in asked], rel=1e-5
         )
-        unasked = LoadedAudit(replace(audit, estimates=()))
+        unasked = LoadedAudit(replace(audit, card=()))
         assert "tilt" not in [section.name for section in parts.audit_sections(unasked)]
 
     def test_tilt_stands_above_effectiveness_and_what_is_undefined_is_said_not_to_be_drawn(

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.ids import ids_of, pandas_columns, require_pandas, texts_of
 from ranktilt.data.run import Run
@@ -96,11 +96,13 @@ def _values(
     judgments = judged.select("query_id", "doc_id", grade="relevance")
     collection = Collection(docs, queries, judgments)
     groups = grouping(collection, "source")
-    held = Judgments.of(collection, groups)
+    held = Judgments.from_collection(collection, groups)
     ranking = Run.from_frame(
         ranked.select("query_id", "doc_id", "score"), spec={"ranker": "ir_measures"}
     )
-    found = group_values(JudgedRun.of(ranking, collection, held), [asked], groups, "expected")[0]
+    found = group_values(
+        JudgedRun.from_run(ranking, collection, held), [asked], groups, "expected"
+    )[0]
     one, two = (found[1 + groups.number(name)] for name in pair)
     both = ~np.isnan(one + two)
     if not both.any():

@@ -1,6 +1,6 @@
 """The heart: measure × group on one mixed ranking, with intervals, tests and verdicts.
 
-Start reading in `audit`: it aligns runs with judgments (`judged_rankings`), groups documents
+Start reading in `audit`: it aligns runs with judgments (`judged_run`), groups documents
 (`groups`), measures each query, and infers (`effects`, `significance`). `result` is the `Audit`.
 `card` asks five questions side by side, `controls` take away what else differs, `confounds` count
 it; `null_distributions` draw what random labels would give; `answer` holds verdicts, the gate and

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ranktilt.auditing.groups import Groups, grouping
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
@@ -43,11 +43,11 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
     groups = grouping(collection, audit.spec["by"], audit.groups, fewest=1)
-    aligned = JudgedRun.of(run, collection, Judgments.of(collection, groups))
+    judged_run = JudgedRun.from_run(run, collection, Judgments.from_collection(collection, groups))
     if audit.spec["ties"] == "trec_eval":
-        aligned = aligned.untied()
-    ranking, keep = aligned.ranking.head(depth)
-    judgments, query = aligned.judgments, ranking.query
+        judged_run = judged_run.untied()
+    ranking, keep = judged_run.ranking.head(depth)
+    judgments, query = judged_run.judgments, ranking.query
     place = np.arange(len(query)) - ranking.offsets[:-1][query]
     inside, known = place < depth, judgments.known_query[query]
 
@@ -59,9 +59,9 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
         )
 
     at, found = np.full((2, len(groups.names), depth), np.nan)
-    group, judgment = aligned.group_codes(groups)[keep], aligned.judgment[keep]
+    group, judgment = judged_run.group_codes(groups)[keep], judged_run.judgment[keep]
     reach = np.bincount(place[inside & known], minlength=depth)
-    counted = ~aligned.left_out(str(audit.spec["missing"]))
+    counted = ~judged_run.left_out(str(audit.spec["missing"]))
     for number in range(len(groups.names)):
         np.divide(
             at_ranks(1.0 * (known & (group == number))), reach, out=at[number], where=reach > 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ranktilt.auditing.groups import ALL, Groups, Pair
-from ranktilt.auditing.judged_rankings import JudgedRun
+from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.null_distributions.base import Shuffles
 from ranktilt.auditing.null_distributions.lists import (
     attention_answers,
@@ -79,32 +79,32 @@ class Card:
     """Number of each document's origin."""
 
     def of_twins(
-        self, run: int, aligned: JudgedRun, lists: Mapping[Pair, TwinLists]
+        self, run: int, judged_run: JudgedRun, lists: Mapping[Pair, TwinLists]
     ) -> Iterator[tuple[CardKey, Sample]]:
         """Answer the questions about twins for one run."""
         for number, (pair, twins) in enumerate(self.twins.items()):
             for question, estimand in enumerate(self.questions):
                 if isinstance(estimand, TwinEstimand) and pair in lists:
                     answers = estimand.answers(lists[pair])
-                    sample = self._exchanged(aligned, estimand, twins, answers)
+                    sample = self._exchanged(judged_run, estimand, twins, answers)
                     yield CardKey(run, number, question), sample
 
-    def of_groups(self, aligned: Sequence[JudgedRun]) -> Iterator[tuple[CardKey, Sample]]:
+    def of_groups(self, judged_runs: Sequence[JudgedRun]) -> Iterator[tuple[CardKey, Sample]]:
         """Answer the questions about groups for all runs."""
         for question, estimand in enumerate(self.questions):
             if not isinstance(estimand, GroupEstimand):
                 continue
             if isinstance(estimand, AttentionEstimand):
-                samples = self._attention(estimand, aligned)
+                samples = self._attention(estimand, judged_runs)
             elif type(estimand).weights is not GroupEstimand.weights:
-                samples = self._sums(estimand, aligned)
+                samples = self._sums(estimand, judged_runs)
             else:
-                samples = self._lists(estimand, aligned)
+                samples = self._lists(estimand, judged_runs)
             for run, number, sample in samples:
                 yield CardKey(run, number, question), sample
 
     def _sums(
-        self, estimand: GroupEstimand, aligned: Sequence[JudgedRun]
+        self, estimand: GroupEstimand, judged_runs: Sequence[JudgedRun]
     ) -> Iterator[tuple[int, int, Sample]]:
         """Differences of two groups' sums: a document has one label in all lists.
 
@@ -112,43 +112,45 @@ class Card:
         """
         signs = {pair: signs_of(self.groups, pair) for pair in self.twins}
         paired = {pair: all_paired(signs[pair], twins.rows) for pair, twins in self.twins.items()}
-        pages = [TopRanks.from_run(one, estimand, len(self.groups.code)) for one in aligned]
+        pages = [TopRanks.from_run(one, estimand, len(self.groups.code)) for one in judged_runs]
         bands: Iterator[Floats | None] = repeat(None)
         if not all(paired.values()):
             bands = share_bands(pages, self.groups, self.shuffles)
-        for run, (ranked, page, band) in enumerate(zip(aligned, pages, bands, strict=False)):
+        for run, (judged_run, page, band) in enumerate(
+            zip(judged_runs, pages, bands, strict=False)
+        ):
             for number, (pair, twins) in enumerate(self.twins.items()):
                 parts = {"shares": share_difference(signs[pair])}
                 weight = page.known.astype(np.float64)
                 answers = Answers(page.difference(signs[pair]), weight, parts)
                 if paired[pair] or band is None:
                     answers = answers._replace(clusters=page.clusters(signs[pair]))
-                    yield run, number, self._exchanged(ranked, estimand, twins, answers)
+                    yield run, number, self._exchanged(judged_run, estimand, twins, answers)
                     continue
                 a, b = (self.groups.names.index(name) for name in pair)
-                labels = page_labels(ranked, page, signs[pair], self.groups, self.origins)
-                sample = self._sample(ranked, estimand, twins, answers)
+                labels = page_labels(judged_run, page, signs[pair], self.groups, self.origins)
+                sample = self._sample(judged_run, estimand, twins, answers)
                 yield run, number, sample.among(band[a] - band[b], labels)
 
     def _lists(
-        self, estimand: GroupEstimand, aligned: Sequence[JudgedRun]
+        self, estimand: GroupEstimand, judged_runs: Sequence[JudgedRun]
     ) -> Iterator[tuple[int, int, Sample]]:
         """Other questions about groups: each list is shuffled by itself.
 
         Where all are twins, they exchange labels.
         """
-        for run, ranked in enumerate(aligned):
-            code = ranked.group_codes(self.groups)
-            nulls = self._null_lists(estimand, ranked, code)
+        for run, judged_run in enumerate(judged_runs):
+            code = judged_run.group_codes(self.groups)
+            nulls = self._null_lists(estimand, judged_run, code)
             for number, (pair, twins) in enumerate(self.twins.items()):
                 a, b = (self.groups.names.index(name) for name in pair)
-                sides = ranked.ranking, code == a, code == b
+                sides = judged_run.ranking, code == a, code == b
                 answers = Answers(*estimand.columns(*sides), estimand.composition(*sides))
-                labels = listed_labels(ranked, estimand, code == a, code == b, self.origins)
-                sample = self._sample(ranked, estimand, twins, answers)
+                labels = listed_labels(judged_run, estimand, code == a, code == b, self.origins)
+                sample = self._sample(judged_run, estimand, twins, answers)
                 yield run, number, sample.among(nulls[number], labels)
 
-    def _null_lists(self, estimand: GroupEstimand, aligned: JudgedRun, code: Ints) -> Floats:
+    def _null_lists(self, estimand: GroupEstimand, judged_run: JudgedRun, code: Ints) -> Floats:
         """Draw answers under random labels: (pairs, shuffles)."""
         pairs = list(self.twins)
         paired = [
@@ -157,77 +159,81 @@ class Card:
         ]
         seed, count = self.shuffles.seed, self.shuffles.count
         turned = [
-            turned_labels(aligned, self.groups, code, twins, seed) if is_paired else None
+            turned_labels(judged_run, self.groups, code, twins, seed) if is_paired else None
             for is_paired, twins in zip(paired, self.twins.values(), strict=True)
         ]
-        shuffled = repeat(code) if all(paired) else shuffled_in_lists(aligned, code, seed)
+        shuffled = repeat(code) if all(paired) else shuffled_in_lists(judged_run, code, seed)
         nulls = np.full((len(pairs), count), np.nan)
         for draw, labels in zip(range(count), shuffled, strict=False):
             for row, pair, exchanges in zip(nulls, pairs, turned, strict=True):
                 a, b = (self.groups.names.index(name) for name in pair)
                 drawn = labels if exchanges is None else next(exchanges)
-                columns = estimand.columns(aligned.ranking, drawn == a, drawn == b)
+                columns = estimand.columns(judged_run.ranking, drawn == a, drawn == b)
                 row[draw] = estimand.value(*columns)
-            report(f"random lists of {aligned.run.name}", draw + 1, count)
+            report(f"random lists of {judged_run.run.name}", draw + 1, count)
         return nulls
 
     def _attention(
-        self, estimand: AttentionEstimand, aligned: Sequence[JudgedRun]
+        self, estimand: AttentionEstimand, judged_runs: Sequence[JudgedRun]
     ) -> Iterator[tuple[int, int, Sample]]:
         """Questions about all groups at once, once a run: each list is shuffled as a whole."""
         estimand.check(self.groups.names)
-        for run, ranked in enumerate(aligned):
-            lists = ranked.group_lists(self.groups)
-            answers = attention_answers(estimand, ranked, lists)
+        for run, judged_run in enumerate(judged_runs):
+            lists = judged_run.group_lists(self.groups)
+            answers = attention_answers(estimand, judged_run, lists)
             null = null_attention(
-                estimand, ranked, self.groups, seed=self.shuffles.seed, count=self.shuffles.count
+                estimand,
+                judged_run,
+                self.groups,
+                seed=self.shuffles.seed,
+                count=self.shuffles.count,
             )
             parts = {
-                **ranked.group_counts(self.groups),
+                **judged_run.group_counts(self.groups),
                 **estimand.beside(lists, answers.weight > 0),
             }
             sample = Sample(
-                ranked.run.name,
+                judged_run.run.name,
                 estimand,
                 ALL,
                 ALL,
                 one=answers.total,
                 two=answers.weight,
                 parts=parts,
-                distinct=ranked.distinct,
+                distinct=judged_run.distinct,
             )
             yield run, 0, sample.among(null)
 
     def _sample(
-        self, aligned: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
+        self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
     ) -> Sample:
         return Sample(
-            aligned.run.name,
+            judged_run.run.name,
             estimand,
             *twins.pair,
             one=answers.total,
             two=answers.weight,
             parts=answers.parts,
             clusters=twins.clusters(answers.clusters),
-            distinct=aligned.distinct,
+            distinct=judged_run.distinct,
         )
 
     def _exchanged(
-        self, aligned: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
+        self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
     ) -> Sample:
         """A sample of twins beside exchanged labels of each origin, the same way in all queries."""
-        sample = self._sample(aligned, estimand, twins, answers)
+        sample = self._sample(judged_run, estimand, twins, answers)
         return among_exchanged(sample, self.how, banded=self.banded)
 
 
 def group_samples(
-    aligned: Sequence[JudgedRun],
+    judged_runs: Sequence[JudgedRun],
     groups: Groups,
     pairs: Sequence[Pair],
     questions: Sequence[GroupEstimand],
 ) -> list[Sample]:
     """Return each run's answers to questions about groups, without what random labels give."""
-    judgments = aligned[0].judgments
+    judgments = judged_runs[0].judgments
     no_rows = np.empty((0, 2), dtype=np.int64)
     card = Card(
         groups=groups,
@@ -238,4 +244,4 @@ def group_samples(
         banded=True,
         origins=np.arange(len(groups.code)),
     )
-    return [sample for _, sample in card.of_groups(aligned)]
+    return [sample for _, sample in card.of_groups(judged_runs)]

@@ -114,6 +114,15 @@ def grouping(
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))
+    keep = list(keep)
+    # A command checks groups before it ranks, and audits them afterwards: they are made once.
+    return collection.memo(
+        ("groups", by, repr(keep), fewest),
+        lambda: _make_groups(collection, by, keep, fewest=fewest),
+    )
+
+
+def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: int) -> Groups:
     columns = [c for c in collection.docs.columns if c not in _SINGLE]
     if by not in columns and ":" in by:
         return _binned(collection, by, columns)
@@ -128,13 +137,12 @@ def grouping(
         names.sort(key=lambda name: name != "human")
     if len(names) < 2 and (len(names) < fewest or not column.null_count()):
         raise UserError(_nothing_to_compare(collection, by, names))
-    keep = list(keep)
     side_of, others = read_sides(
-        [one for one in keep if by != "source" or one in (*names, REST)], names, by
+        [name for name in keep if by != "source" or name in (*names, REST)], names, by
     )
     side = {name: side_of.get(name, name) for name in names}
     renamed = joined is not None or others != REST
-    keep += side_of.values()
+    keep = [*keep, *side_of.values()]
     names, merged = _kept_apart(list(dict.fromkeys(side.values())), keep, others, renamed)
     if len(names) < 2 <= len(side) and names[0] in side_of.values():
         raise UserError(f"nothing to compare: {names[0]!r} is every {by}")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_rankings import JudgedRun
+from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.ranking import Bools, Floats, Ints
 from ranktilt.rankers.llm.answers import READABLE
@@ -20,30 +18,33 @@ from ranktilt.statistics.variation import Reason, Variation
 class ListVariation:
     """What could vary in one run's lists; made once a run."""
 
-    def __init__(self, aligned: JudgedRun, groups: Groups, *, missing: str) -> None:
-        self.aligned = aligned
+    def __init__(self, judged_run: JudgedRun, groups: Groups, *, missing: str) -> None:
+        self.judged_run = judged_run
         # Documents without a label are no part of an answer, whatever their scores are.
-        labelled = aligned.group_lists(groups).kind < len(groups.names) + len(groups.sets)
-        self.query, self.scores = aligned.ranking.query[labelled], aligned.ranking.scores[labelled]
-        queries = np.arange(len(aligned.judgments.queries))
-        known = aligned.judgments.known_query & ~aligned.left_out(missing)
+        labelled = judged_run.group_lists(groups).kind < len(groups.names) + len(groups.sets)
+        self.query, self.scores = (
+            judged_run.ranking.query[labelled],
+            judged_run.ranking.scores[labelled],
+        )
+        queries = np.arange(len(judged_run.judgments.queries))
+        known = judged_run.judgments.known_query & ~judged_run.left_out(missing)
         # Queries that repeat each other are one query to the statistics, so they are one list here.
-        first = queries if aligned.distinct is None else _first_of(aligned.distinct)
+        first = queries if judged_run.distinct is None else _first_of(judged_run.distinct)
         self.lists: Bools = known & (first == queries) & np.isin(queries, self.query)
         self._known: dict[Estimand, Variation] = {}
 
-    def of(self, estimand: Estimand) -> Variation:
+    def for_estimand(self, estimand: Estimand) -> Variation:
         """Return what could vary in the answer to one question."""
         if estimand not in self._known:
             self._known[estimand] = self._variation(estimand)
         return self._known[estimand]
 
     def _variation(self, estimand: Estimand) -> Variation:
-        offsets = self.aligned.ranking.offsets
+        offsets = self.judged_run.ranking.offsets
         by_list, varying = _fixed(self.lists, offsets, self.query, self.scores, estimand=estimand)
         fixed = dict(by_list.fixed)
-        _count(fixed, "repeated", _repeats(self.aligned.list_keys[varying]))
-        for reason, share in _llm_shares(self.aligned).items():
+        _count(fixed, "repeated", _repeats(self.judged_run.list_keys[varying]))
+        for reason, share in _llm_shares(self.judged_run).items():
             _count(fixed, reason, round(share * (by_list.total - sum(fixed.values()))))
         return Variation(total=by_list.total, fixed=fixed)
 
@@ -81,22 +82,6 @@ def _fixed(
     return Variation(total=int(lists.sum()), fixed=fixed), varying
 
 
-def list_variations(
-    aligned: Sequence[JudgedRun], groups: Groups, *, missing: str
-) -> dict[str, ListVariation]:
-    """Return what could vary in each run's lists, by the runs' names."""
-    return {run.run.name: ListVariation(run, groups, missing=missing) for run in aligned}
-
-
-def with_variation(
-    effects: Iterable[Effect], runs: Mapping[str, ListVariation]
-) -> tuple[Effect, ...]:
-    """Tell each effect how much of what it is made of could have come out otherwise."""
-    return tuple(
-        replace(effect, variation=runs[effect.run].of(effect.estimand)) for effect in effects
-    )
-
-
 def _count(fixed: dict[Reason, int], reason: Reason, number: int) -> None:
     if number:
         fixed[reason] = number
@@ -114,10 +99,10 @@ def _repeats(keys: npt.NDArray[np.uint64]) -> int:
     return int(counts.max(initial=1)) - 1
 
 
-def _llm_shares(aligned: JudgedRun) -> dict[Reason, float]:
+def _llm_shares(judged_run: JudgedRun) -> dict[Reason, float]:
     """Shares of lists in which a language model, the last stage, did not rank: unreadable, or the input once more."""
     shares: dict[Reason, float] = {}
-    spec = aligned.run.spec
+    spec = judged_run.run.spec
     answers = spec.get("llm_answers")
     if isinstance(answers, Mapping):
         kinds = {str(kind): int(number) for kind, number in answers["kinds"].items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,8 @@ import polars as pl
 
 from ranktilt.auditing.effects import FEW_QUERIES, Effect, too_narrow
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, stage_facts
 from ranktilt.errors import UserError, counted, join_words, shorten
@@ -24,34 +26,40 @@ WARNING = "warning: "
 _MOST_NAMED = 4
 
 
-def run_notes(one: JudgedRun, collection: Collection, missing: str = "zero") -> Iterator[str]:
+def run_notes(
+    judged_run: JudgedRun, collection: Collection, missing: str = "zero"
+) -> Iterator[str]:
     """Say what a run lacks and what it holds beyond a collection's documents."""
-    name, spec = one.run.name, one.run.spec
+    name, spec = judged_run.run.name, judged_run.run.spec
     if "read_as" in spec:
         yield f"{spec.get('file', name)}: read as {spec['read_as']}"
-    noun = ("judged query", "judged queries") if len(one.judgments.grade) else ("query", "queries")
-    failed = int(one.failed.sum())
-    if one.missing > failed:
+    noun = (
+        ("judged query", "judged queries")
+        if judged_run.judgments.has_relevant
+        else ("query", "queries")
+    )
+    failed = int(judged_run.failed.sum())
+    if judged_run.missing > failed:
         how = (
             ""
-            if not len(one.judgments.grade)
+            if not judged_run.judgments.has_relevant
             else ", counted as 0"
             if missing == "zero"
             else ", not counted"
         )
-        yield f"{name}: {counted(one.missing - failed, *noun)} not in the run{how}"
+        yield f"{name}: {counted(judged_run.missing - failed, *noun)} not in the run{how}"
     if failed:
         yield f"{name}: {counted(failed, *noun)} failed by the engine, not counted"
-    beyond = (one.row < 0) | (one.row >= collection.docs.height)
+    beyond = (judged_run.row < 0) | (judged_run.row >= collection.docs.height)
     if beyond.any():
-        strange = one.run.ids.gather(one.run.docs[one.entry[beyond]])
+        strange = judged_run.run.ids.gather(judged_run.run.docs[judged_run.entry[beyond]])
         yield (
             f"{name}: {counted(len(strange), 'entry', 'entries')} of "
             f"{counted(strange.n_unique(), 'document', 'documents')} {lacking(collection)} (first: {strange[0]!r}); "
             "these keep their ranks and belong to no group"
         )
     yield from (f"{name}: {note}" for note in exclusion_notes(spec))
-    yield from answer_notes(one.run)
+    yield from answer_notes(judged_run.run)
 
 
 def source_notes(collection: Collection, by: str | None) -> Iterator[str]:
@@ -134,10 +142,10 @@ def few_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_MOST_NAMED])} and {more:,} others"
 
 
-def identical_notes(aligned: Sequence[JudgedRun]) -> Iterator[str]:
+def identical_notes(judged_runs: Sequence[JudgedRun]) -> Iterator[str]:
     """Name the runs that are one ranking under several names, such as a re-ranker that gave back its candidates."""
     alike: dict[bytes, list[str]] = {}
-    for one in aligned:
+    for one in judged_runs:
         alike.setdefault(one.fingerprint, []).append(one.run.name)
     for names in alike.values():
         if len(names) > 1:
@@ -293,7 +301,7 @@ def group_notes(
 
 
 def lone_group_notes(
-    aligned: Sequence[JudgedRun], groups: Groups, collection: Collection, *, depth: int | None
+    judged_runs: Sequence[JudgedRun], groups: Groups, collection: Collection, *, depth: int | None
 ) -> Iterator[str]:
     """Say that one group alone is left; where a `depth` is given, also how much of the first ranks it holds."""
     if len(groups.names) != 1:
@@ -301,7 +309,7 @@ def lone_group_notes(
     (group,) = groups.names
     hint = "; what are all others? --rest LABEL" if "labels" in collection.spec else ""
     yield f"only {groups.by} {group!r} is left, so nothing is compared{hint}"
-    for judged_run in aligned if depth else ():
+    for judged_run in judged_runs if depth else ():
         within = first_ranks(judged_run.ranking, depth)
         known = (judged_run.row >= 0) & (judged_run.row < len(groups.code))
         is_member = known & (groups.code[np.where(known, judged_run.row, 0)] == 0)
@@ -315,6 +323,35 @@ def lone_group_notes(
         )
         queries = counted(int((listed > 0).sum()), "query", "queries")
         yield f"{judged_run.run.name}: {group} holds {100 * share:.1f} % of the first {depth} ranks (mean of {queries})"
+
+
+def noise_notes(
+    noise: Sequence[NumericalNoise], tilts: Sequence[Effect], margin: float
+) -> Iterator[str]:
+    """Warn of verdicts that would be others if scores moved within their resolution.
+
+    `tilts` are those of the measure that the noise is about.
+    """
+    tilt_of = {(tilt.run, tilt.a, tilt.b): tilt for tilt in tilts}
+    for moved in noise:
+        tilt = tilt_of[moved.run, moved.a, moved.b]
+        directions = {_direction(tilt, margin)}
+        for points in (-moved.points, moved.points):
+            shifted = replace(
+                tilt, value=tilt.value + points, low=tilt.low + points, high=tilt.high + points
+            )
+            directions.add(_direction(shifted, margin))
+        if len(directions) > 1:
+            yield (
+                f"warning: {moved.run}: the verdict on {moved.a} and {moved.b} hangs on numerical "
+                f"noise: scores known to {moved.resolution} leave Relative Δ on {tilt.measure} "
+                f"open by ±{moved.points:.1f} points"
+            )
+
+
+def _direction(tilt: Effect, margin: float) -> tuple[str, bool]:
+    """Return which side the interval lies on, and whether it counts as level."""
+    return tilt.leans, tilt.verdict(margin) == "level"
 
 
 def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collection, list[str]]:

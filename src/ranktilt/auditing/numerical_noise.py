@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_rankings import JudgedRun
+from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.data.run import Run
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import relative_delta
@@ -79,7 +79,7 @@ def precision(spec: Mapping[str, Any]) -> str | None:
 
 
 def numerical_noise(
-    aligned: JudgedRun,
+    judged_run: JudgedRun,
     measure: Measure,
     groups: Groups,
     tilts: Sequence[Effect],
@@ -93,8 +93,8 @@ def numerical_noise(
     of all documents and each group, NaN where a query does not count. Nothing comes where scores
     have no such limit.
     """
-    before = before_activation(aligned)
-    limit = resolution(aligned.run, before)
+    before = before_activation(judged_run)
+    limit = resolution(judged_run.run, before)
     if limit is None or not tilts:
         return
     near, entries = _in_reach(before, limit.half, measure.cutoff)
@@ -103,7 +103,7 @@ def numerical_noise(
     drawn = dict[str, Floats]()
     for name in {side for tilt in tilts for side in (tilt.a, tilt.b)}:
         group = groups.names.index(name)
-        gains, judged = aligned.gains(group, entries), aligned.judgments.of_group(group)
+        gains, judged = judged_run.gains(group, entries), judged_run.judgments.of_group(group)
         drawn[name] = np.stack(
             [values(measure, ranking, gains[order], judged) for ranking, order in draws]
         )
@@ -119,10 +119,10 @@ def numerical_noise(
         yield NumericalNoise(tilt.run, tilt.a, tilt.b, limit.name, points)
 
 
-def before_activation(aligned: JudgedRun) -> Ranking:
+def before_activation(judged_run: JudgedRun) -> Ranking:
     """Scores before the function that brings them to probabilities, which is where a model's arithmetic ends."""
-    ranking = aligned.ranking
-    activation = aligned.run.spec.get("activation")
+    ranking = judged_run.ranking
+    activation = judged_run.run.spec.get("activation")
     if activation not in ("Sigmoid", "Tanh"):
         return ranking
     with np.errstate(divide="ignore"):
@@ -160,26 +160,3 @@ def _moved(ranking: Ranking, limit: Resolution, rng: np.random.Generator) -> tup
     scores = ranking.scores + moves * limit.half[ranking.query]
     order = np.lexsort((-scores, ranking.query))
     return Ranking(ranking.offsets, scores[order]), order
-
-
-def hanging(
-    noise: Sequence[NumericalNoise], tilts: Sequence[Effect], level: float
-) -> Iterator[str]:
-    """Name the verdicts that hang on numerical noise; `tilts` are those of the measure that moves."""
-    first = {(t.run, t.a, t.b): t for t in tilts}
-    for one in noise:
-        tilt = first[one.run, one.a, one.b]
-        moved = [
-            replace(tilt, value=tilt.value + by, low=tilt.low + by, high=tilt.high + by)
-            for by in (-one.points, one.points)
-        ]
-        if {_kind(each, level) for each in moved} != {_kind(tilt, level)}:
-            yield (
-                f"warning: {one.run}: the verdict on {one.a} and {one.b} hangs on numerical noise: scores known to "
-                f"{one.resolution} leave Relative Δ on {tilt.measure} open by ±{one.points:.1f} points"
-            )
-
-
-def _kind(tilt: Effect, level: float) -> tuple[str, bool]:
-    """Which side the interval lies on, and whether it counts as level."""
-    return tilt.leans, tilt.verdict(level) == "level"

@@ -1,14 +1,17 @@
-"""The options of an audit: what they may be, and which files its runs were read from."""
+"""The options of an audit, and what they may be."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.contrast import ROUNDINGS
+from ranktilt.measures.margin import Margin
 from ranktilt.statistics.correction import CORRECTIONS
 
 CHOICES = {
@@ -21,35 +24,64 @@ CHOICES = {
 FEWEST_RESAMPLES = 100
 
 
-def usual_primary(asked: Sequence[Estimand], by: str | None = "source") -> Estimand | None:
-    """Choose the question of the verdicts: of no sources ExposureRatio, else the deepest nDCG, else the first asked."""
-    tested = [one for one in asked if not one.descriptive]
-    exposure = [one for one in tested if one.name == "ExposureRatio" and by != "source"]
-    gains = [one for one in tested if one.name == "nDCG"]
-    deepest = max(
-        gains, key=lambda one: math.inf if one.cutoff is None else one.cutoff, default=None
-    )
-    return next(iter((*exposure, *([deepest] if deepest else []), *tested)), None)
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions:
+    """How an audit groups, measures and infers; `ranktilt.audit` has the meaning of each field."""
+
+    by: str | None
+    pairs: tuple[Pair, ...] | None
+    primary: str | Estimand | None
+    card: bool
+    depth: int
+    confounds: bool
+    missing: str
+    ties: str
+    level: Margin
+    keep_top: int
+    inference: InferenceOptions
+
+    def check(self) -> None:
+        """Refuse values that no audit takes, before any work is done."""
+        check_choices(
+            missing=self.missing,
+            ties=self.ties,
+            rounding=self.inference.rounding,
+            test=self.inference.test,
+            correction=self.inference.correction,
+        )
+        check_resamples(self.inference.resamples)
+        if self.depth < 1:
+            raise UserError(f"expected a depth of at least 1 rank, got {self.depth}")
 
 
-def check_choices(**given: str) -> None:
-    """Refuse unknown values of the options in `CHOICES`, before any work is done."""
-    for name, value in given.items():
+def usual_primary(estimands: Sequence[Estimand], by: str | None = "source") -> Estimand | None:
+    """Choose the question that verdicts answer where none was named.
+
+    Of groups that are no sources ExposureRatio leads, then the deepest nDCG, then the first.
+    """
+    tested = [estimand for estimand in estimands if not estimand.descriptive]
+    if by != "source":
+        for estimand in tested:
+            if estimand.name == "ExposureRatio":
+                return estimand
+    gains = [estimand for estimand in tested if estimand.name == "nDCG"]
+    if gains:
+        return max(gains, key=_depth)
+    return tested[0] if tested else None
+
+
+def _depth(estimand: Estimand) -> float:
+    return math.inf if estimand.cutoff is None else estimand.cutoff
+
+
+def check_choices(**options: str) -> None:
+    """Refuse unknown values of the options in `CHOICES`."""
+    for name, value in options.items():
         if value not in CHOICES[name]:
             raise unknown(name, value, CHOICES[name])
 
 
 def check_resamples(resamples: int) -> None:
+    """Refuse fewer resamples than an interval takes."""
     if resamples < FEWEST_RESAMPLES:
         raise UserError(f"expected at least {FEWEST_RESAMPLES} resamples, got {resamples}")
-
-
-def files_of_runs(specs: Iterable[Any]) -> list[str]:
-    """List the files that runs were read from, those of their candidates too, each once; from the specs of the runs."""
-    found = dict[str, None]()
-    for spec in specs:
-        while isinstance(spec, Mapping):
-            if "file" in spec:
-                found[str(spec["file"])] = None
-            spec = spec.get("candidates")
-    return list(found)

@@ -21,7 +21,7 @@ from ranktilt.auditing.card import group_samples
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair, grouped_pairs
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.significance import (
     ChangeTask,
@@ -527,9 +527,9 @@ def replay_log(
         contrasts += change_tasks(parts, parts.pairs)
     if of_groups := [group for group in estimands if isinstance(group, GroupEstimand)]:
         groups, compared_pairs = grouped_pairs(collection, by, chosen_pairs)
-        judgments = Judgments.of(collection, groups)
-        aligned = [JudgedRun.of(run, collection, judgments) for run in runs]
-        contrasts += _group_contrasts(group_samples(aligned, groups, compared_pairs, of_groups))
+        judgments = Judgments.from_collection(collection, groups)
+        judged_runs = [JudgedRun.from_run(run, collection, judgments) for run in runs]
+        contrasts += _group_contrasts(group_samples(judged_runs, groups, compared_pairs, of_groups))
     changes = [
         *mean_changes(means, resamples=resamples, seed=seed),
         *contrast_changes(contrasts, resamples=resamples, seed=seed),

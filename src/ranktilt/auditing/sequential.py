@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.groups import Pair, grouped_pairs, twin_rows
 from ranktilt.auditing.list_variation import fixed_lists
 from ranktilt.auditing.null_distributions.twins import all_paired, signs_of
+from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.data.artifact import Result
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, collection_rows

@@ -33,7 +33,7 @@ class TopResults:
     runs: tuple[Run, ...]
 
     @classmethod
-    def of(cls, runs: Sequence[Run], depth: int = KEEP_TOP) -> TopResults:
+    def from_runs(cls, runs: Sequence[Run], depth: int = KEEP_TOP) -> TopResults:
         """Keep the top results of some runs, as deep as asked, but no more results than `MOST`."""
         cut = min(depth, max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0))
         while cut > _FEWEST and sum(_results(run, cut) for run in runs) > MOST:
@@ -68,7 +68,7 @@ class TopResults:
         }
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> TopResults:
+    def from_row(cls, row: Mapping[str, Any]) -> TopResults:
         """Make them from what `row` gives, with the specs and names of the runs beside it."""
         ids, names, specs = pl.Series(row["ids"], dtype=pl.String), row["names"], row["specs"]
         runs = []
@@ -101,4 +101,4 @@ def _unpacked(text: str, kind: str) -> npt.NDArray[Any]:
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind)
 
 
-register(TopResults, TopResults.row, TopResults.of_row)
+register(TopResults, TopResults.row, TopResults.from_row)

@@ -46,7 +46,7 @@ AUDIT, TABLE, RUNS = "audit.json", "table.parquet", "runs"
 @resolve_types
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True, kw_only=True)
-class AuditInputs(options.LabelOptions):
+class InputOptions(options.LabelOptions):
     """What an audit reads: a collection or labels, and what is ranked or was."""
 
     folder: Annotated[Path | None, Parameter(parse=False)] = None
@@ -235,7 +235,7 @@ class SourceOptions:
         bool, Parameter(help="Rank all sources together, as one collection.", group=SELDOM)
     ] = False
 
-    def check(self, inputs: AuditInputs) -> None:
+    def check(self, inputs: InputOptions) -> None:
         """Refuse a choice of sources where nothing is ranked."""
         if inputs.folder is None and self.source:
             raise UserError(
@@ -243,7 +243,7 @@ class SourceOptions:
             )
 
     def apart(
-        self, inputs: AuditInputs, collection: Collection, rankers: Sequence[Ranker]
+        self, inputs: InputOptions, collection: Collection, rankers: Sequence[Ranker]
     ) -> SourcesApart | None:
         """Take several sources apart, each with the reference; None where all are ranked together.
 
@@ -264,14 +264,14 @@ class SourceOptions:
             return None
         return take_apart(collection, chosen, reference=inputs.reference)
 
-    def _chosen(self, inputs: AuditInputs, collection: Collection) -> list[str]:
+    def _chosen(self, inputs: InputOptions, collection: Collection) -> list[str]:
         """Return the sources of ``--source``, with the reference; all where none is named."""
         if not self.source:
             return list(collection.sources)
         chosen = [*self.source, *([inputs.reference] if inputs.reference else [])]
         return list(dict.fromkeys(chosen))
 
-    def together(self, inputs: AuditInputs, collection: Collection) -> Collection:
+    def together(self, inputs: InputOptions, collection: Collection) -> Collection:
         """Return the collection of the chosen sources alone."""
         if inputs.column != "source":
             return collection.only_sources(self.source or collection.sources)
@@ -345,7 +345,7 @@ class SequentialOptions:
             )
 
     def audit(
-        self, inputs: AuditInputs, sources: Sequence[str] | None, measure: Any, text: str | None
+        self, inputs: InputOptions, sources: Sequence[str] | None, measure: Any, text: str | None
     ) -> SequentialAudit:
         """Ask the engine until it is decided."""
         from ranktilt.auditing.sequential import USUAL, sequential_audit
@@ -377,7 +377,7 @@ class SequentialOptions:
             seed=settings().configuration.statistics.seed,
         )
 
-    def _collection(self, inputs: AuditInputs, sources: Sequence[str] | None) -> Collection:
+    def _collection(self, inputs: InputOptions, sources: Sequence[str] | None) -> Collection:
         """The collection, or the labels and the file of queries."""
         from ranktilt.data.collection import Collection
         from ranktilt.data.labels import from_labels, read_labels
@@ -513,7 +513,7 @@ def audit(
     ] = None,
     /,
     *,
-    inputs: AuditInputs = AuditInputs(),
+    inputs: InputOptions = InputOptions(),
     sources: SourceOptions = SourceOptions(),
     measure: options.Measures = None,
     preset: options.Preset = None,
@@ -565,36 +565,37 @@ def audit(
         score_order=inputs.score_order,
         queries=inputs.queries,
     )
+    preset_changes = [] if preset is None else statistics.preset_changes(preset)
+    preset_changes += ["measures"] if preset and measure else []
+    preset_changes += [f"text = {text}"] if preset and text else []
     collection, runs = inputs.load(max_failures)
     apart = sources.apart(inputs, collection, rankers)
-    collections = [sources.together(inputs, collection)] if apart is None else apart.collections
     if apart is None:
+        collections = [sources.together(inputs, collection)]
         pairs_to_compare = [inputs.pairs_to_compare(collections[0], is_ranked=bool(runs))]
     else:
+        collections = list(apart.collections)
         pairs_to_compare = list(map(pairs_to_name, apart.collections, apart.pairs))
     parts = []
-    for ranked, chosen in zip(collections, pairs_to_compare, strict=True):
-        ranked_runs = runs or options.rank_with(rankers, ranked)
+    for ranked_collection, pairs in zip(collections, pairs_to_compare, strict=True):
+        ranked_runs = runs or options.rank_with(rankers, ranked_collection)
         options.require_answers((run.spec for run in ranked_runs), max_failures)
         result = run_audit(
-            ranked,
+            ranked_collection,
             ranked_runs,
             measures,
-            card=card or not ranked.qrels.height,
+            card=card or not ranked_collection.qrels.height,
             by=inputs.column,
-            pairs=chosen,
+            pairs=pairs,
             **keywords,
         )
         if preset:
-            changes = statistics.preset_changes(preset)
-            changes += ["measures"] if measure else []
-            changes += [f"text = {text}"] if text else []
-            spec = {**result.spec, "preset": preset, "preset_changes": changes}
+            spec = {**result.spec, "preset": preset, "preset_changes": preset_changes}
             result = replace(result, spec=spec)
         if controls:
             near = CheckSection.in_force().near_identical
-            result = with_controls(ranked, rankers, ranked_runs, result, near=near)
-        parts.append(AuditedPart(audit=result, runs=ranked_runs, collection=ranked))
+            result = with_controls(ranked_collection, rankers, ranked_runs, result, near=near)
+        parts.append(AuditedPart(audit=result, runs=ranked_runs, collection=ranked_collection))
     if apart is None:
         output.deliver_audit(parts[0].audit, parts)
         return

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
 from ranktilt.cli.app import CORRECT, INPUT, OUTPUT, QUESTION, verb
-from ranktilt.cli.audit import AuditInputs
+from ranktilt.cli.audit import InputOptions
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.settings import settings
@@ -111,7 +111,7 @@ def mitigate(
     ] = None,
     /,
     *,
-    inputs: AuditInputs = AuditInputs(),
+    inputs: InputOptions = InputOptions(),
     fit: Annotated[
         Path | None,
         Parameter(
@@ -189,7 +189,7 @@ def mitigate(
     _say_next(inputs, bench, work_dir)
 
 
-def _read(inputs: AuditInputs, fit: Path | None, seed: int) -> tuple[QuerySplit, list[Run]]:
+def _read(inputs: InputOptions, fit: Path | None, seed: int) -> tuple[QuerySplit, list[Run]]:
     """Read the collection and its three sets of queries; with labels in its place, the run too."""
     from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
 
@@ -209,7 +209,7 @@ def _read(inputs: AuditInputs, fit: Path | None, seed: int) -> tuple[QuerySplit,
     return QuerySplit.from_sides(train, select, test, most=MOST, seed=seed), runs
 
 
-def _own_splits(inputs: AuditInputs, first: tuple[str, ...]) -> tuple[str, ...] | None:
+def _own_splits(inputs: InputOptions, first: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the collection's own splits: the `first`, and one to select by.
 
     None where it lacks any, or where others are named.
@@ -222,7 +222,7 @@ def _own_splits(inputs: AuditInputs, first: tuple[str, ...]) -> tuple[str, ...] 
     return names if is_free and len(known) > len(names) and {*names} <= {*known} else None
 
 
-def _side(inputs: AuditInputs, split: str, test: Collection) -> Collection:
+def _side(inputs: InputOptions, split: str, test: Collection) -> Collection:
     """Return another split's judgments, with the documents that are loaded already."""
     from ranktilt.data.collection import Collection
 
@@ -230,7 +230,7 @@ def _side(inputs: AuditInputs, split: str, test: Collection) -> Collection:
     return Collection(test.docs, loaded.queries, loaded.qrels, loaded.spec)
 
 
-def _say_next(inputs: AuditInputs, bench: Bench, work_dir: Path | None) -> None:
+def _say_next(inputs: InputOptions, bench: Bench, work_dir: Path | None) -> None:
     """Say how to rank with what was chosen, or how to keep what was fitted for it."""
     command = ["ranktilt", *sys.argv[1:]]
     if not bench.candidates[1:]:

@@ -34,7 +34,7 @@ _NOBODY = ("", "nan")
 
 
 _ABOUT_DOCUMENTS = frozenset(
-    {"ids", "sources", "tie_keys", "row of id", "terms", "texts", "origin_codes", "groups"}
+    {"groups", "ids", "origin_codes", "row of id", "sources", "terms", "texts", "tie_keys"}
 )
 """What is kept under these names, or tuples that begin with one, comes of the documents alone."""
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.effects import FEW_QUERIES, Equivalence
 from ranktilt.auditing.instrument import InstrumentRow, check_instrument
+from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.data.artifact import Result
 from ranktilt.data.check_limits import LIMITS, CheckLimits
 from ranktilt.data.collection import Collection

@@ -9,7 +9,7 @@ import polars as pl
 
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
 from ranktilt.auditing.significance import EquivalenceTask, equivalence_rows
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import codes
@@ -118,10 +118,10 @@ class _RankedSides:
 
     def _ranked(self, ranker: Ranker, side: Collection) -> Floats:
         groups = grouping(side, None)
-        judgments = Judgments.of(side, groups)
+        judgments = Judgments.from_collection(side, groups)
         run = check_reranked(ranker.rank(side), None, ranker)
-        aligned = JudgedRun.of(run, side, judgments)
-        values = group_values(aligned, self.measures, groups, "expected")[:, 0]
+        judged_run = JudgedRun.from_run(run, side, judgments)
+        values = group_values(judged_run, self.measures, groups, "expected")[:, 0]
         place = codes(self.queries, pl.Series(judgments.queries, dtype=pl.String))
         # The last column is that of queries without judgments on this side.
         return np.pad(values, ((0, 0), (0, 1)), constant_values=np.nan)[:, place]

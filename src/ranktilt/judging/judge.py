@@ -16,7 +16,7 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.confounds import Confound, confounds
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping, twin_rows
-from ranktilt.auditing.judged_rankings import Judgments
+from ranktilt.auditing.judged_run import Judgments
 from ranktilt.auditing.notes import variation_notes
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import check_resamples
@@ -322,7 +322,7 @@ def _sources(
 def _confounds(collection: Collection, pair: Pair) -> tuple[Confound, ...]:
     """What else differs between the two sources."""
     groups = grouping(collection, "source")
-    judgments = Judgments.of(collection, groups)
+    judgments = Judgments.from_collection(collection, groups)
     twins = TwinPairs.from_rows(pair, twin_rows(collection, groups, pair), judgments)
     return tuple(confounds(collection, groups, twins, ()))
 

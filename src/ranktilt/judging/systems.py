@@ -12,7 +12,7 @@ from scipy import optimize, stats
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError, counted
@@ -146,10 +146,10 @@ def _values(
         docs, queries, pairs.select("query_id", "doc_id", grade=pl.col(column).cast(pl.Float64))
     )
     groups = grouping(collection, None)
-    judgments = Judgments.of(collection, groups)
-    aligned = (JudgedRun.of(run, collection, judgments) for run in runs)
+    judgments = Judgments.from_collection(collection, groups)
+    judged_runs = (JudgedRun.from_run(run, collection, judgments) for run in runs)
     return np.stack(
-        [group_values(run, measures, groups, "expected")[:, 0] for run in aligned], axis=1
+        [group_values(run, measures, groups, "expected")[:, 0] for run in judged_runs], axis=1
     )
 
 

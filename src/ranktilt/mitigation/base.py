@@ -42,11 +42,6 @@ class Fit(Result):
     """Ids of the queries that it learned from."""
 
 
-def document_groups(collection: Collection, by: str, keep: tuple[str, ...] = ()) -> Groups:
-    """Return `grouping` of a collection, made once for all that share its documents."""
-    return collection.memo(("groups", by, keep), lambda: grouping(collection, by, keep))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Lists:
     """A run's lists, and the group of each of their documents."""
@@ -66,7 +61,7 @@ class Lists:
     @property
     def groups(self) -> Groups:
         """The groups of the collection's documents."""
-        return document_groups(self.collection, self.by)
+        return grouping(self.collection, self.by)
 
     @cached_property
     def group(self) -> Ints:
@@ -78,7 +73,7 @@ class Lists:
 
         The group may be a union, such as ``Europe|Asia``.
         """
-        groups = document_groups(self.collection, self.by, (group, REST))
+        groups = grouping(self.collection, self.by, (group, REST))
         code = np.where(self.rows < 0, -1, groups.code[self.rows])
         return np.where(code < 0, -1, code == groups.number(group))
 

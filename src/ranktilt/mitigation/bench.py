@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from ranktilt.auditing.answer.gate import in_percent
-from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
+from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import Change, Effect
-from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.groups import ALL, Pair, grouping
 from ranktilt.auditing.notes import notes_from
 from ranktilt.auditing.options import usual_primary
+from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
     InferenceOptions,
@@ -34,7 +35,6 @@ from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import LEVEL
-from ranktilt.mitigation.base import document_groups
 from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -140,7 +140,7 @@ def bench(
     check_limits(margin, budget)
     candidates = order_candidates(runs)
     if pairs is None:
-        names = document_groups(mixed, by).names
+        names = grouping(mixed, by).names
         if reference not in names:
             raise unknown(by, reference, names)
         pairs = [(reference, name) for name in names if name != reference]
@@ -215,7 +215,7 @@ def compare_candidates(
 ) -> Bench:
     """Return the bench of runs, the baseline's first; the baseline alone is a bench too."""
     candidates = tuple(runs)
-    named_runs = [_renamed(run, candidate) for candidate, run in runs.items()]
+    named_runs = [named_run(run, candidate) for candidate, run in runs.items()]
     _refuse_other_queries(named_runs)
     is_judged = mixed.qrels.height > 0
     if is_judged:
@@ -281,7 +281,7 @@ def _audit_reference(
             f"{lacking.name} has no run of {options.reference} documents alone, others have; rank "
             "them with all or none"
         )
-    named_runs = [_renamed(reference_runs[candidate], candidate) for candidate in runs]
+    named_runs = [named_run(reference_runs[candidate], candidate) for candidate in runs]
     _refuse_other_queries(named_runs)
     alone = reference_alone(mixed, options.reference, options.by)
     for run in named_runs:
@@ -303,7 +303,8 @@ def _audit_reference(
     )
 
 
-def _renamed(run: Run, candidate: Candidate) -> Run:
+def named_run(run: Run, candidate: Candidate) -> Run:
+    """Return a run under the name of its candidate."""
     return replace(run, spec={**run.spec, "ranker": candidate.name, "name": candidate.name})
 
 
@@ -331,7 +332,7 @@ def _tilts(audited: Audit, questions: Sequence[Estimand], correction: str) -> tu
     question_order = {repr(question): number for number, question in enumerate(questions)}
     run_order = {name: number for number, name in enumerate(audited.runs)}
     tilts = sorted(
-        (*audited.tilts, *audited.estimates),
+        (*audited.tilts, *audited.card),
         key=lambda tilt: (run_order[tilt.run], tilt.a, tilt.b, question_order[tilt.measure]),
     )
     if not tilts or tilts[0].measure != primary:

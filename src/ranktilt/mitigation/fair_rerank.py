@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.auditing.groups import grouping
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.exposure_ratio import ExposureRatio
@@ -22,7 +23,6 @@ from ranktilt.measures.share import Share
 from ranktilt.mitigation.base import (
     Correction,
     Lists,
-    document_groups,
     expected_counts,
     in_order,
     uniform,
@@ -405,7 +405,7 @@ class FairReRankMethod(Method):
         question: GroupEstimand = share
         if self.variant == "exposure":
             question = ExposureRatio @ queries.page
-        if len(document_groups(queries.collection, queries.by).names) > 2:
+        if len(grouping(queries.collection, queries.by).names) > 2:
             other = ""  # the group is compared with all others together
         value = queries.group_value(question, group, other)
         if not math.isfinite(value):

@@ -13,14 +13,14 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
+from ranktilt.auditing.groups import Pair, grouping
+from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.data.collection import Collection
 from ranktilt.data.group_names import REST
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.measures.base import GroupEstimand
-from ranktilt.mitigation.base import Fit, document_groups
+from ranktilt.mitigation.base import Fit
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.spec import Stage
@@ -64,7 +64,7 @@ class FittingQueries:
         if not self.other:
             return
         try:
-            known = document_groups(self.collection, self.by).names
+            known = grouping(self.collection, self.by).names
         except UserError as error:
             raise UserError(f"{self.other}: {error}") from error
         lacking = next((name for name in names if name not in known), None)
@@ -81,9 +81,9 @@ class FittingQueries:
 
     def group_value(self, question: GroupEstimand, group: str, other: str = "") -> float:
         """Return the run's answer about two groups; `other` is all the rest by default."""
-        groups = document_groups(self.collection, self.by, (group, other or REST))
-        judgments = Judgments.of(self.collection, groups)
-        judged_run = JudgedRun.of(self.run, self.collection, judgments)
+        groups = grouping(self.collection, self.by, (group, other or REST))
+        judgments = Judgments.from_collection(self.collection, groups)
+        judged_run = JudgedRun.from_run(self.run, self.collection, judgments)
         code, number = judged_run.group_codes(groups), groups.number(group)
         second = code == groups.number(other) if other else (code >= 0) & (code != number)
         total, weight = question.columns(judged_run.ranking, code == number, second)

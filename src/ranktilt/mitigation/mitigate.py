@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ranktilt.auditing.audit import DEFAULT_MEASURES, SHARE
-from ranktilt.auditing.groups import Pair, grouped_pairs
+from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
 from ranktilt.auditing.options import check_resamples, usual_primary
+from ranktilt.auditing.prepare import DEFAULT_MEASURES, SHARE
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import LEVEL
-from ranktilt.mitigation.base import Correction, document_groups
+from ranktilt.mitigation.base import Correction
 from ranktilt.mitigation.baseline import Baseline, only_queries
 from ranktilt.mitigation.bench import (
     EFFECTIVENESS,
@@ -176,7 +176,7 @@ def _pair(collection: Collection, options: MitigationOptions) -> Pair:
             f"{options.by} makes {len(groups.names)} groups ({names}); name the two to level: "
             "--pair A,B"
         )
-    known = document_groups(collection, options.by).names
+    known = grouping(collection, options.by).names
     united = [name for name in pairs[0] if name not in known]
     if united:
         raise UserError(
@@ -298,7 +298,7 @@ class _Mitigation:
             run=self._rank(self.split.fit),
             ranker=self.baseline.ranker,
             pair=self.pair,
-            groups=document_groups(self.split.test, self.options.by, self.pair).names,
+            groups=grouping(self.split.test, self.options.by, self.pair).names,
             by=self.options.by,
             page=self.questions[0].cutoff or 10,
             held_out=self.split.held_out,

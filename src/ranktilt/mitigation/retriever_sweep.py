@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ranktilt.auditing.audit import DEFAULT_MEASURES
+from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError

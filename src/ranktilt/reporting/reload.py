@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ranktilt.auditing.groups import ALL, Groups, grouping
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, group_values
-from ranktilt.auditing.options import files_of_runs
+from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
+from ranktilt.auditing.provenance import files_of_runs
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.sources_apart import COMPARED, again_apart
@@ -140,7 +140,7 @@ def reload(
 def _joined(audit: Audit, collection: Collection) -> tuple[Groups, Judgments]:
     """Join an audit with its collection; `UserError` where they do not belong together."""
     groups = grouping(collection, audit.spec.get("by"), audit.groups, fewest=1)
-    judgments = Judgments.of(collection, groups)
+    judgments = Judgments.from_collection(collection, groups)
     if (ALL, *groups.names) != audit.groups:
         raise UserError(
             f"the collection has other groups than the audit ({', '.join(groups.names)})"
@@ -161,7 +161,7 @@ def _require_audited(
     for name, run in named.items():
         if name not in audit.runs:
             raise unknown("run of the audit", name, audit.runs)
-        aligned = JudgedRun.of(run, collection, judgments)
+        aligned = JudgedRun.from_run(run, collection, judgments)
         values = group_values(
             aligned, audit.measures, groups, str(audit.spec.get("ties", "expected"))
         )

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt._version import __version__
-from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
+from ranktilt.auditing.audit import audit
 from ranktilt.auditing.card import DEPTH, card_estimands
 from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, collection_rows
@@ -326,7 +327,7 @@ class _Checks:
 
 def _readings(found: Audit) -> dict[str, Effect]:
     """Every estimand of an audit of one run, by name; Relative Δ of every measure first."""
-    every = [*found.tilts, *(e for e in found.estimates if e.estimand.kind != "relevance")]
+    every = [*found.tilts, *(e for e in found.card if e.estimand.kind != "relevance")]
     return {_plain(e.name): e for e in every}
 
 
@@ -340,7 +341,7 @@ def _negated(one: Effect, two: Effect) -> bool:
     turned = one.swapped()
     names = ("value", "low", "high", "error", "p", "queries", "level", "band_low", "band_high")
     pairs = [(getattr(turned, n), getattr(two, n)) for n in names]
-    pairs += [(turned.parts[n], two.parts[n]) for n in one.parts]
+    pairs += [(turned.details[n], two.details[n]) for n in one.details]
     left, right = zip(*pairs, strict=True)
     return np.array_equal(left, right, equal_nan=True)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments, deepest
+from ranktilt.auditing.judged_run import JudgedRun, Judgments, deepest
 from ranktilt.auditing.null_distributions.base import LabelEffects, Shuffles
 from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.measures.base import Measure
@@ -18,14 +19,20 @@ from ranktilt.measures.relevance import label_weights
 from ranktilt.statistics.permutation import exchanged, shuffle_p
 from ranktilt.statistics.two_way import Clusters, sums
 
-Task = tuple[JudgedRun, tuple[int, int]]
-"""A run, and the numbers of two groups."""
 _LABELS = 1 << 20
 _SEED = 7
 
 
+class ShuffledRun(NamedTuple):
+    """A run whose labels are shuffled, for one pair of groups."""
+
+    judged_run: JudgedRun
+    groups: tuple[int, int]
+    """Numbers of both groups."""
+
+
 def null_deltas(
-    tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Shuffles
+    tasks: Sequence[ShuffledRun], measures: Sequence[Measure], shuffles: Shuffles
 ) -> Iterator[Floats]:
     """Compute Relative Δ of every measure under each shuffle, in percent.
 
@@ -37,7 +44,7 @@ def null_deltas(
 
 
 def _deltas(
-    tasks: Sequence[Task],
+    tasks: Sequence[ShuffledRun],
     measures: Sequence[Measure],
     shuffles: Shuffles,
     progress: tuple[float, float],
@@ -48,9 +55,9 @@ def _deltas(
     shared = {(a, b): groups[a].shared(groups[b]) for _, (a, b) in tasks}
     # Groups of one run are summed once for all its pairs.
     runs: dict[int, tuple[dict[int, Held], list[tuple[tuple[int, int], Floats]]]] = {}
-    for (aligned, pair), deltas in zip(tasks, deltas_of, strict=True):
-        held, pairs = runs.setdefault(id(aligned), ({}, []))
-        held.update({g: groups[g].held(aligned, measures) for g in pair if g not in held})
+    for (judged_run, pair), deltas in zip(tasks, deltas_of, strict=True):
+        held, pairs = runs.setdefault(id(judged_run), ({}, []))
+        held.update({g: groups[g].held(judged_run, measures) for g in pair if g not in held})
         pairs.append((pair, deltas))
     for rows, labels in shuffles.blocks("random band", *progress):
         drawn = np.ascontiguousarray(labels.T)
@@ -95,11 +102,11 @@ class _Group:
         )
         return here, there
 
-    def held(self, aligned: JudgedRun, measures: Sequence[Measure]) -> Held:
-        ranking, keep = aligned.ranking.head(deepest(measures))
-        number = np.full(len(aligned.judgments.query) + 1, -1)
+    def held(self, judged_run: JudgedRun, measures: Sequence[Measure]) -> Held:
+        ranking, keep = judged_run.ranking.head(deepest(measures))
+        number = np.full(len(judged_run.judgments.query) + 1, -1)
         number[self.place] = np.arange(len(self.place))
-        return Held.of(self.pool, measures, ranking, number[aligned.judgment[keep]])
+        return Held.from_ranking(self.pool, measures, ranking, number[judged_run.judgment[keep]])
 
 
 def _values(totals: Sequence[Floats], best: Sequence[Floats]) -> Floats:
@@ -119,13 +126,13 @@ def _delta(a: Floats, b: Floats) -> Floats:
 
 
 def relevant_clusters(
-    aligned: JudgedRun, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
+    judged_run: JudgedRun, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
 ) -> Clusters:
     """List what each relevant document of twins adds to ``M_a − M_b``.
 
     The weight is its share of ``(M_a + M_b) / 2``.
     """
-    judgments, ranking, at = aligned.judgments, aligned.ranking, aligned.judgment
+    judgments, ranking, at = judged_run.judgments, judged_run.ranking, judged_run.judgment
     group = np.where(at >= 0, judgments.group[at], -1)
     grade = np.where(at >= 0, judgments.grade[at], -1)
     judged = judgments.of_group(groups[0])
@@ -135,7 +142,7 @@ def relevant_clusters(
     for side in chosen:
         weight = weight + label_weights(measure, ranking, np.where(side, grade, 0.0), judged)
     held = np.flatnonzero(sample.mask[ranking.query] & (weight > 0))
-    origin = origins[aligned.row[held]]
+    origin = origins[judged_run.row[held]]
     # No sum depends on how a tie is stored, or on which side is first.
     order = np.lexsort((weight[held], origin, ranking.query[held]))
     held, origin = held[order], origin[order]
@@ -147,7 +154,7 @@ def relevant_clusters(
 
 
 def judged_labels(
-    aligned: JudgedRun, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
+    judged_run: JudgedRun, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
 ) -> LabelEffects:
     """List what each relevant document adds to ``M_a − M_b`` beyond a mean one of its query.
 
@@ -155,18 +162,18 @@ def judged_labels(
     retrieved. Measures that are not sums over documents are taken as linear in the labels; a factor
     for all brings them to the scale of the means.
     """
-    judgments = aligned.judgments
+    judgments = judged_run.judgments
     counts = np.isin(judgments.group, groups) & sample.mask[judgments.query]
     counts &= judgments.grade >= measure.grade
     held = np.flatnonzero(counts)
     query, group, n = judgments.query[held], judgments.group[held], len(judgments.queries)
-    at = aligned.judgment
+    at = judged_run.judgment
     listed = at[at >= 0]
     gains = np.zeros(len(at))
     if len(counts):
         gains = np.where(at >= 0, np.where(counts, judgments.grade, 0.0)[at], 0.0)
     both = Judged(query, judgments.grade[held], n)
-    weight = label_weights(measure, aligned.ranking, gains, both)
+    weight = label_weights(measure, judged_run.ranking, gains, both)
     adds = sums(listed, weight[at >= 0], len(counts))[held]
     ideal = measure.ideal(both)
     of_group = [measure.ideal(judgments.of_group(number)) for number in groups]
@@ -184,7 +191,7 @@ def judged_labels(
 
 
 def exchange_p(
-    aligned: JudgedRun,
+    judged_run: JudgedRun,
     measure: Measure,
     groups: tuple[int, int],
     sample: Sample,
@@ -201,15 +208,15 @@ def exchange_p(
     if measure.linear and sample.clusters is not None:
         totals = sample.clusters.origin_totals
         return shuffle_p(float(totals.sum()), exchanged(totals, draws=how.resamples, seed=seed))
-    judgments, (ranking, keep) = aligned.judgments, aligned.ranking.head(measure.cutoff)
-    at = aligned.judgment[keep]
+    judgments, (ranking, keep) = judged_run.judgments, judged_run.ranking.head(measure.cutoff)
+    at = judged_run.judgment[keep]
     counts = (at >= 0) & np.isin(judgments.group[at], groups) & sample.mask[ranking.query]
     place = np.unique(at[counts])  # what is not retrieved adds 0 whatever its label
     query = np.unique(judgments.query[place], return_inverse=True)[1]
     pool = RelevantDocuments(query, judgments.grade[place])
     number = np.full(len(judgments.query) + 1, -1)
     number[place] = np.arange(len(place))
-    held = Held.of(pool, [measure], ranking, number[at])
+    held = Held.from_ranking(pool, [measure], ranking, number[at])
     first = (judgments.group[place] == groups[0])[:, None]
     origin = np.unique(origins[judgments.row[place]], return_inverse=True)[1]
     origin_count = int(origin.max(initial=-1)) + 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_rankings import JudgedRun
+from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.null_distributions.base import LabelEffects
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
@@ -19,12 +19,12 @@ from ranktilt.statistics.two_way import Clusters
 _LABEL_SEED, _LIST_SEED = 2, 3
 
 
-def shuffled_in_lists(aligned: JudgedRun, code: Ints, seed: int) -> Iterator[Ints]:
+def shuffled_in_lists(judged_run: JudgedRun, code: Ints, seed: int) -> Iterator[Ints]:
     """Shuffle the labels of a run's entries within each list, again and again; −1 stays."""
     rng = np.random.default_rng([seed, _LABEL_SEED])
     labelled = np.flatnonzero(code >= 0)
     labels = code.copy()
-    sizes = np.bincount(aligned.ranking.query[labelled])
+    sizes = np.bincount(judged_run.ranking.query[labelled])
     starts = np.cumsum(sizes) - sizes
     # Lists of one length are the rows of a matrix, shuffled at once: several times as fast as
     # sorting random keys.
@@ -40,20 +40,20 @@ def shuffled_in_lists(aligned: JudgedRun, code: Ints, seed: int) -> Iterator[Int
 
 
 def listed_labels(
-    aligned: JudgedRun, estimand: GroupEstimand, first: Bools, second: Bools, origins: Ints
+    judged_run: JudgedRun, estimand: GroupEstimand, first: Bools, second: Bools, origins: Ints
 ) -> LabelEffects | None:
     """List what documents of two groups add to an answer; None where the estimand cannot say."""
-    effects = estimand.label_effects(aligned.ranking, first, second)
+    effects = estimand.label_effects(judged_run.ranking, first, second)
     if effects is None:
         return None
     entries = np.flatnonzero(first | second)
     total, weight = (column[entries] for column in effects)
-    query, origin = aligned.ranking.query[entries], origins[aligned.row[entries]]
+    query, origin = judged_run.ranking.query[entries], origins[judged_run.row[entries]]
     return LabelEffects(Clusters(query, origin, total, weight), entries)
 
 
 def null_attention(
-    estimand: AttentionEstimand, aligned: JudgedRun, groups: Groups, *, seed: int, count: int
+    estimand: AttentionEstimand, judged_run: JudgedRun, groups: Groups, *, seed: int, count: int
 ) -> Floats:
     """Answer a question about all groups at once with every list in random order, so many times.
 
@@ -61,22 +61,22 @@ def null_attention(
     on its own would make a ranker with favourites, who knows nothing of groups, look as if it did.
     """
     rng = np.random.default_rng([seed, _LIST_SEED])
-    lists = aligned.group_lists(groups)
-    document = np.unique(aligned.run.docs[aligned.entry], return_inverse=True)[1]
+    lists = judged_run.group_lists(groups)
+    document = np.unique(judged_run.run.docs[judged_run.entry], return_inverse=True)[1]
     recurs = document.max(initial=-1) + 1 < len(document)
     null = np.full(count, np.nan)
     for draw in range(count):
         drawn = lists.relabelled(rng, document) if recurs else lists.shuffled(rng)
-        answers = attention_answers(estimand, aligned, drawn)
+        answers = attention_answers(estimand, judged_run, drawn)
         null[draw] = estimand.value(answers.total, answers.weight)
-        report(f"random lists of {aligned.run.name}", draw + 1, count)
+        report(f"random lists of {judged_run.run.name}", draw + 1, count)
     return null
 
 
 def attention_answers(
-    estimand: AttentionEstimand, aligned: JudgedRun, lists: GroupLists
+    estimand: AttentionEstimand, judged_run: JudgedRun, lists: GroupLists
 ) -> Answers:
     """Answer a question about all groups at once, query by query."""
-    values = np.where(aligned.judgments.known_query, estimand.per_query(lists), np.nan)
+    values = np.where(judged_run.judgments.known_query, estimand.per_query(lists), np.nan)
     known = ~np.isnan(values)
     return Answers(np.where(known, values, 0.0), known.astype(np.float64))

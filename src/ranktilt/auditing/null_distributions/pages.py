@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.auditing.null_distributions.base import LabelEffects, Shuffles
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Floats, Ints, Ranking
@@ -37,18 +37,18 @@ class TopRanks:
     """Queries that count."""
 
     @classmethod
-    def from_run(cls, aligned: JudgedRun, estimand: GroupEstimand, documents: int) -> TopRanks:
+    def from_run(cls, judged_run: JudgedRun, estimand: GroupEstimand, documents: int) -> TopRanks:
         """Cut a run at the estimand's cutoff for a collection of so many documents."""
-        ranking, keep = aligned.ranking.head(estimand.cutoff)
+        ranking, keep = judged_run.ranking.head(estimand.cutoff)
         weights = estimand.weights(ranking)
         if weights is None:
             raise ValueError(f"{estimand!r} is no difference of two groups' sums")
-        row = aligned.row[keep]
-        known = (np.diff(ranking.offsets) > 0) & aligned.judgments.known_query
+        row = judged_run.row[keep]
+        known = (np.diff(ranking.offsets) > 0) & judged_run.judgments.known_query
         return cls(
             ranking=ranking,
             row=np.where(row < documents, row, -1),
-            judgment=aligned.judgment[keep],
+            judgment=judged_run.judgment[keep],
             share=weights,
             known=known,
         )
@@ -144,7 +144,7 @@ def _count(total: Floats, labels: npt.NDArray[np.int8], weights: Floats) -> None
 
 
 def page_labels(
-    aligned: JudgedRun, page: TopRanks, signs: Signs, groups: Groups, origins: Ints
+    judged_run: JudgedRun, page: TopRanks, signs: Signs, groups: Groups, origins: Ints
 ) -> LabelEffects:
     """List what labels add to a difference of shares of the page, as `share_bands` draws them.
 
@@ -153,8 +153,8 @@ def page_labels(
     What the documents of a stratum have less than their mean share by not being on a page is no
     query's.
     """
-    judged = _judged_labels(aligned, page, signs)
-    other = _other_labels(aligned, page, signs, groups)
+    judged = _judged_labels(judged_run, page, signs)
+    other = _other_labels(judged_run, page, signs, groups)
     rows = np.concatenate([judged.origin, other.origin])
     clusters = Clusters(
         np.concatenate([judged.query, other.query]),
@@ -162,7 +162,7 @@ def page_labels(
         np.concatenate([judged.total, other.total]),
         np.concatenate([judged.weight, other.weight]),
     )
-    judgments = aligned.judgments
+    judgments = judged_run.judgments
     counted = _counted_judgments(judgments, page)
     # A shuffle gives a relevant document one label a query, any other one label in all queries.
     draw = np.concatenate([judgments.first_of_equal[counted], len(judgments.query) + other.origin])
@@ -173,9 +173,9 @@ def _counted_judgments(judgments: Judgments, page: TopRanks) -> Ints:
     return np.flatnonzero((judgments.group >= 0) & page.known[judgments.query])
 
 
-def _judged_labels(aligned: JudgedRun, page: TopRanks, signs: Signs) -> Clusters:
+def _judged_labels(judged_run: JudgedRun, page: TopRanks, signs: Signs) -> Clusters:
     """What labels of relevant documents add, by row."""
-    judgments = aligned.judgments
+    judgments = judged_run.judgments
     counted = _counted_judgments(judgments, page)
     query, row = judgments.query[counted], judgments.row[counted]
     count = len(judgments.queries)
@@ -189,7 +189,7 @@ def _judged_labels(aligned: JudgedRun, page: TopRanks, signs: Signs) -> Clusters
     return Clusters(query, row, (sign - mean_sign) * (shares - mean_share), shares)
 
 
-def _other_labels(aligned: JudgedRun, page: TopRanks, signs: Signs, groups: Groups) -> Clusters:
+def _other_labels(judged_run: JudgedRun, page: TopRanks, signs: Signs, groups: Groups) -> Clusters:
     """What labels of all other documents add, by row; last of those on no page, of query −1."""
     is_other = (page.judgment < 0) & page.is_counted
     is_other[is_other] = groups.code[page.row[is_other]] >= 0
@@ -197,7 +197,7 @@ def _other_labels(aligned: JudgedRun, page: TopRanks, signs: Signs, groups: Grou
     sign = signs.astype(np.float64)
     by_document = sums(row, share, len(signs))
     rows, totals = [row], []
-    for stratum in strata(groups, aligned.judgments):
+    for stratum in strata(groups, judged_run.judgments):
         size = max(len(stratum), 1)
         sign[stratum] -= signs[stratum].sum(dtype=np.int64) / size
         rows.append(stratum)

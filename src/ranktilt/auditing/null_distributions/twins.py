@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.auditing.null_distributions.base import NullDistribution
 from ranktilt.auditing.null_distributions.pages import Signs
 from ranktilt.auditing.significance import InferenceOptions, Sample
@@ -44,7 +44,7 @@ class TwinPairs:
         if origins is not None and len(rows):
             number = np.where(np.isin(origins, origins[rows]), origins, -1)
         documents = judgments.documents
-        if not len(judgments.grade):
+        if not judgments.has_relevant:
             return cls(pair, rows, None, documents, number)
         judged = pl.DataFrame({"query": judgments.query, "row": judgments.row})
         judged = judged.filter(pl.Series(judgments.known_query[judgments.query]))
@@ -59,25 +59,27 @@ class TwinPairs:
         )
         return cls(pair, rows, (query, wanted), documents, number)
 
-    def lists(self, aligned: JudgedRun, missing: str) -> TwinLists:
+    def lists(self, judged_run: JudgedRun, missing: str) -> TwinLists:
         """Look for the twins in a run; relevant pairs of queries that count nowhere are left out."""
-        judgments, wanted = aligned.judgments, self.wanted
+        judgments, wanted = judged_run.judgments, self.wanted
         if wanted is not None:
-            keep = ~aligned.left_out(missing)[wanted[0]]
+            keep = ~judged_run.left_out(missing)[wanted[0]]
             wanted = wanted[0][keep], wanted[1][keep]
-        counted = (aligned.row < self.documents) & judgments.known_query[aligned.ranking.query]
+        counted = (judged_run.row < self.documents) & judgments.known_query[
+            judged_run.ranking.query
+        ]
         return TwinLists(
-            aligned.ranking,
-            np.where(counted, aligned.row, -1),
+            judged_run.ranking,
+            np.where(counted, judged_run.row, -1),
             self.rows,
             (judgments.query, judgments.row),
             wanted=wanted,
-            scored=aligned.run.spec.get("score_order") != "rank",
+            scored=judged_run.run.spec.get("score_order") != "rank",
         )
 
     def clusters(self, by_row: Clusters | None) -> Clusters | None:
         """Put origins in place of documents; None where pairs do not exchange labels."""
-        return None if by_row is None or self.origins is None else by_row.of(self.origins)
+        return None if by_row is None or self.origins is None else by_row.with_origins(self.origins)
 
 
 def signs_of(groups: Groups, pair: Pair) -> Signs:
@@ -101,13 +103,13 @@ def all_paired(signs: Signs, rows: Ints) -> bool:
 
 
 def turned_labels(
-    aligned: JudgedRun, groups: Groups, code: Ints, twins: TwinPairs, seed: int
+    judged_run: JudgedRun, groups: Groups, code: Ints, twins: TwinPairs, seed: int
 ) -> Iterator[Ints]:
     """Exchange twins' labels of a run's entries, alike in all lists, again and again."""
     both = sum(groups.names.index(name) for name in twins.pair)
     rng = np.random.default_rng([seed, _LABEL_SEED])
     labelled = np.flatnonzero(code >= 0)
-    labels, row = code.copy(), aligned.row[labelled]
+    labels, row = code.copy(), judged_run.row[labelled]
     while True:
         exchanging = np.zeros(len(groups.code), dtype=bool)
         exchanging[twins.rows[rng.random(len(twins.rows)) < 0.5]] = True

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_rankings import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, codes
 
@@ -54,7 +54,7 @@ def ranked_lists(
     relevant = pl.DataFrame(
         {"query": place[judgments.query], "doc": judgments.row, "grade": judgments.grade}
     )
-    aligned = [JudgedRun.of(run, collection, judgments) for run in runs]
+    aligned = [JudgedRun.from_run(run, collection, judgments) for run in runs]
     if ties == "trec_eval":
         aligned = [one.untied() for one in aligned]
     unknown = pl.concat(

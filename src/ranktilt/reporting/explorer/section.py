@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ranktilt.auditing.groups import ALL, grouping
-from ranktilt.auditing.judged_rankings import Judgments
+from ranktilt.auditing.judged_run import Judgments
 from ranktilt.auditing.notes import only_labels
 from ranktilt.errors import counted
 from ranktilt.measures.printing import signed
@@ -32,7 +32,7 @@ def explorer(opened: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -
     if collection is None or not runs or not audit.queries or not (audit.measures or audit.pairs):
         return None
     groups = grouping(collection, audit.spec.get("by"), audit.groups, fewest=1)
-    judgments = Judgments.of(collection, groups)
+    judgments = Judgments.from_collection(collection, groups)
     names = tuple(run.name for run in runs)
     numbers = Numbers.of(audit, names)
     order = numbers.order(audit.place if audit.measures else 0)

@@ -122,7 +122,7 @@ def _effectiveness_figures(audit: Audit) -> Iterator[Figure]:
 
 
 def _card(audit: Audit) -> Section | None:
-    if not audit.estimates:
+    if not audit.card:
         return None
     lead = (
         "“Does it favour one side?” can be asked in several ways, and the answers need not agree: a ranker can put one "
@@ -309,7 +309,7 @@ def _primary_answers(audit: Audit, pair: Pair) -> list[Effect]:
     """Return every run's answer to the primary question of the card; none where it has no sides."""
     return [
         effect
-        for effect in audit.estimates
+        for effect in audit.card
         if (effect.a, effect.b) == pair
         and effect.estimand == audit.primary
         and effect.estimand.sided

@@ -114,7 +114,7 @@ def _run_rows(comparison: Comparison, runs: RunPair) -> Iterator[Row]:
     """Old, new and difference of effectiveness, then of each pair's Relative Δ, and by how much that grew."""
     new, old = _names(comparison)
     many = len(comparison.pairs) > 1
-    means = [m for m in comparison.means if (m.run, m.old_run) == runs]
+    means = [m for m in comparison.effectiveness if (m.run, m.old_run) == runs]
     blocks: list[tuple[str, list[Change], Callable[[float], str], Emphasis]]
     blocks = [("effectiveness", means, decimal, "quiet")]
     for a, b in comparison.pairs:
@@ -180,7 +180,7 @@ def ratios(change: Change) -> tuple[Share, Share]:
     """Protected over unprotected share of the old and of the new model, with their intervals; 1 is level."""
     ends = ((change.old, "old"), (change.new, "new"))
     shares = (
-        Share(EVEN + x, EVEN + change.parts[f"{n}_low"], EVEN + change.parts[f"{n}_high"])
+        Share(EVEN + x, EVEN + change.details[f"{n}_low"], EVEN + change.details[f"{n}_high"])
         for x, n in ends
     )
     before, after = (one.odds for one in shares)

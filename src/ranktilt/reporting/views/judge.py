@@ -127,12 +127,18 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
                 ),
             ),
             ("p", lambda e: number(e.p_corrected, p_value)),
-            (Column("pairs", spare=1), lambda e: number(e.parts["pairs"], lambda n: count(int(n)))),
+            (
+                Column("pairs", spare=1),
+                lambda e: number(e.details["pairs"], lambda n: count(int(n))),
+            ),
             (
                 Column("graded higher", spare=2),
-                lambda e: number(e.parts["higher"], lambda n: count(int(n))),
+                lambda e: number(e.details["higher"], lambda n: count(int(n))),
             ),
-            (Column("lower", spare=2), lambda e: number(e.parts["lower"], lambda n: count(int(n)))),
+            (
+                Column("lower", spare=2),
+                lambda e: number(e.details["lower"], lambda n: count(int(n))),
+            ),
             (
                 worded("verdict", spare=3),
                 lambda e: e.side(e.verdict(GAP_LEVEL)) or e.verdict(GAP_LEVEL),

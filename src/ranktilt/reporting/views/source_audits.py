@@ -306,7 +306,7 @@ def _card_sections(audits: SourceAudits) -> Iterator[Section]:
 
 
 def _card_and_controls(audit: Audit) -> list[Table]:
-    tables = [card_table(audit)] if audit.estimates else []
+    tables = [card_table(audit)] if audit.card else []
     return [*tables, control_table(audit)] if audit.controls else tables
 
 

@@ -42,7 +42,7 @@ class Judgments:
     """Documents of the collection."""
 
     @classmethod
-    def of(cls, collection: Collection, groups: Groups) -> Judgments:
+    def from_collection(cls, collection: Collection, groups: Groups) -> Judgments:
         """Collect the relevant judgments of a collection's queries."""
         qrels = collection.qrels
         names = qrels["query_id"].unique(maintain_order=True)
@@ -88,8 +88,14 @@ class Judgments:
         keep = np.ones(len(self.query), dtype=bool) if group is None else self.group == group
         return Judged(self.query[keep], self.grade[keep], len(self.queries))
 
-    def held(self, groups: Groups) -> set[str]:
-        return {groups.names[g] for g in np.unique(self.group) if g >= 0}
+    @property
+    def has_relevant(self) -> bool:
+        """Whether any document is relevant to any query."""
+        return len(self.grade) > 0
+
+    def judged_groups(self, groups: Groups) -> set[str]:
+        """Return the names of the groups that hold a relevant document."""
+        return {groups.names[number] for number in np.unique(self.group) if number >= 0}
 
     def frame(self) -> pl.DataFrame:
         return pl.DataFrame({"query": self.query, "row": self.row, "grade": self.grade})
@@ -133,7 +139,7 @@ class JudgedRun:
     judgments: Judgments
 
     @classmethod
-    def of(cls, run: Run, collection: Collection, judgments: Judgments) -> JudgedRun:
+    def from_run(cls, run: Run, collection: Collection, judgments: Judgments) -> JudgedRun:
         """Join a run with a collection by document and query ids."""
         rows = _rows(run, collection, judgments)
         at = codes(
@@ -280,7 +286,7 @@ class JudgedRun:
     def gains(self, group: int | None, keep: npt.NDArray[np.bool_]) -> Floats:
         """Grade of each kept entry in one group, 0 for all others; of every document where None."""
         at = self.judgment[keep]
-        if not len(self.judgments.grade):
+        if not self.judgments.has_relevant:
             return np.zeros(len(at))
         relevant = at >= 0
         if group is not None:
@@ -315,18 +321,18 @@ def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
 
 
 def group_values(
-    aligned: JudgedRun, measures: Sequence[Measure], groups: Groups, ties: str
+    judged_run: JudgedRun, measures: Sequence[Measure], groups: Groups, ties: str
 ) -> Floats:
     """Compute every measure of all documents and of each group: (measures, 1 + groups, queries), NaN if undefined."""
     every: list[int | None] = [None, *range(len(groups.names))]
     if not measures:
-        return np.empty((0, len(every), len(aligned.judgments.queries)))
+        return np.empty((0, len(every), len(judged_run.judgments.queries)))
     if ties == "trec_eval":
-        aligned = aligned.untied()
-    out = np.empty((len(measures), len(every), len(aligned.judgments.queries)))
-    ranking, keep = aligned.ranking.head(deepest(measures))
+        judged_run = judged_run.untied()
+    out = np.empty((len(measures), len(every), len(judged_run.judgments.queries)))
+    ranking, keep = judged_run.ranking.head(deepest(measures))
     for position, group in enumerate(every):
-        gains, judged = aligned.gains(group, keep), aligned.judgments.of_group(group)
+        gains, judged = judged_run.gains(group, keep), judged_run.judgments.of_group(group)
         for index, m in enumerate(measures):
             out[index, position] = values(m, ranking, gains, judged)
     return out

@@ -1,0 +1,144 @@
+"""Conclude an audit: put what was measured and inferred into one frozen result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ranktilt.auditing.confounds import Confound, confounds
+from ranktilt.auditing.contributions import Contributions
+from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.infer import Inferences, first_tilts
+from ranktilt.auditing.measure import Measurements
+from ranktilt.auditing.notes import (
+    card_notes,
+    group_notes,
+    identical_notes,
+    judgment_notes,
+    lone_group_notes,
+    noise_notes,
+    repeated_notes,
+    run_notes,
+    source_notes,
+    sparse_notes,
+    twin_notes,
+    variation_notes,
+)
+from ranktilt.auditing.prepare import AuditInputs
+from ranktilt.auditing.provenance import audit_provenance
+from ranktilt.auditing.result import Audit, QueryAnswers
+from ranktilt.auditing.significance import Sample
+from ranktilt.auditing.top_results import TopResults
+from ranktilt.measures.margin import LEVEL, read_margin
+
+LONE_DEPTH = 10
+"""First ranks whose share of a group is given where there is nothing to compare it with."""
+
+
+def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Inferences) -> Audit:
+    """Return the result of an audit: data alone, of which reports make sentences and figures."""
+    options, runs = inputs.options, inputs.runs
+    samples = [*inferences.tilt_samples, *inferences.group_samples]
+    return Audit(
+        spec=_spec(inputs),
+        runs=tuple(run.name for run in runs),
+        measures=inputs.measures,
+        groups=(ALL, *inputs.groups.names),
+        queries=inputs.judgments.queries,
+        values=measurements.values,
+        tilts=inferences.tilts,
+        pair_counts=measurements.pair_counts,
+        notes=tuple(_notes(inputs, measurements, inferences)),
+        estimates=inferences.card,
+        confounds=tuple(_confounds(inputs)),
+        repeated=_repeated(inputs),
+        top_results=TopResults.from_runs(runs, options.keep_top) if options.keep_top else None,
+        query_answers=tuple(_query_answers(sample) for sample in inferences.group_samples),
+        contributions=Contributions.from_samples(
+            samples, inputs.collection, inputs.judgments.queries
+        ),
+        noise=inferences.noise,
+    )
+
+
+def _spec(inputs: AuditInputs) -> dict[str, Any]:
+    """Return what makes this audit again: its options, and what it was made of."""
+    options, inference = inputs.options, inputs.options.inference
+    spec: dict[str, Any] = {
+        "by": options.by,
+        "level": read_margin(options.level),
+        "missing": options.missing,
+        "ties": options.ties,
+        "rounding": inference.rounding,
+        "test": inference.test,
+        "correction": inference.correction,
+        "resamples": inference.resamples,
+        "seed": inference.seed,
+    }
+    if inputs.primary is not None:
+        spec["primary"] = repr(inputs.primary)
+    if options.pairs is not None:
+        spec["pairs"] = [list(pair.names) for pair in inputs.pairs]
+    return spec | audit_provenance(inputs.collection, [run.spec for run in inputs.runs])
+
+
+def _query_answers(sample: Sample) -> QueryAnswers:
+    return QueryAnswers(
+        run=sample.run,
+        estimand=sample.estimand,
+        a=sample.a,
+        b=sample.b,
+        one=sample.one,
+        two=sample.two,
+    )
+
+
+def _confounds(inputs: AuditInputs) -> list[Confound]:
+    """Return other differences between the sources; other groups have texts of all sources."""
+    if not inputs.options.confounds or inputs.options.by != "source":
+        return []
+    differences: list[Confound] = []
+    for pair in inputs.pairs:
+        differences += confounds(inputs.collection, inputs.groups, pair.twins, inputs.runs)
+    return differences
+
+
+def _repeated(inputs: AuditInputs) -> dict[str, dict[str, str]]:
+    """Return each run's queries that repeat an earlier one; runs without any are left out."""
+    repeated = {run.run.name: run.repeated for run in inputs.judged_runs}
+    return {name: queries for name, queries in repeated.items() if queries}
+
+
+def _notes(
+    inputs: AuditInputs, measurements: Measurements, inferences: Inferences
+) -> Iterator[str]:
+    """Yield what a reader should know: exclusions, small samples, unknown documents."""
+    collection, groups, judgments = inputs.collection, inputs.groups, inputs.judgments
+    options, tilts, judged_runs = inputs.options, inferences.tilts, inputs.judged_runs
+    yield from inputs.notes
+    yield from variation_notes((*tilts, *inferences.card))
+    for judged_run in judged_runs:
+        yield from run_notes(judged_run, collection, options.missing)
+    yield from identical_notes(judged_runs)
+    yield from source_notes(collection, groups.by)
+    yield from judgment_notes(judgments, collection)
+    yield from repeated_notes(_repeated(inputs))
+    yield from group_notes(
+        groups,
+        [pair.names for pair in inputs.pairs if inputs.measures and not pair.has_judgments],
+        tilts,
+        options.inference.resamples,
+        absent=any(run.left_out(options.missing).any() for run in judged_runs),
+    )
+    depth = LONE_DEPTH if inputs.questions else None
+    yield from lone_group_notes(judged_runs, groups, collection, depth=depth)
+    names = [run.name for run in inputs.runs]
+    yield from sparse_notes(tilts, names, groups, measurements.values)
+    uneven = [pair.names for pair in inputs.compared if not pair.are_twins]
+    yield from twin_notes(collection, groups, uneven, judgments)
+    if inputs.questions:
+        has_twins = any(len(pair.twins.rows) for pair in inputs.pairs)
+        yield from card_notes(collection, groups, twins=has_twins)
+    margin = read_margin(options.level)
+    points = margin if isinstance(margin, float) else LEVEL
+    yield from noise_notes(inferences.noise, first_tilts(inputs, tilts), points)

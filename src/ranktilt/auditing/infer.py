@@ -1,0 +1,235 @@
+"""Infer from an audit's measurements: a value, an interval and a corrected p for each question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+
+from ranktilt.auditing.card import Card, CardKey
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.list_variation import ListVariation
+from ranktilt.auditing.measure import Measurements
+from ranktilt.auditing.null_distributions.base import NullDistribution, Shuffles, enough
+from ranktilt.auditing.null_distributions.judged_documents import (
+    ShuffledRun,
+    exchange_p,
+    judged_labels,
+    null_deltas,
+    relevant_clusters,
+)
+from ranktilt.auditing.numerical_noise import NumericalNoise, numerical_noise
+from ranktilt.auditing.prepare import SHARE, AuditInputs, ComparedPair
+from ranktilt.auditing.significance import Sample, effects
+from ranktilt.errors import UserError, join_words
+from ranktilt.measures.base import Estimand, GroupEstimand
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.ranking import Floats
+
+CARD_ROWS = 6
+"""Questions that a card is taken to ask at least, so that a shorter one draws as many labels."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inferences:
+    """What the measurements show, and the samples that `ranktilt.compare` needs to ask again."""
+
+    tilts: tuple[Effect, ...]
+    """Relative Δ of every run, pair and measure."""
+    card: tuple[Effect, ...]
+    """Answers to the other questions."""
+    noise: tuple[NumericalNoise, ...]
+    tilt_samples: tuple[Sample, ...]
+    group_samples: tuple[Sample, ...]
+    """Of questions about groups, and of the primary question."""
+
+
+def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
+    """Return the effects of every run and pair with intervals and corrected tests.
+
+    Raises
+    ------
+    UserError
+        If nothing answers the primary question.
+    """
+    options, variations = inputs.options.inference, measurements.variations
+    tilt_samples = _tilt_samples(inputs, measurements)
+    tilts = _with_variation(effects(tilt_samples, options, primary=inputs.primary), variations)
+    card: list[Effect] = []
+    card_samples: list[Sample] = []
+    if inputs.questions:
+        card_samples = _card_samples(inputs, measurements)
+        # A whole card begins with the tilt that is printed first, and corrects its p with the rest.
+        first = first_tilts(inputs, tilts) if inputs.options.card else []
+        answers = effects(card_samples, options, beside=first, primary=inputs.primary)
+        card = _with_variation(answers, variations)
+    if inputs.pairs and inputs.primary is not None:
+        _check_answered(inputs.primary, [*tilts, *card])
+    return Inferences(
+        tilts=tuple(tilts),
+        card=tuple(card),
+        noise=tuple(_numerical_noise(inputs, measurements, tilts)),
+        tilt_samples=tuple(tilt_samples),
+        group_samples=tuple(
+            sample
+            for sample in card_samples
+            if isinstance(sample.estimand, GroupEstimand) or sample.estimand == inputs.primary
+        ),
+    )
+
+
+def _tilt_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sample]:
+    """Return what is behind each Relative Δ: run by run, pair by pair, measure by measure."""
+    samples_of: dict[tuple[int, int], list[Sample]] = {}
+    shuffled: dict[tuple[int, int], ShuffledRun] = {}
+    for run_number, judged_run in enumerate(inputs.judged_runs):
+        # Labels are drawn for the order that the values were computed on.
+        ordered = judged_run if inputs.options.ties == "expected" else judged_run.untied()
+        for pair_number, pair in enumerate(inputs.compared if inputs.measures else ()):
+            samples = _samples_of_pair(inputs, judged_run, pair, measurements.values[run_number])
+            if pair.are_twins:
+                samples = _among_twins(inputs, ordered, pair, samples)
+            else:
+                shuffled[run_number, pair_number] = ShuffledRun(ordered, pair.numbers)
+            samples_of[run_number, pair_number] = samples
+    if shuffled:
+        _place_among_shuffled(inputs, samples_of, shuffled)
+    return [sample for samples in samples_of.values() for sample in samples]
+
+
+def _samples_of_pair(
+    inputs: AuditInputs, judged_run: JudgedRun, pair: ComparedPair, values: Floats
+) -> list[Sample]:
+    a, b = pair.numbers
+    return [
+        Sample(
+            run=judged_run.run.name,
+            estimand=RelativeDelta(of=measure),
+            a=pair.names[0],
+            b=pair.names[1],
+            one=values[index, a + 1],
+            two=values[index, b + 1],
+            distinct=judged_run.distinct,
+        )
+        for index, measure in enumerate(inputs.measures)
+    ]
+
+
+def _among_twins(
+    inputs: AuditInputs, judged_run: JudgedRun, pair: ComparedPair, samples: Sequence[Sample]
+) -> list[Sample]:
+    """Give samples of twins what each document adds, and the p among exchanged labels."""
+    completed = []
+    for measure, sample in zip(inputs.measures, samples, strict=True):
+        clusters = relevant_clusters(judged_run, measure, pair.numbers, sample, inputs.origins)
+        clustered = replace(sample, clusters=clusters)
+        p = exchange_p(
+            judged_run,
+            measure,
+            pair.numbers,
+            clustered,
+            origins=inputs.origins,
+            how=inputs.options.inference,
+        )
+        null = NullDistribution(low=0.0, high=0.0, p=p)
+        completed.append(replace(clustered, null=null))
+    return completed
+
+
+def _place_among_shuffled(
+    inputs: AuditInputs,
+    samples_of: dict[tuple[int, int], list[Sample]],
+    shuffled: Mapping[tuple[int, int], ShuffledRun],
+) -> None:
+    """Put the samples of groups that are no twins among those of random labels, all drawn at once."""
+    rows = max(len(inputs.measures), CARD_ROWS if inputs.questions else 0)
+    tests = len(inputs.judged_runs) * rows * max(len(inputs.pairs), 1)
+    shuffles = Shuffles(inputs.judgments, inputs.options.inference.seed, enough(tests))
+    nulls = null_deltas(list(shuffled.values()), inputs.measures, shuffles)
+    for (key, task), nulls_of_pair in zip(shuffled.items(), nulls, strict=True):
+        samples = []
+        for measure, sample, null in zip(
+            inputs.measures, samples_of[key], nulls_of_pair, strict=True
+        ):
+            labels = judged_labels(task.judged_run, measure, task.groups, sample, inputs.origins)
+            samples.append(sample.among(null, labels))
+        samples_of[key] = samples
+
+
+def _card_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sample]:
+    """Answer the questions of the card: by run, pair and question."""
+    card = _card(inputs)
+    answers: list[tuple[CardKey, Sample]] = []
+    for number, judged_run in enumerate(inputs.judged_runs):
+        answers += card.of_twins(number, judged_run, measurements.twin_lists[number])
+    answers += card.of_groups(inputs.judged_runs)
+    return [sample for _, sample in sorted(answers, key=itemgetter(0))]
+
+
+def _card(inputs: AuditInputs) -> Card:
+    questions, options = inputs.questions, inputs.options.inference
+    # Groups without twins are asked fewer questions: Relative Δ and those about groups.
+    about_groups = 1 + sum(isinstance(question, GroupEstimand) for question in questions)
+    rows = 0
+    for pair in inputs.pairs:
+        rows += max(CARD_ROWS, len(questions)) if len(pair.twins.rows) else about_groups
+    tests = len(inputs.judged_runs) * rows
+    return Card(
+        groups=inputs.groups,
+        twins={pair.names: pair.twins for pair in inputs.pairs},
+        questions=questions,
+        how=options,
+        shuffles=Shuffles(inputs.judgments, options.seed, enough(tests)),
+        banded=inputs.groups.by != "source",
+        origins=inputs.origins,
+    )
+
+
+def first_tilts(inputs: AuditInputs, tilts: Sequence[Effect]) -> list[Effect]:
+    """Return the tilts on the measure that is printed first."""
+    if not inputs.measures:
+        return []
+    name = repr(inputs.primary_measure)
+    return [tilt for tilt in tilts if tilt.measure == name]
+
+
+def _with_variation(
+    found: Sequence[Effect], variations: Mapping[str, ListVariation]
+) -> list[Effect]:
+    """Tell each effect how much of what it is made of could have come out otherwise."""
+    return [
+        replace(effect, variation=variations[effect.run].for_estimand(effect.estimand))
+        for effect in found
+    ]
+
+
+def _numerical_noise(
+    inputs: AuditInputs, measurements: Measurements, tilts: Sequence[Effect]
+) -> list[NumericalNoise]:
+    """Return how far Relative Δ moves within the resolution of each run's scores."""
+    if not inputs.measures:
+        return []
+    measure = inputs.primary_measure
+    index = inputs.measures.index(measure)
+    first = first_tilts(inputs, tilts)
+    noise: list[NumericalNoise] = []
+    for judged_run, values in zip(inputs.judged_runs, measurements.values, strict=True):
+        noise += numerical_noise(
+            judged_run,
+            measure,
+            inputs.groups,
+            [tilt for tilt in first if tilt.run == judged_run.run.name],
+            values[index],
+            seed=inputs.options.inference.seed,
+        )
+    return noise
+
+
+def _check_answered(primary: Estimand, found: Sequence[Effect]) -> None:
+    """Refuse a primary question that no effect answers, and name those that can be asked."""
+    if any(effect.measure == repr(primary) for effect in found):
+        return
+    measures = [effect.measure for effect in found if not effect.estimand.descriptive]
+    answerable = join_words(list(dict.fromkeys([*measures, SHARE])), "or")
+    raise UserError(f"{primary!r} cannot be answered: there are no twins; {answerable} can")

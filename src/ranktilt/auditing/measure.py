@@ -1,0 +1,83 @@
+"""Measure an audit's runs: per query, group and run, before any statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.list_variation import ListVariation
+from ranktilt.auditing.prepare import AuditInputs
+from ranktilt.auditing.result import PAIR_COUNTS
+from ranktilt.measures.ranking import Floats
+from ranktilt.measures.twins.base import TwinLists
+from ranktilt.measures.twins.head_to_head import pair_counts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measurements:
+    """What was measured of each run."""
+
+    values: Floats
+    """Shape (runs, measures, 1 + groups, queries), the first group being all documents.
+
+    NaN where a query says nothing about a group.
+    """
+    twin_lists: tuple[Mapping[Pair, TwinLists], ...]
+    """Of each run, where the twins of each pair stand; pairs without twins are left out."""
+    pair_counts: pl.DataFrame
+    """Wins, losses and ties of twins, by run, pair and query."""
+    variations: Mapping[str, ListVariation]
+    """What could have come out otherwise in each run's lists, by the run's name."""
+
+
+def measure(inputs: AuditInputs) -> Measurements:
+    """Measure every run: all documents, each group, and the twins of each pair."""
+    missing = inputs.options.missing
+    values, twin_lists, counts = [], [], [pl.DataFrame(schema=PAIR_COUNTS)]
+    for judged_run in inputs.judged_runs:
+        values.append(_measure_groups(inputs, judged_run))
+        lists_of_run = {
+            pair.names: pair.twins.lists(judged_run, missing)
+            for pair in inputs.pairs
+            if len(pair.twins.rows)
+        }
+        for pair, lists in lists_of_run.items():
+            counts += _count_pairs(judged_run, pair, lists)
+        twin_lists.append(lists_of_run)
+    return Measurements(
+        values=np.stack(values),
+        twin_lists=tuple(twin_lists),
+        pair_counts=pl.concat(counts),
+        variations={
+            judged_run.run.name: ListVariation(judged_run, inputs.groups, missing=missing)
+            for judged_run in inputs.judged_runs
+        },
+    )
+
+
+def _measure_groups(inputs: AuditInputs, judged_run: JudgedRun) -> Floats:
+    values = group_values(judged_run, inputs.measures, inputs.groups, inputs.options.ties)
+    # A judged query that a run lacks counts as zero (trec_eval's -c), or is left out of this run.
+    values[:, :, judged_run.left_out(inputs.options.missing)] = np.nan
+    return values
+
+
+def _count_pairs(judged_run: JudgedRun, pair: Pair, lists: TwinLists) -> list[pl.DataFrame]:
+    """Count wins, losses and ties per query, of relevant twins and then of all others."""
+    frames = []
+    for is_relevant, counts in zip((True, False), pair_counts(lists), strict=True):
+        columns = {
+            "run": judged_run.run.name,
+            "a": pair[0],
+            "b": pair[1],
+            "query": judged_run.judgments.queries,
+            "relevant": is_relevant,
+            **counts._asdict(),
+        }
+        frames.append(pl.DataFrame(columns, schema=PAIR_COUNTS))
+    return frames

@@ -1,0 +1,305 @@
+"""Prepare an audit: check what is asked, group the documents, and line runs up with judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.card import HEAD_TO_HEAD, card_estimands
+from ranktilt.auditing.groups import Groups, Pair, are_twins, grouped_pairs, twin_rows
+from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.notes import without_fitted
+from ranktilt.auditing.null_distributions.twins import TwinPairs
+from ranktilt.auditing.options import AuditOptions, usual_primary
+from ranktilt.data.collection import Collection
+from ranktilt.data.formats.runfile import unwritable
+from ranktilt.data.run import Run, named_apart
+from ranktilt.errors import UserError, counted, refuse_twice, shorten
+from ranktilt.measures.base import Estimand, Measure, estimand
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.exposure.base import AttentionEstimand
+from ranktilt.measures.margin import LEVEL, Margin, read_margin, require_unit
+from ranktilt.measures.ranking import Ints
+
+DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5")
+SHARE = "Share@10"
+
+Estimands = str | Estimand | Iterable[str | Estimand] | None
+"""What an audit is asked: notations or objects, one or several; None for the usual ones."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedPair:
+    """Two groups that are compared, and how their documents belong together."""
+
+    names: Pair
+    numbers: tuple[int, int]
+    """Numbers of both groups."""
+    twins: TwinPairs
+    has_judgments: bool
+    """Whether each group holds a relevant document, so that it has a Relative Δ."""
+    are_twins: bool
+    """Whether each relevant document has one twin of the same grade in the other group.
+
+    Then 0 is neutral; else it is the median of random labels.
+    """
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AuditInputs:
+    """What is asked of which runs and documents, checked and lined up."""
+
+    collection: Collection
+    judgments: Judgments
+    judged_runs: tuple[JudgedRun, ...]
+    groups: Groups
+    pairs: tuple[ComparedPair, ...]
+    measures: tuple[Measure, ...]
+    """Measures of relevance, whose Relative Δ is taken."""
+    questions: tuple[Estimand, ...]
+    """Other estimands, which the card answers."""
+    primary: Estimand | None
+    """The question that verdicts answer; None where nothing is compared."""
+    origins: Ints
+    """Number of each document's origin."""
+    options: AuditOptions
+    notes: tuple[str, ...]
+    """What was left out, in words."""
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs as they came."""
+        return [judged_run.run for judged_run in self.judged_runs]
+
+    @property
+    def compared(self) -> list[ComparedPair]:
+        """The pairs with a Relative Δ."""
+        return [pair for pair in self.pairs if pair.has_judgments]
+
+    @property
+    def primary_measure(self) -> Measure:
+        """The measure that is printed first: the primary question, or else the deepest nDCG."""
+        if isinstance(self.primary, Measure):
+            return self.primary
+        usual = usual_primary(self.measures)
+        return usual if isinstance(usual, Measure) else self.measures[0]
+
+
+def prepare(
+    collection: Collection,
+    runs: Run | Sequence[Run],
+    measures: Estimands,
+    options: AuditOptions,
+) -> AuditInputs:
+    """Check what is asked, and line every run up with groups and judgments.
+
+    Raises
+    ------
+    UserError
+        If an option is out of range, a question cannot be answered, or there is nothing to compare.
+    """
+    if not isinstance(collection, Collection):
+        raise UserError(
+            f"expected a collection, got {shorten(collection)}; load it first: load(folder)"
+        )
+    estimands = _read_estimands(measures, options, has_judgments=collection.qrels.height > 0)
+    runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
+    options.check()
+    _check_runs(runs)
+    refuse_twice([repr(estimand) for estimand in estimands], "measure")
+    refuse_twice([run.name for run in runs], "run")
+    collection, notes = without_fitted(collection, runs)
+    margin = read_margin(options.level)
+    _check_grouped(estimands, options)
+    groups, pair_names = grouped_pairs(collection, options.by, options.pairs, fewest=1)
+    judgments = Judgments.from_collection(collection, groups)
+    if not estimands and options.by is not None:
+        estimands = _usual_estimands(collection, groups, pair_names)
+    primary = _read_primary(estimands, options, margin)
+    relevance = [estimand for estimand in estimands if isinstance(estimand, Measure)]
+    questions = [estimand for estimand in estimands if not isinstance(estimand, Measure)]
+    _check_answerable(questions, runs, groups, has_relevant=judgments.has_relevant)
+    if relevance:
+        _check_judged(judgments, groups, pair_names, collection)
+    if options.card:
+        standard = card_estimands(options.depth, judged=judgments.has_relevant)
+        questions = list(dict.fromkeys([*standard, *questions]))
+    origins = collection.origin_codes()
+    return AuditInputs(
+        collection=collection,
+        judgments=judgments,
+        judged_runs=tuple(JudgedRun.from_run(run, collection, judgments) for run in runs),
+        groups=groups,
+        pairs=tuple(_compared_pairs(collection, groups, judgments, pair_names, origins=origins)),
+        measures=tuple(relevance),
+        questions=tuple(questions),
+        primary=primary,
+        origins=origins,
+        options=options,
+        notes=tuple(notes),
+    )
+
+
+def _read_estimands(
+    measures: Estimands, options: AuditOptions, *, has_judgments: bool
+) -> list[Estimand]:
+    """Return what is asked, the primary question with it; refuses what cannot be asked of a run."""
+    if measures is None:
+        measures = DEFAULT_MEASURES if has_judgments else ()
+    elif isinstance(measures, str | Estimand):
+        measures = [measures]
+    else:
+        measures = list(measures)
+        if not measures:
+            raise UserError("an audit needs at least one measure, such as nDCG@3")
+    estimands = [estimand(measure) for measure in measures]
+    if options.primary is not None:
+        primary = estimand(options.primary)
+        if primary.descriptive:
+            raise UserError(
+                f"{primary!r} only describes and gives no verdict; choose another primary question"
+            )
+        if primary not in estimands:
+            estimands.append(primary)
+    for question in estimands:
+        if question.kind == "choices":
+            raise UserError(f"{question!r} compares two documents at a time: use ranktilt pairwise")
+    for question in estimands:
+        if isinstance(question, Measure) and not has_judgments:
+            raise UserError(
+                f"{question!r} needs judgments, and there are none: name them (--qrels FILE), or "
+                f"ask what needs none, such as {SHARE}, or HeadToHead of twins"
+            )
+    return estimands
+
+
+def _usual_estimands(
+    collection: Collection, groups: Groups, pairs: Sequence[Pair]
+) -> list[Estimand]:
+    """Return what is asked where nothing is judged.
+
+    That is which twin stands higher, or without twins who holds the first ranks.
+    """
+    has_twins = any(len(twin_rows(collection, groups, pair)) for pair in pairs)
+    return list(HEAD_TO_HEAD) if has_twins else [estimand(SHARE)]
+
+
+def _read_primary(
+    estimands: Sequence[Estimand], options: AuditOptions, margin: Margin
+) -> Estimand | None:
+    """Return the primary question; refuses a margin in another unit than its own."""
+    named = options.primary
+    primary = usual_primary(estimands, options.by) if named is None else estimand(named)
+    if primary is not None and margin != LEVEL:
+        answer = RelativeDelta(of=primary) if isinstance(primary, Measure) else primary
+        require_unit(answer, margin, "a margin of")
+    return primary
+
+
+def _check_runs(runs: Sequence[Run]) -> None:
+    """Refuse what is no run, and runs that no file could hold."""
+    for run in runs:
+        if not isinstance(run, Run):
+            raise UserError(
+                f"expected runs, got {shorten(run)}; rank first: ranker(...).rank(collection)"
+            )
+    for run in runs:
+        if fault := unwritable(run.spec):
+            raise UserError(f"run {run.name!r}: its spec: {fault}")
+    if not runs:
+        raise UserError("an audit needs at least one run or ranker, such as -r bm25")
+
+
+def _check_grouped(estimands: Sequence[Estimand], options: AuditOptions) -> None:
+    """Refuse questions about groups where there are none, and an audit without any question."""
+    if options.by is not None:
+        return
+    questions = [estimand for estimand in estimands if not isinstance(estimand, Measure)]
+    subject = ""
+    if options.card:
+        subject = "the card needs"
+    elif questions:
+        subject = f"{questions[0]!r} needs"
+    elif options.pairs is not None:
+        subject = "pairs of groups need"
+    if subject:
+        raise UserError(f"{subject} a column to group by; omit --by none")
+    if not estimands:
+        raise UserError(
+            "no judgments, so no measure can be computed, and no groups to ask about: name them "
+            "(--by)"
+        )
+
+
+def _check_answerable(
+    questions: Sequence[Estimand], runs: Sequence[Run], groups: Groups, *, has_relevant: bool
+) -> None:
+    """Refuse questions that need judgments, scores or groups that are not there."""
+    for question in questions:
+        if question.reads_scores:
+            for run in runs:
+                if not run.scored:
+                    raise UserError(
+                        f"{question!r} needs scores, and {run.name} gives only an order; choose a "
+                        "measure of ranks"
+                    )
+        if isinstance(question, AttentionEstimand):
+            question.check(groups.names)
+            if question.needs_judgments() and not has_relevant:
+                raise UserError(
+                    f"{question!r} needs judgments: it asks which documents are relevant, and "
+                    "there are none (--qrels FILE)"
+                )
+
+
+def _check_judged(
+    judgments: Judgments, groups: Groups, pairs: Sequence[Pair], collection: Collection
+) -> None:
+    """Refuse judgments of which no pair of groups holds any on both sides."""
+    if not judgments.has_relevant:
+        raise UserError("no document is judged relevant to any query")
+    judged = judgments.judged_groups(groups)
+    if not pairs or any(a in judged and b in judged for a, b in pairs):
+        return
+    missing = [name for pair in pairs for name in pair if name not in judged]
+    hint = ""
+    beyond = np.unique(judgments.row[judgments.row >= len(groups.code)])
+    if len(beyond):
+        noun = counted(len(beyond), "relevant document", "relevant documents")
+        hint = (
+            f"; of {noun} no {groups.by} is known (first: {judgments.ids[int(beyond[0])]!r}; known "
+            f"ids look like {collection.ids[0]!r}): write the judgments with these ids"
+        )
+    raise UserError(
+        f"nothing to compare: no document of {groups.by} {missing[0]!r} is judged relevant{hint}"
+    )
+
+
+def _compared_pairs(
+    collection: Collection,
+    groups: Groups,
+    judgments: Judgments,
+    pairs: Sequence[Pair],
+    *,
+    origins: Ints,
+) -> list[ComparedPair]:
+    judged = judgments.judged_groups(groups)
+    relevant = judgments.frame().filter(pl.Series(judgments.group >= 0))
+    compared = []
+    for pair in pairs:
+        a, b = pair
+        has_judgments = {a, b} <= judged
+        rows = twin_rows(collection, groups, pair)
+        compared.append(
+            ComparedPair(
+                names=pair,
+                numbers=(groups.names.index(a), groups.names.index(b)),
+                twins=TwinPairs.from_rows(pair, rows, judgments, origins),
+                has_judgments=has_judgments,
+                are_twins=has_judgments and are_twins(collection, groups, pair, relevant),
+            )
+        )
+    return compared

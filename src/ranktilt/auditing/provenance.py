@@ -1,0 +1,58 @@
+"""What the numbers of a result were made of and with, so that they can be made again."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ranktilt._version import __version__
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sha256
+
+PACKAGES = ("numpy", "scipy", "polars", "PyStemmer")
+
+
+def audit_provenance(collection: Collection, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what numbers rest on: collection, specs of the runs, files with hashes, versions."""
+    files = dict.fromkeys([*_files_of_collection(collection.spec), *files_of_runs(runs)])
+    return {
+        "ranktilt": __version__,
+        "python": platform.python_version(),
+        "packages": dict(_versions()),
+        "collection": {key: value for key, value in collection.spec.items() if key != "files"},
+        "runs": [dict(spec) for spec in runs],
+        "inputs": [
+            {"path": file, "sha256": sha256(Path(file))} for file in files if os.path.isfile(file)
+        ],
+    }
+
+
+def files_of_runs(specs: Iterable[Any]) -> list[str]:
+    """List the files that runs and their candidates were read from, each once."""
+    files = dict[str, None]()
+    for run_spec in specs:
+        spec = run_spec
+        while isinstance(spec, Mapping):
+            if "file" in spec:
+                files[str(spec["file"])] = None
+            spec = spec.get("candidates")
+    return list(files)
+
+
+def _files_of_collection(spec: Mapping[str, Any]) -> list[str]:
+    """List the files that a collection was read from, and those of its parts where it is a mix."""
+    files = [str(file) for file in spec.get("files", ())]
+    for part in spec.get("mix", ()):
+        files += _files_of_collection(part)
+    return files
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Return the versions of what numbers rest on; to look them up takes a quarter of a small audit."""
+    return {name: version(name) for name in PACKAGES}
