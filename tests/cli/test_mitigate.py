@@ -55,8 +55,8 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     assert "is level" in out
     found = rt.Bench.load("level.json")
     assert found.spec["queries"] == {"fit": 87, "select": 43, "test": 86}
-    assert (found.level, found.budget, found.spec["levelling"]["seed"]) == (30, 0.1, 1)
-    typed = next(one.ranker for one in found.interventions if one.name == "offset 1")
+    assert (found.margin, found.budget, found.spec["mitigation"]["seed"]) == (30, 0.1, 1)
+    typed = next(one.ranker for one in found.candidates if one.name == "offset 1")
     assert typed == "bm25@100>>offset(fit=fits/bm25-100-offset.json)"
     code, out, _ = cli(
         "audit",
@@ -206,7 +206,7 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
         "bundled",
         "labels.tsv",
     ]
-    again = " ".join(["ranktilt mitigate bundled -r bm25", *options, "--work-dir levelled"])
+    again = " ".join(["ranktilt mitigate bundled -r bm25", *options, "--work-dir mitigated"])
     assert f"Next: Keep what was fitted, to rank with it: {again}\n" in err
     assert b'"bm25@100>>offset(fit=bm25-100-offset.json)"' in results[0][3]
     assert b"/tmp" not in results[0][3]

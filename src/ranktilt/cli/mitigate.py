@@ -77,7 +77,7 @@ class Corrections:
         ),
     ] = 0.01
 
-    def options(self, *, by: str, pair: tuple[str, str] | None, seed: int) -> MitigationOptions:
+    def chosen(self, *, by: str, pair: tuple[str, str] | None, seed: int) -> MitigationOptions:
         """Return what the library is asked; what was not typed stays as it is there."""
         from ranktilt.mitigation.methods import read_method
         from ranktilt.mitigation.options import MitigationOptions
@@ -158,7 +158,7 @@ def mitigate(
             raise UserError(f"--set statistics.{name}: ranktilt mitigate does not read it")
     margin = keywords.pop("level")
     pair = next(iter(inputs.pairs or ()), None)
-    chosen = corrections.options(by=inputs.column or "", pair=pair, seed=seed)
+    chosen = corrections.chosen(by=inputs.column or "", pair=pair, seed=seed)
     output.check(*inputs.files, *collection_files(fit))
     from ranktilt.mitigation.mitigate import mitigate as run_mitigation
 

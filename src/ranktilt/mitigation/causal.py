@@ -29,6 +29,7 @@ from ranktilt.mitigation.base import (
     Scores,
     scale_of,
 )
+from ranktilt.mitigation.factor_instrument import Instrument, factor_instrument
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
 from ranktilt.rankers.learned_from import query_keys
@@ -48,19 +49,6 @@ class EstimationPair(NamedTuple):
     query: str
     reference: str
     twin: str
-
-
-@dataclass(frozen=True, eq=False)
-class Instrument:
-    """A factor of a designed collection in the source's place: pairs of versions that differ in it alone.
-
-    Frames have ``origin`` and the document ids ``a`` (low) and ``b`` (high).
-    """
-
-    name: str
-    pairs: pl.DataFrame
-    by_source: pl.DataFrame | None = None
-    """Pairs that differ in the source alone; None where there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,9 +391,6 @@ class CausalMethod(Method):
         if self.instrument is None:
             queries.need_groups(queries.pair)
         else:
-            # It needs `Instrument` of this module, and designs that few fits have.
-            from ranktilt.mitigation.factor_instrument import factor_instrument
-
             instrument = factor_instrument(
                 queries.collection,
                 self.instrument,
