@@ -8,22 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ranktilt.auditing.answer.gate import in_percent
-from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
+from ranktilt.auditing.card import DEPTH
+from ranktilt.auditing.conclude import conclude
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair, grouping
+from ranktilt.auditing.infer import infer
+from ranktilt.auditing.measure import measure as measure_runs
 from ranktilt.auditing.notes import notes_from
-from ranktilt.auditing.options import usual_primary
-from ranktilt.auditing.prepare import DEFAULT_MEASURES
+from ranktilt.auditing.options import AuditOptions, usual_primary
+from ranktilt.auditing.prepare import DEFAULT_MEASURES, AuditInputs, prepare
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
+    ChangeTask,
+    Columns,
     InferenceOptions,
+    Sample,
     contrast_changes,
+    contrast_task,
     corrected,
     effects,
     mean_changes,
@@ -36,7 +42,7 @@ from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import LEVEL
 from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
-from ranktilt.statistics.bootstrap import RESAMPLES
+from ranktilt.statistics.bootstrap import RESAMPLES, in_all
 
 EFFECTIVENESS = "nDCG@10"
 CandidateRuns = Mapping[Candidate, Run]
@@ -204,6 +210,25 @@ def order_questions(
     return list(dict.fromkeys(questions))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _AuditedRuns:
+    """An audit of candidates, with the samples behind it, of which differences are made."""
+
+    audit: Audit
+    samples: tuple[Sample, ...]
+    """Of every tilt, and of every answer about groups."""
+
+    @classmethod
+    def from_inputs(cls, inputs: AuditInputs) -> Self:
+        """Audit runs that are lined up."""
+        measurements = measure_runs(inputs)
+        inferences = infer(inputs, measurements)
+        return cls(
+            audit=conclude(inputs, measurements, inferences),
+            samples=(*inferences.tilt_samples, *inferences.group_samples),
+        )
+
+
 def compare_candidates(
     mixed: Collection,
     runs: CandidateRuns,
@@ -215,27 +240,30 @@ def compare_candidates(
 ) -> Bench:
     """Return the bench of runs, the baseline's first; the baseline alone is a bench too."""
     candidates = tuple(runs)
-    named_runs = [named_run(run, candidate) for candidate, run in runs.items()]
-    _refuse_other_queries(named_runs)
     is_judged = mixed.qrels.height > 0
     if is_judged:
         questions = list(dict.fromkeys([*questions, options.effectiveness]))
-    audited = _audit_mixed(mixed, named_runs, questions, options)
-    audits = {ALL: audited}
+    inputs = prepare_candidates(mixed, runs, questions, options)
+    audited = {ALL: _AuditedRuns.from_inputs(inputs)}
     if is_judged and reference_runs:
         measures = [question for question in questions if isinstance(question, Measure)]
-        audits[options.reference] = _audit_reference(mixed, runs, reference_runs, measures, options)
-    tilts = _tilts(audited, questions, options.correction)
-    changes = _changes(audits, options)
+        alone = reference_alone(mixed, options.reference, options.by)
+        _check_reference_runs(alone, runs, reference_runs, options.reference)
+        in_order = {candidate: reference_runs[candidate] for candidate in runs}
+        inputs = prepare_candidates(alone, in_order, measures, options, is_grouped=False)
+        audited[options.reference] = _AuditedRuns.from_inputs(inputs)
+    mixed_audit = audited[ALL].audit
+    tilts = _tilts(mixed_audit, questions, options.correction)
+    changes = _changes(audited, options)
     primary = repr(questions[0])
     return Bench(
-        spec=_spec(audited, runs, changes, options),
+        spec=_spec(mixed_audit, runs, changes, options),
         candidates=candidates,
-        measures=tuple(repr(measured) for measured in audited.measures),
+        measures=tuple(repr(measured) for measured in mixed_audit.measures),
         tilts=tilts,
-        effectiveness=_means(audits, options),
+        effectiveness=_means(audited, options),
         changes=changes,
-        notes=_notes(audits),
+        notes=_notes(audited),
         selected=selected,
         baseline_effects=tuple(
             tilt for tilt in tilts if tilt.run == candidates[0].name and tilt.measure == primary
@@ -243,69 +271,51 @@ def compare_candidates(
     )
 
 
-def _audit_mixed(
-    mixed: Collection,
-    runs: Sequence[Run],
+def prepare_candidates(
+    collection: Collection,
+    runs: CandidateRuns,
     questions: Sequence[Estimand],
     options: BenchOptions,
-) -> Audit:
-    return audit(
-        mixed,
-        runs,
-        questions,
-        primary=questions[0],
-        by=options.by,
-        pairs=options.pairs,
-        level=options.margin,
-        ties=options.ties,
-        test=options.test,
-        correction=options.correction,
-        resamples=options.resamples,
-        seed=options.seed,
+    *,
+    is_grouped: bool = True,
+) -> AuditInputs:
+    """Line the runs of candidates up with groups and judgments, as an audit does."""
+    named_runs = [
+        replace(run, spec={**run.spec, "ranker": candidate.name, "name": candidate.name})
+        for candidate, run in runs.items()
+    ]
+    _refuse_other_queries(named_runs)
+    audit_options = AuditOptions(
+        by=options.by if is_grouped else None,
+        pairs=options.pairs if is_grouped else None,
+        primary=questions[0] if is_grouped else None,
+        card=False,
+        depth=DEPTH,
         confounds=False,
+        missing="zero",
+        ties=options.ties,
+        level=options.margin if is_grouped else LEVEL,
         keep_top=0,
+        inference=options.inference,
     )
+    return prepare(collection, named_runs, questions, audit_options)
 
 
-def _audit_reference(
-    mixed: Collection,
-    runs: CandidateRuns,
-    reference_runs: CandidateRuns,
-    measures: Sequence[Measure],
-    options: BenchOptions,
-) -> Audit:
-    """Audit the runs of the reference's documents alone; refuse runs that hold others."""
+def _check_reference_runs(
+    alone: Collection, runs: CandidateRuns, reference_runs: CandidateRuns, reference: str
+) -> None:
+    """Refuse runs of the reference's documents that some candidate lacks, or that hold others."""
     lacking = next((candidate for candidate in runs if candidate not in reference_runs), None)
     if lacking is not None:
         raise UserError(
-            f"{lacking.name} has no run of {options.reference} documents alone, others have; rank "
-            "them with all or none"
+            f"{lacking.name} has no run of {reference} documents alone, others have; rank them "
+            "with all or none"
         )
-    named_runs = [named_run(reference_runs[candidate], candidate) for candidate in runs]
-    _refuse_other_queries(named_runs)
-    alone = reference_alone(mixed, options.reference, options.by)
-    for run in named_runs:
+    for candidate, run in reference_runs.items():
         if (collection_rows(run, alone)[run.docs] < 0).any():
             raise UserError(
-                f"{run.name}: its run of {options.reference} documents alone holds others too"
+                f"{candidate.name}: its run of {reference} documents alone holds others too"
             )
-    return audit(
-        alone,
-        named_runs,
-        measures,
-        by=None,
-        ties=options.ties,
-        test=options.test,
-        correction=options.correction,
-        resamples=options.resamples,
-        seed=options.seed,
-        keep_top=0,
-    )
-
-
-def named_run(run: Run, candidate: Candidate) -> Run:
-    """Return a run under the name of its candidate."""
-    return replace(run, spec={**run.spec, "ranker": candidate.name, "name": candidate.name})
 
 
 def _refuse_other_queries(runs: Sequence[Run]) -> None:
@@ -353,37 +363,67 @@ def _tilts(audited: Audit, questions: Sequence[Estimand], correction: str) -> tu
     )
 
 
-def _changes(audits: Mapping[str, Audit], options: BenchOptions) -> tuple[Change, ...]:
+def _changes(audited: Mapping[str, _AuditedRuns], options: BenchOptions) -> tuple[Change, ...]:
     """Return every tilt and effectiveness less the baseline's, over the same queries.
 
     p is corrected over all of them.
     """
     sampling = {"resamples": options.resamples, "seed": options.seed}
     changes = list[Change]()
-    for documents, audited in audits.items():
-        if len(audited.runs) < 2:
-            continue
-        if not (audited.measures or audited.query_answers):  # questions about twins alone
-            continue
-        matched = match(audited, audited, baseline_run=audited.runs[0])
-        tasks = [*change_tasks(matched, matched.pairs), *estimand_tasks(matched)]
-        changes += contrast_changes(tasks, **sampling)
-        for change in mean_changes(change_tasks(matched, [(ALL, ALL)]), **sampling):
-            changes.append(replace(change, a=documents, b=documents))
+    for documents, runs in audited.items():
+        changes += contrast_changes(_tilt_tasks(runs), **sampling)
+        changes += mean_changes(_mean_tasks(runs.audit, documents), **sampling)
     return corrected(changes, options.correction)
 
 
-def _means(audits: Mapping[str, Audit], options: BenchOptions) -> tuple[Effect, ...]:
+def _tilt_tasks(runs: _AuditedRuns) -> list[ChangeTask]:
+    """Pair each sample of a candidate with the baseline's sample of the same question."""
+    baseline = runs.audit.runs[0]
+    baseline_samples = {
+        (sample.estimand, sample.a, sample.b): sample
+        for sample in runs.samples
+        if sample.run == baseline
+    }
+    tasks = []
+    for sample in runs.samples:
+        if sample.run != baseline:
+            before = baseline_samples[sample.estimand, sample.a, sample.b]
+            tasks.append(contrast_task(sample, before, (sample.neutral, before.neutral)))
+    return tasks
+
+
+def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
+    """Pair each candidate's values of a measure with the baseline's."""
+    baseline, *candidates = audited.runs
+    tasks = []
+    for number, candidate in enumerate(candidates, start=1):
+        distinct = in_all([audited.distinct(candidate), audited.distinct(baseline)])
+        for index, measured in enumerate(audited.measures):
+            values = audited.values[[number, 0], index, 0]
+            tasks.append(
+                ChangeTask(
+                    run=candidate,
+                    old_run=baseline,
+                    estimand=measured,
+                    a=documents,
+                    b=documents,
+                    columns=Columns(values, distinct),
+                )
+            )
+    return tasks
+
+
+def _means(audited: Mapping[str, _AuditedRuns], options: BenchOptions) -> tuple[Effect, ...]:
     """Return the effectiveness of every run and measure with its interval.
 
     That a mean is above 0 is not tested.
     """
     means = list[Effect]()
-    for documents, audited in audits.items():
+    for documents, runs in audited.items():
         samples = []
-        for run, run_values in zip(audited.runs, audited.values[:, :, 0], strict=True):
-            distinct = audited.distinct(run)
-            for measured, values in zip(audited.measures, run_values, strict=True):
+        for run, run_values in zip(runs.audit.runs, runs.audit.values[:, :, 0], strict=True):
+            distinct = runs.audit.distinct(run)
+            for measured, values in zip(runs.audit.measures, run_values, strict=True):
                 samples.append(mean_sample(run, measured, documents, values, distinct=distinct))
         means += effects(samples, options.inference)
     return tuple(means)
@@ -418,11 +458,11 @@ def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, A
     return more
 
 
-def _notes(audits: Mapping[str, Audit]) -> tuple[str, ...]:
+def _notes(audited: Mapping[str, _AuditedRuns]) -> tuple[str, ...]:
     """Return the notes of the audits, each once."""
-    notes = list(audits[ALL].notes)
-    for documents, audited in audits.items():
+    notes = list(audited[ALL].audit.notes)
+    for documents, runs in audited.items():
         if documents != ALL:
-            others = [note for note in audited.notes if note not in notes]
+            others = [note for note in runs.audit.notes if note not in notes]
             notes += notes_from(f"{documents} documents alone", others)
     return tuple(notes)

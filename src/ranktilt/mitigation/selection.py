@@ -8,17 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranktilt.auditing.card import DEPTH, Card
+from ranktilt.auditing.card import Card
 from ranktilt.auditing.measure import measure
 from ranktilt.auditing.null_distributions.base import Shuffles
 from ranktilt.auditing.null_distributions.judged_documents import ShuffledRun, null_deltas
-from ranktilt.auditing.options import AuditOptions
-from ranktilt.auditing.prepare import AuditInputs, prepare
+from ranktilt.auditing.prepare import AuditInputs
 from ranktilt.data.collection import Collection
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.ranking import Floats
-from ranktilt.mitigation.bench import BenchOptions, CandidateRuns, named_run
+from ranktilt.mitigation.bench import BenchOptions, CandidateRuns, prepare_candidates
 from ranktilt.mitigation.bench_result import Candidate
 
 
@@ -63,14 +62,14 @@ def candidate_values(
     questions = [question]
     if collection.qrels.height:
         questions = list(dict.fromkeys([question, options.effectiveness]))
-    inputs = _prepare(collection, runs, questions, options, is_grouped=True)
+    inputs = prepare_candidates(collection, runs, questions, options)
     values = measure(inputs).values
     distances = _distances(inputs, values, question)
     losses = [0.0 for _ in runs]
     if collection.qrels.height:
         losses = _losses(inputs, values, options.effectiveness)
     if reference is not None and reference_runs:
-        alone = _prepare(
+        alone = prepare_candidates(
             reference, reference_runs, [options.effectiveness], options, is_grouped=False
         )
         more = _losses(alone, measure(alone).values, options.effectiveness)
@@ -79,32 +78,6 @@ def candidate_values(
         CandidateValues(candidate=candidate, distance=distance, loss=loss)
         for candidate, distance, loss in zip(runs, distances, losses, strict=True)
     ]
-
-
-def _prepare(
-    collection: Collection,
-    runs: CandidateRuns,
-    questions: Sequence[Estimand],
-    options: BenchOptions,
-    *,
-    is_grouped: bool,
-) -> AuditInputs:
-    """Line candidates up with groups and judgments, as an audit does."""
-    audit_options = AuditOptions(
-        by=options.by if is_grouped else None,
-        pairs=options.pairs if is_grouped else None,
-        primary=questions[0],
-        card=False,
-        depth=DEPTH,
-        confounds=False,
-        missing="zero",
-        ties=options.ties,
-        level=options.margin,
-        keep_top=0,
-        inference=options.inference,
-    )
-    named_runs = [named_run(run, candidate) for candidate, run in runs.items()]
-    return prepare(collection, named_runs, questions, audit_options)
 
 
 def _distances(inputs: AuditInputs, values: Floats, question: Estimand) -> list[float]:
