@@ -167,7 +167,7 @@ def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(
         "--json",
         "level.json",
     )
-    code, out, _ = cli("mitigate", *inputs, *options)
+    code, out, err = cli("mitigate", *inputs, *options)
     assert code == 0
     assert (
         "Nothing to level: bm25 favours human text slightly, within ±6 points: human text fills "
@@ -179,6 +179,13 @@ def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(
         None,
         "favours",
     )
+    assert len(bench["candidates"]) == 1
+    assert err.splitlines()[-1].startswith("Next: Try corrections all the same: ranktilt mitigate")
+    assert err.splitlines()[-1].endswith("--set mitigate.always=true")
+    code, out, _ = cli("mitigate", *inputs, *options, "--set", "mitigate.always=true")
+    assert code == 0
+    assert "fair-rerank 1" in out
+    assert "Nothing to level" in out
 
 
 def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from benchmarks.simulated import Simulated
 from ranktilt import (
+    Audit,
     Bench,
     Collection,
     MitigationOptions,
@@ -25,12 +26,17 @@ from ranktilt import (
     ranker,
     table,
 )
+from ranktilt.auditing import groups as groups_module
+from ranktilt.auditing.groups import Groups
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import measure
+from ranktilt.mitigation import bench as bench_module
 from ranktilt.mitigation.baseline import at_depth
 from ranktilt.mitigation.bench import BenchOptions, order_questions
 from ranktilt.mitigation.bench_result import RefusedMethod
+from ranktilt.mitigation.method import FittedMethod, FittingQueries
 from ranktilt.mitigation.mitigate import mitigate
+from ranktilt.mitigation.offset import OffsetMethod
 from ranktilt.mitigation.query_split import QuerySplit, at_most, split_queries
 from ranktilt.mitigation.selection import CandidateValues, candidate_values, choose_strengths
 from ranktilt.reporting.sentences.mitigate import bench_notes
@@ -238,6 +244,65 @@ def test_an_open_depth_gets_one() -> None:
         ("replay:my.trec", "replay:my.trec@100"),
     ):
         assert repr(at_depth(ranker(text), 100)) == deep
+
+
+def test_level_baseline_stops_before_anything_is_fitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    level = simulated(tilt=0.0)
+    fitted: list[str] = []
+    fit = OffsetMethod.fit
+
+    def counted_fit(method: OffsetMethod, queries: FittingQueries) -> FittedMethod:
+        fitted.append(method.label)
+        return fit(method, queries)
+
+    monkeypatch.setattr(OffsetMethod, "fit", counted_fit)
+    found = levelled(tmp_path, found=level, measures=["nDCG@10"])
+    assert fitted == []
+    assert [candidate.name for candidate in found.candidates] == ["simulated"]
+    choice = found.choose()
+    assert (choice.is_tilted, choice.chosen, choice.outcome) == (False, None, "inconclusive")
+    assert found.baseline_effects == (found.tilt("simulated", PAIR),)
+    assert found.baseline_effects[0].queries == 50
+    text = table(found)
+    assert "Nothing to level: simulated: inconclusive" in text
+    assert "cost" not in text
+    assert Bench.load(found.save(tmp_path / "bench.json")) == found
+    assert not list(tmp_path.glob("*offset*"))
+    tried = levelled(tmp_path, found=level, measures=["nDCG@10"], always=True)
+    assert fitted == ["offset"]
+    assert len(tried.candidates) == 3
+    assert tried.choose().chosen is None
+    assert tried.baseline_effects == found.baseline_effects
+
+
+def test_mitigation_takes_three_audits_and_groups_documents_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    audits: list[tuple[str, ...]] = []
+    conclude = bench_module.conclude
+
+    def counted_conclude(*steps: Any) -> Audit:
+        concluded = conclude(*steps)
+        audits.append(concluded.runs)
+        return concluded
+
+    monkeypatch.setattr(bench_module, "conclude", counted_conclude)
+    grouped: list[object] = []
+    make_groups = groups_module._make_groups
+
+    def counted_groups(collection: Collection, *options: Any, **more: Any) -> Groups:
+        grouped.append((id(collection.docs), *map(str, options), more["fewest"]))
+        return make_groups(collection, *options, **more)
+
+    monkeypatch.setattr(groups_module, "_make_groups", counted_groups)
+    collection = bundled()
+    mitigate(collection, ranker("bm25"), ["nDCG@10"], resamples=200)
+    # The baseline over all queries, all candidates on the test queries, and the same on human
+    # documents alone.
+    assert [len(runs) for runs in audits] == [1, 16, 16]
+    assert len(grouped) == len(set(grouped))
 
 
 @pytest.mark.parametrize(

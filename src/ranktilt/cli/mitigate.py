@@ -224,10 +224,8 @@ def _own_splits(inputs: InputOptions, first: tuple[str, ...]) -> tuple[str, ...]
 
 def _side(inputs: InputOptions, split: str, test: Collection) -> Collection:
     """Return another split's judgments, with the documents that are loaded already."""
-    from ranktilt.data.collection import Collection
-
     loaded = replace(inputs, split=split).load()[0]
-    return Collection(test.docs, loaded.queries, loaded.qrels, loaded.spec)
+    return test.with_judgments(loaded.queries, loaded.qrels, loaded.spec)
 
 
 def _say_next(inputs: InputOptions, bench: Bench, work_dir: Path | None) -> None:

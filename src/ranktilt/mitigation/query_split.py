@@ -279,7 +279,7 @@ def _without_origins(collection: Collection, origins: set[str]) -> Collection:
     rest = collection.qrels.join(docs, on="doc_id", how="anti", maintain_order="left")
     relevant = rest.filter(pl.col("grade") > 0).select("query_id").unique()
     rest = rest.join(relevant, on="query_id", how="semi", maintain_order="left")
-    return Collection(collection.docs, collection.queries, rest, collection.spec)
+    return collection.with_judgments(collection.queries, rest, collection.spec)
 
 
 def at_most(collection: Collection, most: int | None, *, seed: int = 0) -> Collection:
