@@ -14,7 +14,7 @@ from ranktilt.data.run import Run
 from ranktilt.errors import DataError, UserError, counted, join_words
 from ranktilt.mitigation.base import KEYS, Fit, FittedCorrection, Lists, scale_of
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
-from ranktilt.rankers.learned_from import query_keys
+from ranktilt.rankers.fit_provenance import query_keys
 from ranktilt.statistics.bootstrap import interval, resampled_means
 
 Floats = npt.NDArray[np.float64]
