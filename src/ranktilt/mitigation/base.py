@@ -170,7 +170,8 @@ class FittedCorrection(Correction):
             return self.learned
         if not self.fit:
             raise UserError(
-                f"{self.name} needs a fit: {self.name}(fit=FILE), a file that ranktilt mitigate writes"
+                f"{self.name} needs a fit: {self.name}(fit=FILE), a file that ranktilt mitigate "
+                "writes"
             )
         return self.fit_kind.load(Path(self.fit))
 
@@ -217,9 +218,10 @@ def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
         tied &= side[order] == side[before]
     new = np.empty_like(scores)
     last = np.inf
-    for entry, score, same in zip(order.tolist(), scores.tolist(), tied.tolist(), strict=True):
-        last = last if same and last < np.inf else min(score, float(np.nextafter(last, -np.inf)))
-        new[entry] = last
+    for index, score, is_tied in zip(order.tolist(), scores.tolist(), tied.tolist(), strict=True):
+        if not (is_tied and last < np.inf):
+            last = min(score, float(np.nextafter(last, -np.inf)))
+        new[index] = last
     return new
 
 

@@ -89,7 +89,7 @@ def only_queries(run: Run, names: Iterable[str]) -> Run:
 
 
 def at_depth(ranker: Ranker, depth: int) -> Ranker:
-    """Return a ranker as deep as its text says, or of a depth where its last stage leaves it open."""
+    """Return a ranker with a depth, where the text of its last stage leaves that open."""
     *before, last = stages_of(ranker)
     k = getattr(last, "k", 0)
     if k is not None and not (k == DEPTH and isinstance(last, FirstStage)):

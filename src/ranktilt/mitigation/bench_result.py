@@ -181,7 +181,7 @@ class Bench(
         return tuple(dict.fromkeys(effect.a for effect in self.effectiveness))
 
     def tilt(self, name: str, pair: Pair, measure: str | None = None) -> Effect:
-        """Return a candidate's answer for one pair of groups, by default to the primary question."""
+        """Return a candidate's answer for a pair of groups, by default to the primary question."""
         return self._effect(name, *pair, measure or self.primary)
 
     def mean(self, name: str, documents: str = ALL, measure: str | None = None) -> Effect:
@@ -232,8 +232,8 @@ class Bench(
     def choose(self, *, margin: float | None = None, budget: float | None = None) -> Choice:
         """Decide which candidates are level within the budget, and which of them is the smallest.
 
-        `margin` is a half-width in percent, `budget` the effectiveness that may be lost, 0 to 1; the
-        bench's by default.
+        `margin` is a half-width in percent, `budget` the effectiveness that may be lost, 0 to 1;
+        the bench's by default.
         """
         choice = Choice(
             bench=self,

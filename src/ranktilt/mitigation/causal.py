@@ -39,7 +39,7 @@ Floats = npt.NDArray[np.float64]
 
 PAIRS = 128
 LEAST_F = 10.0
-"""First-stage F below which an instrument is called weak (Staiger & Stock, Econometrica 65(3), 1997)."""
+"""First-stage F of a weak instrument, at most (Staiger & Stock, Econometrica 65(3), 1997)."""
 _FEWEST = 3
 
 
@@ -61,9 +61,12 @@ class SourceRatio:
     f: float
     pairs: int
     difference: float
-    """It less the factor's: 0 where the source moves scores through perplexity alone. NaN if the source is weak."""
+    """It less the factor's; NaN if the source is weak.
+
+    0 where the source moves scores through perplexity alone.
+    """
     difference_low: float
-    """Of its 95 % interval, by the delta method, clustered by query and origin over the pairs of both."""
+    """95 % interval by the delta method, clustered by query and origin over the pairs of both."""
     difference_high: float
 
 
@@ -75,7 +78,10 @@ class CausalFit(
     noun="a fit of the causal correction",
     command="ranktilt mitigate",
 ):
-    """How much a score rises with perplexity, by two-stage regression with the source, or a factor, as instrument."""
+    """How much a score rises with perplexity, by two-stage regression.
+
+    The instrument is the source, or a factor.
+    """
 
     coefficient: float
     """β̂₂: what one nat of log perplexity more adds to a score, in its own unit."""
@@ -85,13 +91,13 @@ class CausalFit(
     f: float
     """First-stage F: how surely the instrument moves perplexity."""
     score_gap: float
-    """Mean score of the twins less that of the reference's documents, or of high versions less low ones."""
+    """Mean score of the twins less the reference's documents, or of high versions less low ones."""
     perplexity_gap: float
     """The same of log perplexity, in nats."""
     pairs: tuple[EstimationPair, ...]
     """What it was estimated on."""
     by_source: SourceRatio | None = None
-    """With a factor as instrument, what the source would give; None where no pairs differ in it alone."""
+    """With a factor as instrument, the ratio by the source; None without pairs of that."""
 
 
 @dataclass(frozen=True)
@@ -132,14 +138,17 @@ class Causal(FittedCorrection):
 
 
 def perplexities(collection: Collection, rows: Ints, spec: Mapping[str, Any]) -> Floats:
-    """Return log perplexity as a fit's spec says; NaN without a word. Language models read these documents only."""
+    """Return log perplexity as a fit's spec says; NaN without a word.
+
+    Language models read these documents only.
+    """
     probe, reference = PerplexityProbe(**spec["perplexity"]), spec["reference"]
     if probe.lm != NGRAM:
-        distinct, place = np.unique(rows, return_inverse=True)
-        some = Collection(
+        distinct, position = np.unique(rows, return_inverse=True)
+        part = Collection(
             collection.docs[distinct], collection.queries.clear(), collection.qrels.clear()
         )
-        return probe.measure(some, reference, None)[place]
+        return probe.measure(part, reference, None)[position]
     key = ("perplexity", reference, json.dumps(probe.options))
     return collection.memo(key, lambda: probe.measure(collection, reference, None))[rows]
 
@@ -156,7 +165,7 @@ def fit_causal(
     force: bool = False,
     instrument: Instrument | None = None,
 ) -> CausalFit:
-    """Estimate how a ranker's scores depend on perplexity, on judged queries that nothing is tested on.
+    """Estimate how a ranker's scores depend on perplexity, on queries that nothing is tested on.
 
     Pairs are drawn query by query: one of each before the second of any. With one instrument of two
     values the coefficient is the Wald ratio, the mean gap of the twins' scores over that of their
@@ -198,14 +207,9 @@ def fit_causal(
             f"got {pair_count} of {frames[0].height}"
         )
     ratio, perplexity_gap = main_gaps.ratio, float(main_gaps.perplexity.mean())
-    if not (ratio.f >= LEAST_F or (force and perplexity_gap)):
-        raise UserError(
-            f"causal: {groups} differ too little in perplexity (first-stage F "
-            f"{np.nan_to_num(ratio.f):.1f}, expected at least {LEAST_F:g}), so what that does to "
-            f"scores cannot be told{'; force goes on' if perplexity_gap else ''}"
-        )
-    queries = [query for gaps in (main_gaps, *source_gaps) for query in gaps.used["query_id"]]
-    distinct_queries = tuple(dict.fromkeys(queries))
+    _check_strength(ratio, perplexity_gap, groups, force=force)
+    used = pl.concat([gaps.used for gaps in (main_gaps, *source_gaps)])
+    distinct_queries = tuple(used["query_id"].unique(maintain_order=True))
     spec = {
         "ranker": scale_of(repr(last)),
         **options,
@@ -227,6 +231,17 @@ def fit_causal(
         perplexity_gap=perplexity_gap,
         pairs=_estimation_pairs(collection, main_gaps.used),
         by_source=_by_source(main_gaps, enough[0]) if enough else None,
+    )
+
+
+def _check_strength(ratio: Ratio, perplexity_gap: float, groups: str, *, force: bool) -> None:
+    """Refuse an instrument that hardly moves perplexity."""
+    if ratio.f >= LEAST_F or (force and perplexity_gap):
+        return
+    raise UserError(
+        f"causal: {groups} differ too little in perplexity (first-stage F "
+        f"{np.nan_to_num(ratio.f):.1f}, expected at least {LEAST_F:g}), so what that does to "
+        f"scores cannot be told{'; force goes on' if perplexity_gap else ''}"
     )
 
 
@@ -302,72 +317,88 @@ def _twins(collection: Collection, reference: str, source: str) -> pl.DataFrame:
     twins = collection.pairs(reference, source)
     if not twins.height:
         raise UserError(
-            f"causal needs twins: no document of {source!r} shares its origin with one of {reference!r}"
+            f"causal needs twins: no document of {source!r} shares its origin with one of "
+            f"{reference!r}"
         )
     return twins
 
 
 def _drawn(collection: Collection, pairs: pl.DataFrame, most: int, seed: int) -> pl.DataFrame:
-    """Query, origin and the rows ``a`` and ``b`` of pairs of which the first is relevant, drawn by seed."""
+    """Draw pairs of which the first is relevant: query, origin and the rows ``a`` and ``b``."""
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
         collection.judged.select("id"), left_on="query_id", right_on="id", how="semi"
     )
-    found = relevant.join(pairs, left_on="doc_id", right_on="a", how="inner").sort(
+    paired = relevant.join(pairs, left_on="doc_id", right_on="a", how="inner").sort(
         "query_id", "doc_id", "b"
     )
-    shuffled = found[np.random.default_rng(seed).permutation(found.height)]
+    shuffled = paired[np.random.default_rng(seed).permutation(paired.height)]
+    # One pair of each query before the second of any.
     turns = shuffled.with_columns(turn=pl.int_range(pl.len()).over("query_id"))
-    some = turns.sort("turn", maintain_order=True).head(most)
-    rows = {side: codes(some[name], collection.ids) for side, name in (("a", "doc_id"), ("b", "b"))}
-    return some.select("query_id", "origin").with_columns(
-        **{side: pl.Series(found) for side, found in rows.items()}
+    drawn = turns.sort("turn", maintain_order=True).head(most)
+    return drawn.select("query_id", "origin").with_columns(
+        a=pl.Series(codes(drawn["doc_id"], collection.ids)),
+        b=pl.Series(codes(drawn["b"], collection.ids)),
     )
 
 
 def _scores(collection: Collection, stage: Ranker, queries: pl.Series, sides: Ints) -> Floats:
-    """Score both sides of each pair; NaN for a document that a ranker which only searches did not retrieve."""
+    """Score both sides of each pair; NaN for a document that a search did not retrieve."""
     if isinstance(stage, Correction):
         raise UserError(
             f"causal is fitted on a ranker's own scores, and {stage!r} has changed them; omit it"
         )
     names = queries.unique(maintain_order=True)
     pairs = pl.DataFrame({"query": codes(queries, names), "a": sides[:, 0], "b": sides[:, 1]})
-    if stage.reranks:
-        entries = (
-            pairs.unpivot(index="query", value_name="row")
-            .select("query", "row")
-            .unique()
-            .sort("query", "row")
-        )
-        ends = np.cumsum([0, *np.bincount(entries["query"].to_numpy(), minlength=len(names))])
-        candidates = Run(
-            tuple(names), ends, entries["row"].to_numpy(), np.zeros(entries.height), collection.ids
-        )
-        whole = replace(stage, k=None) if hasattr(stage, "k") else stage  # type: ignore[type-var]
-        run = whole.rank(collection, candidates)
-    else:
-        asked = collection.qrels.filter(pl.col("query_id").is_in(names.implode()))
-        deep = replace(stage, k=max(stage.k or DEPTH, DEPTH)) if hasattr(stage, "k") else stage  # type: ignore[type-var]
-        run = deep.rank(Collection(collection.docs, collection.queries, asked, collection.spec))
+    run = (
+        _rescore(collection, stage, names, pairs)
+        if stage.reranks
+        else _search(collection, stage, names)
+    )
     if not run.scored:
         raise UserError(f"causal reads scores, and {stage!r} gives only an order")
     number = np.append(codes(pl.Series(run.queries, dtype=pl.String), names), -1)
-    found = pl.DataFrame(
+    scored = pl.DataFrame(
         {
             "query": number[run.entry_queries],
             "row": collection_rows(run, collection)[run.docs],
             "score": run.scores,
         }
     )
-    columns = [
-        pairs.select("query", row=side).join(
-            found, on=["query", "row"], how="left", maintain_order="left"
-        )["score"]
-        for side in "ab"
-    ]
-    return np.column_stack(
-        [column.cast(pl.Float64).fill_null(np.nan).to_numpy() for column in columns]
+    columns = []
+    for side in "ab":
+        keys = pairs.select("query", row=side)
+        joined = keys.join(scored, on=["query", "row"], how="left", maintain_order="left")
+        columns.append(joined["score"].cast(pl.Float64).fill_null(np.nan).to_numpy())
+    return np.column_stack(columns)
+
+
+def _rescore(collection: Collection, stage: Ranker, names: pl.Series, pairs: pl.DataFrame) -> Run:
+    """Score the documents of all pairs, as candidates of their queries."""
+    entries = (
+        pairs.unpivot(index="query", value_name="row")
+        .select("query", "row")
+        .unique()
+        .sort("query", "row")
     )
+    ends = np.cumsum([0, *np.bincount(entries["query"].to_numpy(), minlength=len(names))])
+    candidates = Run(
+        queries=tuple(names),
+        offsets=ends,
+        docs=entries["row"].to_numpy(),
+        scores=np.zeros(entries.height),
+        ids=collection.ids,
+    )
+    uncut = replace(stage, k=None) if hasattr(stage, "k") else stage  # type: ignore[type-var]
+    return uncut.rank(collection, candidates)
+
+
+def _search(collection: Collection, stage: Ranker, names: pl.Series) -> Run:
+    """Search for the queries of all pairs, deeply."""
+    judged = collection.qrels.filter(pl.col("query_id").is_in(names.implode()))
+    if hasattr(stage, "k"):
+        depth = max(stage.k or DEPTH, DEPTH)
+        stage = replace(stage, k=depth)  # type: ignore[type-var]
+    return stage.rank(collection.with_judgments(collection.queries, judged, collection.spec))
 
 
 @dataclass(frozen=True, kw_only=True)

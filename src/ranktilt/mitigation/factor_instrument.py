@@ -16,7 +16,7 @@ from ranktilt.generation.versions.design import HIGH, LOW, PREFIX
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Instrument:
-    """A factor of a designed collection in the source's place: pairs of versions that differ in it alone.
+    """A factor in the source's place: pairs of versions that differ in it alone.
 
     Frames have ``origin`` and the document ids ``a`` (low) and ``b`` (high).
     """

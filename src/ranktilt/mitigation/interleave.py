@@ -18,7 +18,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interleave(Correction):
-    """Round robin by score: every prefix holds each group's share of the candidates, rounded up or down by chance.
+    """Round robin by score: every prefix holds each group's share of the candidates.
+
+    Shares are rounded up or down by chance.
 
     A prefix of k ranks aims at ``(1 − strength)·today + strength·share·k`` documents of a group,
     and over seeds holds exactly so many on average; so no group begins more often than its share.
@@ -59,11 +61,9 @@ class Interleave(Correction):
             aim = (1 - self.strength) * today + self.strength * count * np.arange(1, n + 1) / n
             aim[-1] = count
             # Systematic sampling: one number moves all roundings, so that each is right on average.
-            places = np.searchsorted(
-                aim + uniform(self.seed, query, group), np.arange(1, count + 1)
-            )
-            order[free[places]] = rest[first]
-            free, rest = np.delete(free, places), rest[~first]
+            ranks = np.searchsorted(aim + uniform(self.seed, query, group), np.arange(1, count + 1))
+            order[free[ranks]] = rest[first]
+            free, rest = np.delete(free, ranks), rest[~first]
         order[free] = rest
         return order
 

@@ -45,7 +45,7 @@ class FittingQueries:
     """First ranks on which shares and exposure are fitted."""
     held_out: AbstractSet[str] = frozenset()
     """Origins that nothing may be learned from, because they are relevant to other queries."""
-    other: str = ""
+    foreign_name: str = ""
     """Name of the collection, where another one is levelled; its groups may be others."""
     folder: Path | None = None
     """Where fits are to be saved; None where they are not."""
@@ -55,22 +55,23 @@ class FittingQueries:
         """Return the ranker; refuse a saved run."""
         if self.ranker is None:
             raise UserError(
-                f"{method} needs the ranker itself, and {self.run.name} is a saved run; leave it out"
+                f"{method} needs the ranker itself, and {self.run.name} is a saved run; leave it "
+                "out"
             )
         return self.ranker
 
     def need_groups(self, names: Sequence[str]) -> None:
         """Refuse another collection that lacks a group."""
-        if not self.other:
+        if not self.foreign_name:
             return
         try:
             known = grouping(self.collection, self.by).names
         except UserError as error:
-            raise UserError(f"{self.other}: {error}") from error
+            raise UserError(f"{self.foreign_name}: {error}") from error
         lacking = next((name for name in names if name not in known), None)
         if lacking is not None:
             raise UserError(
-                f"{self.other} has no {self.by} {lacking!r} to fit on (valid: {', '.join(known)})"
+                f"{self.foreign_name} has no {self.by} {lacking!r} to fit on (valid: {', '.join(known)})"
             )
 
     def file(self, name: str) -> str:
@@ -79,13 +80,15 @@ class FittingQueries:
         path = Path(f"{ranker}-{name}")
         return str(path if self.folder is None else self.folder / path)
 
-    def group_value(self, question: GroupEstimand, group: str, other: str = "") -> float:
-        """Return the run's answer about two groups; `other` is all the rest by default."""
-        groups = grouping(self.collection, self.by, (group, other or REST))
+    def group_value(self, question: GroupEstimand, group: str, opposite: str = "") -> float:
+        """Return the run's answer about two groups; `opposite` is all the rest by default."""
+        groups = grouping(self.collection, self.by, (group, opposite or REST))
         judgments = Judgments.from_collection(self.collection, groups)
         judged_run = JudgedRun.from_run(self.run, self.collection, judgments)
         code, number = judged_run.group_codes(groups), groups.number(group)
-        second = code == groups.number(other) if other else (code >= 0) & (code != number)
+        second = (code >= 0) & (code != number)
+        if opposite:
+            second = code == groups.number(opposite)
         total, weight = question.columns(judged_run.ranking, code == number, second)
         return question.value(total, weight)
 

@@ -168,8 +168,8 @@ def _split(collection: QuerySplit | Collection, fit: Collection | None, seed: in
 
 def _pair(collection: Collection, options: MitigationOptions) -> Pair:
     """Return the reference and the other group; refuse to guess among more than two."""
-    named = None if options.pair is None else [options.pair]
-    groups, pairs = grouped_pairs(collection, options.by, named)
+    chosen_pairs = None if options.pair is None else [options.pair]
+    groups, pairs = grouped_pairs(collection, options.by, chosen_pairs)
     if len(pairs) > 1:
         names = ", ".join(groups.names)
         raise UserError(
@@ -302,7 +302,7 @@ class _Mitigation:
             by=self.options.by,
             page=self.questions[0].cutoff or 10,
             held_out=self.split.held_out,
-            other=self.split.fitted_on,
+            foreign_name=self.split.fitted_on,
             folder=self.folder,
             seed=self.options.seed,
         )

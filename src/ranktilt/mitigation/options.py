@@ -41,8 +41,8 @@ class MitigationOptions:
         if not labels or len(set(labels)) < len(labels):
             raise UserError(f"expected distinct methods; got {', '.join(labels) or 'none'}")
         if not self.strengths or not all(0 < strength <= 2 for strength in self.strengths):
-            shown = ", ".join(f"{strength:g}" for strength in self.strengths)
-            raise UserError(f"expected strengths above 0 and at most 2, got {shown or 'none'}")
+            strengths = ", ".join(f"{strength:g}" for strength in self.strengths)
+            raise UserError(f"expected strengths above 0 and at most 2, got {strengths or 'none'}")
         if self.depth < 1:
             raise UserError(f"expected a depth of at least 1, got {self.depth}")
         for method in self.methods:

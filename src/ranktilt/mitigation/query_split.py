@@ -21,12 +21,12 @@ Ints = npt.NDArray[np.int64]
 SHARES = (0.4, 0.2, 0.4)
 SIDES = ("fit", "select", "test")
 _WHOLE = 0.5
-"""A set of linked queries above this share of all is parted: otherwise one side would get nearly everything."""
+"""A set of linked queries above this share of all is parted, lest one side get nearly all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """What is left out of the queries to fit on, because it belongs to queries of other sides too."""
+    """What is left out of the queries to fit on, because it belongs to other sides too."""
 
     judgments: int = 0
     """Judgments of documents that are relevant to queries of other sides."""
@@ -137,7 +137,10 @@ class QuerySplit:
 def split_across(
     collection: Collection, fit: Collection, *, most: int | None = None, seed: int = 0
 ) -> QuerySplit:
-    """Draw the queries to select by and to test on, and fit on another collection; see `QuerySplit.across`."""
+    """Draw the queries to select by and to test on, and fit on another collection.
+
+    See `QuerySplit.across`.
+    """
     select, test = _drawn_parts(collection, SHARES[1:], seed)
     return replace(
         QuerySplit.across(fit, select, test, most=most, seed=seed), drawn_from=collection
@@ -221,17 +224,15 @@ def _judged_only(collection: Collection) -> Collection:
 
 
 def _linked(collection: Collection, names: pl.Series) -> Ints:
-    """Number of the set of queries that each one is linked with by the origins of what is relevant to it."""
+    """Return for each query the number of the set that common relevant origins link it with."""
     number = pl.DataFrame({"query_id": names, "query": np.arange(len(names))})
-    found = _relevant(collection).join(number, on="query_id", how="inner")
-    origins = (
-        found["origin"].rank("dense").to_numpy().astype(np.int64) - 1
-        if found.height
-        else np.empty(0, np.int64)
-    )
+    relevant = _relevant(collection).join(number, on="query_id", how="inner")
+    origins = np.empty(0, np.int64)
+    if relevant.height:
+        origins = relevant["origin"].rank("dense").to_numpy().astype(np.int64) - 1
     size = len(names) + int(origins.max(initial=-1)) + 1
     graph = coo_matrix(
-        (np.ones(found.height), (found["query"].to_numpy(), len(names) + origins)),
+        (np.ones(relevant.height), (relevant["query"].to_numpy(), len(names) + origins)),
         shape=(size, size),
     )
     labels: Ints = connected_components(graph, directed=False)[1][: len(names)].astype(np.int64)
@@ -260,17 +261,17 @@ def relevant_origins(collection: Collection) -> set[str]:
     return set(_relevant(collection)["origin"])
 
 
-def _same_origins(other: Collection, sides: Iterable[Collection]) -> set[str]:
-    """Origins of another collection that are documents which are relevant to a query of these sides."""
+def _same_origins(collection: Collection, sides: Iterable[Collection]) -> set[str]:
+    """Return origins of another collection that are relevant to a query of these sides."""
     versions = [
         side.docs.join(_relevant(side).select("origin").unique(), on="origin", how="semi")
         for side in sides
     ]
-    named = [
+    *ours, theirs = (
         docs.select(name="origin", key=pl.col("text").str.strip_chars())
-        for docs in (*versions, other.docs)
-    ]
-    return same_names(pl.concat(named[:-1]), named[-1])
+        for docs in (*versions, collection.docs)
+    )
+    return same_names(pl.concat(ours), theirs)
 
 
 def _without_origins(collection: Collection, origins: set[str]) -> Collection:
@@ -283,7 +284,7 @@ def _without_origins(collection: Collection, origins: set[str]) -> Collection:
 
 
 def at_most(collection: Collection, most: int | None, *, seed: int = 0) -> Collection:
-    """Return the collection with so many of its queries that are ranked, drawn by a seed; with all for None."""
+    """Return the collection with so many of its queries, drawn by a seed; with all for None."""
     names = collection.judged["id"]
     return (
         collection
