@@ -176,7 +176,7 @@ MITIGATE = [
         "toy -r bm25 --method fair-rerank(target=far)",
         "option 'target' of fair-rerank: expected a number, got 'far'",
     ),
-    ("toy -r bm25 --by none", "levelling needs a column of groups (by)"),
+    ("toy -r bm25 --by none", "mitigation needs a column of groups (by)"),
     ("toy -r bm25 -r tfidf", "mitigate takes one ranker or run; got 2"),
     (
         "toy --run run.trec --fit lone",

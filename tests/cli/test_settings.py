@@ -152,6 +152,7 @@ def test_keys_that_a_command_does_not_read_are_refused(cli: Cli) -> None:
     for words, message in (
         (("gate", "a.json", "--set", "check.max_missing=1"), "does not read it; audit, check do"),
         (("rank", "toy", "--set", "statistics.seed=1"), "does not read it"),
+        (("audit", "toy", "--set", "mitigate.always=true"), "does not read it; mitigate do"),
         (("gate", "a.json", "--executor", "ray"), "computes nothing that could run elsewhere"),
         (("audit", "toy", "--set", "statistics.seed="), "expected a value"),
         (("audit", "toy", "--set", "statistics.ties=null"), "expected a value"),

@@ -277,10 +277,9 @@ def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
         in err.splitlines()
     )
     found = Bench.load(models / "bench.json")
-    assert (len(found.interventions), found.budget) == (6, 0.02)
+    assert (len(found.candidates), found.budget) == (6, 0.02)
     assert all(
-        (models / f"alpha-{row.strength:g}" / "training.json").is_file()
-        for row in found.interventions
+        (models / f"alpha-{row.strength:g}" / "training.json").is_file() for row in found.candidates
     )
     assert bench_headline(found.choose()) in out
     page = models / "bench.html"

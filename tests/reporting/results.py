@@ -327,7 +327,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "bench": partial(swept, budget=0.05),
     "bench, none": lambda: swept(alone=False),
     "bench, selected": lambda: swept(
-        selected=("α = 0.01",), effectiveness="nDCG@3", level=30, budget=0.2
+        selected=("α = 0.01",), effectiveness="nDCG@3", margin=30, budget=0.2
     ),
     "check": refused,
     "check, three sources": lambda: refused(("human", "llm", "a|b")),

@@ -14,7 +14,6 @@ from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.explaining.base import Distribution
 from ranktilt.explaining.explain import Explanation
 from ranktilt.measures.base import estimand
-from ranktilt.mitigation.bench import bench
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.document import Code, Figure, Lines, Pairs, Section, Sentence, Table
 from ranktilt.reporting.output import table
@@ -25,7 +24,15 @@ from ranktilt.reporting.views.check_sections import check_sections
 from ranktilt.reporting.views.experiments.bench import pareto
 from ranktilt.training.study_result import BASELINE
 from tests.explaining.checks import toy_check, toy_effectiveness, toy_similarity
-from tests.mitigation.planted import HUMAN, collection, mixture, ranked, studied, trial
+from tests.mitigation.planted import (
+    HUMAN,
+    bench_of,
+    collection,
+    mixture,
+    planted,
+    ranked,
+    studied,
+)
 from tests.reporting.audits import (
     ENDS,
     HALF,
@@ -140,7 +147,7 @@ class TestBench:
         assert everything[:2] == alone[:2] == [0, 0]
         assert alone[3] < everything[3] < -10
 
-    def test_the_front_is_drawn_beside_the_interventions_and_what_is_undefined_all_the_same(
+    def test_the_front_is_drawn_beside_the_candidates_and_what_is_undefined_all_the_same(
         self,
     ) -> None:
         (plane,) = figures(result("bench"))["plane"]
@@ -158,10 +165,10 @@ class TestBench:
         assert "Relative Δ is undefined" in table(nothing)
 
     def test_every_method_has_its_rows_and_one_of_several_strengths_figures(self) -> None:
-        swapped = trial(0.5, (0, 60, 0), method="swap", name="swap(0.5)")
-        trials = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0)), trial(2, (0, 0, 0)), swapped]
-        found = bench(collection(), trials, ["nDCG@1"], resamples=200)
-        assert [one.name for one in view(found).shown_sections("page")] == [
+        swapped = planted(0.5, (0, 60, 0), method="swap", name="swap(0.5)")
+        trials = [planted(0, (60, 0, 0)), planted(1, (0, 0, 0)), planted(2, (0, 0, 0)), swapped]
+        found = bench_of(collection(), trials, ["nDCG@1"])
+        assert [one.name for one in view(found).sections] == [
             "choice",
             "plane",
             "strength-1",
