@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.comparison.compare import Comparison, change_sentence, compare
+from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.comparison.match import RunPair, match
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
+from ranktilt.reporting.sentences.comparison import change_sentence
 from ranktilt.statistics.correction import detectable_effect
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.refusals import refused

@@ -239,7 +239,7 @@ class TestOneAudit:
             **QUICK,
         )
         (verdict,) = compare(twice, baseline_run="neutral", resamples=100).verdicts()
-        assert verdict[:3] == ("again", "neutral", "identical")
+        assert (verdict.run, verdict.old_run, verdict.kind) == ("again", "neutral", "identical")
 
     def test_what_is_refused(self) -> None:
         with refused(

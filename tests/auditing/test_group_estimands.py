@@ -21,6 +21,7 @@ from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.auditing.null_distributions.pages import strata
 from ranktilt.measures import base
 from ranktilt.measures.exposure.base import GroupLists
+from ranktilt.reporting.sentences.answers import basis_words
 from tests.auditing.calibration.synthetic_twins import SCHEMES, sampled, with_synthetic_twins
 from tests.refusals import refused
 from tests.toy import run_of, toy
@@ -95,7 +96,7 @@ class TestCalibration:
             assert one.significant
             assert 0 < one.band_low < 1  # of EE-L, too, which has no upper bound
             assert not one.favours
-            assert "farther from" in one.estimand.basis(one)
+            assert "farther from" in basis_words(one.estimand, one)
 
 
 class TestLabels:
@@ -112,7 +113,9 @@ class TestLabels:
             "several": 3,
             "unlabelled": 0,
         }
-        assert "3 results of several groups, an equal part in each" in awrf.estimand.basis(awrf)
+        assert "3 results of several groups, an equal part in each" in basis_words(
+            awrf.estimand, awrf
+        )
         found = rt.audit(collection, run, "Share@2", by="kind", **QUICK)
         assert [n.split(":")[0] for n in found.notes if "several" in n] == [
             "3 documents name several groups of kind"
@@ -133,8 +136,10 @@ class TestLabels:
         awrf = ("AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4")
         out, own = asked(collection, run, *awrf, by="kind")
         assert (out.details["unlabelled"], out.details["several"]) == (80, 0)
-        assert "80 of 160 results without a label, left out" in out.estimand.basis(out)
-        assert "80 of 160 results without a label, a class of their own" in own.estimand.basis(own)
+        assert "80 of 160 results without a label, left out" in basis_words(out.estimand, out)
+        assert "80 of 160 results without a label, a class of their own" in basis_words(
+            own.estimand, own
+        )
         assert out.value != own.value
         found = rt.audit(collection, run, "nDCG@3", by="kind", **QUICK)
         assert "80 documents without kind, in no group" in found.notes
@@ -164,7 +169,7 @@ def test_queries_of_one_text_are_rankings_of_one_query() -> None:
     collection, run = listed(["ab" * 3, "ba" * 3, "ab" * 3], LETTERS, texts=["x", "x", "y"])
     (effect,) = asked(collection, run, "EEL@1", by="kind")
     assert (effect.queries, effect.details["rankings"]) == (2, 1.5)
-    assert "1.5 rankings each" in effect.estimand.basis(effect)
+    assert "1.5 rankings each" in basis_words(effect.estimand, effect)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +256,7 @@ def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
         "above",
         False,
     )  # one text asked four times is one query
-    assert effect.estimand.basis(effect).endswith(
+    assert basis_words(effect.estimand, effect).endswith(
         "above the random band, but not significantly so after correction"
     )
     assert found.verdict("r").sentence.startswith(

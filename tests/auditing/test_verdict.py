@@ -11,14 +11,17 @@ import pytest
 from scipy import stats
 
 from ranktilt.auditing.answer.next_steps import next_steps
-from ranktilt.auditing.answer.verdict import Verdict, judge, probability
+from ranktilt.auditing.answer.verdict import Verdict, judge
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.effects import Effect, conflicts
+from ranktilt.auditing.effects import Effect, conflict_of
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, effects
 from ranktilt.measures.base import measure as as_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import read_margin
+from ranktilt.reporting.numbers import probability
+from ranktilt.reporting.sentences.next_steps import step_words
+from ranktilt.reporting.sentences.verdicts import conflict_sentence
 from tests.auditing.arrays import answer, one, tilt
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
 
@@ -433,6 +436,11 @@ def test_a_p_value_has_a_relation_sign_unless_it_is_undefined() -> None:
     assert {p: probability(p) for p in printed} == printed
 
 
+def conflict_words(effects: list[Effect]) -> str:
+    conflict = conflict_of(effects)
+    return "" if conflict is None else conflict_sentence(conflict)
+
+
 def test_opposite_signs_are_said_in_words() -> None:
     card = [
         answer(-5, 6, kind="relative delta"),
@@ -440,12 +448,12 @@ def test_opposite_signs_are_said_in_words() -> None:
         answer(-0.2, -0.1, kind="relevant twins"),
         answer(-0.4, -0.3, kind="other twins"),
     ]
-    assert conflicts(card).startswith(
+    assert conflict_words(card).startswith(
         "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, relevant twins and head-to-head, other "
         "twins point to llm. "
     )
     page = answer(0.1, 0.2, band_low=0.3, band_high=0.5)  # which lies below its level
-    assert "head-to-head, other twins points to human" in conflicts(
+    assert "head-to-head, other twins points to human" in conflict_words(
         [page, answer(0.1, 0.2, kind="other twins")]
     )
     cases: list[tuple[float, float, dict[str, Any]]] = [
@@ -457,7 +465,8 @@ def test_opposite_signs_are_said_in_words() -> None:
     ]
     for low, high, more in cases:  # one side or none is no conflict, and the score gap never is
         assert (
-            conflicts([answer(0.1, 0.2), answer(low, high, **{"kind": "rank gap", **more})]) == ""
+            conflict_words([answer(0.1, 0.2), answer(low, high, **{"kind": "rank gap", **more})])
+            == ""
         ), (low, more)
 
 
@@ -575,12 +584,12 @@ def test_unlike_texts_are_checked_first_an_open_verdict_asks_for_queries_and_wha
     (tilt,) = audit.tilts
     needed = np.ceil(60 * (tilt.detectable / 10) ** 2)
     steps = next_steps(audit)
-    assert steps[0] == (
+    assert (step_words(steps[0]), steps[0].command) == (
         f"Some {needed:,.0f} queries like these 60 would show ±10 points; with more of them, audit again",
         "ranktilt audit data -r bm25",
     )
     assert steps[1].command == "ranktilt audit data -r bm25 --card"
-    assert [step.text for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
+    assert [step_words(step) for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
     assert commands(of(HUMAN, path="bundled")) == []  # no folder of that name was read
     assert next_steps(replace(HUMAN, spec={**HUMAN.spec, "collection": {}})) == ()
 
@@ -590,7 +599,10 @@ def test_json_holds_verdicts_steps_and_effects(values: Audit) -> None:
     audit = of(values)
     content = json.loads(audit.to_json())
     (verdict,), (effect,) = content["verdicts"], content["effects"]
-    assert (verdict["kind"], verdict["sentence"]) == audit.verdict("run")[1:4:2]
+    assert (verdict["kind"], verdict["sentence"]) == (
+        audit.verdict("run").kind,
+        audit.verdict("run").sentence,
+    )
     assert (verdict["primary"], verdict["margin"], verdict["side"]) == (
         "nDCG@10",
         5.0,

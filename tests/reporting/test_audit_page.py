@@ -191,7 +191,7 @@ class TestFigures:
             [100 * e.value for e in asked], rel=1e-5
         )
         unasked = LoadedAudit(replace(audit, card=()))
-        assert "tilt" not in [section.name for section in parts.audit_sections(unasked)]
+        assert "tilt" not in [section.name for section in view(unasked).shown_sections("page")]
 
     def test_tilt_stands_above_effectiveness_and_what_is_undefined_is_said_not_to_be_drawn(
         self,
@@ -371,7 +371,8 @@ class TestControls:
         assert control_sentences(replace(found, controls=same)) == []
         raw = tuple(one for one in found.controls if one.control == "raw")
         sections = {
-            one.name: one for one in parts.audit_sections(LoadedAudit(replace(found, controls=raw)))
+            section.name: section
+            for section in view(replace(found, controls=raw)).shown_sections("page")
         }
         assert sections["controls"].lead[1:] == (
             "No control changes a verdict on the primary measure.",

@@ -18,6 +18,7 @@ from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.document import Code, Figure, Lines, Pairs, Section, Sentence, Table
 from ranktilt.reporting.output import table
 from ranktilt.reporting.provenance import folder, provenance
+from ranktilt.reporting.sentences.check import equivalence_words
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.check_sections import check_sections
 from ranktilt.reporting.views.experiments.bench import pareto
@@ -53,7 +54,7 @@ SOURCES = toy_source_audits()
 def figures(found: object) -> dict[str, list[Figure]]:
     return {
         one.name: [block for block in one.shown("page") if isinstance(block, Figure)]
-        for one in view(found).sections
+        for one in view(found).shown_sections("page")
     }
 
 
@@ -167,7 +168,7 @@ class TestBench:
         swapped = planted(0.5, (0, 60, 0), method="swap", name="swap(0.5)")
         trials = [planted(0, (60, 0, 0)), planted(1, (0, 0, 0)), planted(2, (0, 0, 0)), swapped]
         found = bench_of(collection(), trials, ["nDCG@1"])
-        assert [one.name for one in view(found).sections] == [
+        assert [one.name for one in view(found).shown_sections("page")] == [
             "choice",
             "plane",
             "strength-1",
@@ -333,7 +334,8 @@ def test_figure_5_sets_twins_against_unrelated_pairs(check_page: Markup) -> None
 def test_outcomes_have_their_signs(check_page: Markup) -> None:
     signs = ["✓", "✓", "!", "○", "○"]
     outcomes = [
-        f"{sign} {row.statement}" for sign, row in zip(signs, toy_effectiveness(), strict=True)
+        f"{sign} {equivalence_words(row)}"
+        for sign, row in zip(signs, toy_effectiveness(), strict=True)
     ]
     assert check_page.grid("Effectiveness on each").column("outcome") == outcomes
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from ranktilt import Run, audit
+from ranktilt.reporting.sentences.training_study import study_headline
 from ranktilt.training.study_comparison import (
     Ranked,
     answer_overlaps,
@@ -156,19 +157,21 @@ def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in
 def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path) -> None:
     found = studied(mixed=mixture(SIDES))
     assert found.contrasts == [("mini", NAMES[2], NAMES[1])]
-    assert ": −36.9 points of nDCG@10 on qa, test and Relative Δ −90.5 points" in found.headline
-    assert (
-        "significantly better on 0 and worse on 1 of 1 other collection" in planted.whole().headline
+    assert ": −36.9 points of nDCG@10 on qa, test and Relative Δ −90.5 points" in study_headline(
+        found
+    )
+    assert "significantly better on 0 and worse on 1 of 1 other collection" in study_headline(
+        planted.whole()
     )
     level = studied(sets=[ranked({**RANKS, LLM.run: 1})])
-    assert level.headline.endswith(": 0.0 points of nDCG@10 on qa, test, not significant")
+    assert study_headline(level).endswith(": 0.0 points of nDCG@10 on qa, test, not significant")
     lone = studied((HUMAN,), sets=[ranked({BASELINE: 3, HUMAN.run: 1})])
-    assert lone.headline == "1 training, no two sides to compare"
+    assert study_headline(lone) == "1 training, no two sides to compare"
     again = [replace(training, seed=1) for training in (HUMAN, LLM)]
     sides = {**SIDES, again[0].run: "human", again[1].run: "human"}
     ranks = {**RANKS, again[0].run: 1, again[1].run: 1}
     several = studied((HUMAN, LLM, *again), sets=[ranked(ranks)], mixed=mixture(sides))
-    assert several.headline.endswith("Relative Δ −90.5 to 0.0 points over 2 comparisons")
+    assert study_headline(several).endswith("Relative Δ −90.5 to 0.0 points over 2 comparisons")
     tuned = (replace(HUMAN, tuned="retrieval"), replace(LLM, tuned="retrieval"))
     notes = studied(tuned, sets=[ranked(depth=100)]).notes
     assert any(note.startswith("body already tuned for retrieval: mini; ") for note in notes)

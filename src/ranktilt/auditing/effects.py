@@ -358,14 +358,6 @@ class Equivalence(Effect):
     def source(self) -> str:
         return self.b
 
-    @property
-    def statement(self) -> str:
-        """The outcome in words, with the margin."""
-        return {
-            "equivalent": f"equivalent within ±{self.margin:g}",
-            "different within the margin": f"different within ±{self.margin:g}",
-        }.get(self.outcome, self.outcome)
-
     def derived(self) -> dict[str, Any]:
         beside = {
             "source": self.b,
@@ -373,7 +365,6 @@ class Equivalence(Effect):
             "on_source": self.mean_b,
             "difference": self.value,
             "p_different": self.p,
-            "verdict": self.statement,
         }
         return {**super().derived(), **beside}
 
@@ -389,18 +380,26 @@ def too_narrow(few: str, queries: int) -> str:
     return f"warning: only {few}; intervals from fewer than {FEW_QUERIES} are too narrow to rely on"
 
 
-def conflicts(found: Iterable[Effect]) -> str:
-    """Say that the answers for one run and pair are opposite; empty where not. What only describes is left out."""
-    asked = [e for e in found if e.favours]
-    sides = {which: [e.name for e in asked if e.favours == which] for which in ("a", "b")}
-    if not all(sides.values()):
-        return ""
-    first = asked[0]
-    said = [
-        f"{' and '.join(names)} point{'' if len(names) > 1 else 's'} to {first.side(w)}"
-        for w, names in sides.items()
-    ]
-    return (
-        f"{first.run}: the answers conflict: {'; '.join(said)}. Say which question you ask before you say what this "
-        "ranker favours."
-    )
+@dataclass(frozen=True, kw_only=True)
+class Conflict:
+    """Answers of one run that point to opposite sides of a pair."""
+
+    run: str
+    a: str
+    b: str
+    for_a: tuple[Effect, ...]
+    for_b: tuple[Effect, ...]
+
+
+def conflict_of(effects: Iterable[Effect]) -> Conflict | None:
+    """Return how the answers for one run and pair conflict; None where they do not.
+
+    What only describes is left out.
+    """
+    favouring = [effect for effect in effects if effect.favours]
+    for_a = tuple(effect for effect in favouring if effect.favours == "a")
+    for_b = tuple(effect for effect in favouring if effect.favours == "b")
+    if not for_a or not for_b:
+        return None
+    first = favouring[0]
+    return Conflict(run=first.run, a=first.a, b=first.b, for_a=for_a, for_b=for_b)

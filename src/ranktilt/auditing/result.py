@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.answer.next_steps import next_steps
-from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
+from ranktilt.auditing.answer.verdict import Verdict, judge
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
@@ -23,7 +22,6 @@ from ranktilt.auditing.top_results import TopResults
 from ranktilt.data.artifact import Coded, Result, register
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
-from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import LEVEL, Margin
 
 RAW = "raw"
@@ -259,9 +257,9 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         )
 
     def verdict(self, run: str, a: str | None = None, b: str | None = None) -> Verdict:
-        """Return the verdict on one run and pair of groups, by default the first, in one sentence.
+        """Return the verdict on one run and pair of groups, by default the first.
 
-        It is given on the primary question, with how many others agree.
+        It is given on the primary question, with how many others agree; its `sentence` says it.
         """
         if run not in self.runs:
             raise unknown("run", run, self.runs)
@@ -284,14 +282,6 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def verdicts(self) -> list[Verdict]:
         """Return every verdict: of each run in turn, on each pair of groups."""
         return [self.verdict(run, *pair) for run in self.runs for pair in self.judged_pairs]
-
-    def derived(self) -> dict[str, Any]:
-        others = [e for e in self.card if not isinstance(e.estimand, RelativeDelta)]
-        return {
-            "verdicts": self.verdicts() if self.pairs else [],
-            "next_steps": next_steps(self),
-            "effects": [effect_row(e, self.margin) for e in (*self.tilts, *others)],
-        }
 
     @classmethod
     def of_file(cls, content: dict[str, Any]) -> Self:

@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, unknown
 from ranktilt.extensions import ExtensionTable
-from ranktilt.measures.answered import Answered
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.measures.ranking import (
     Bools,
@@ -176,14 +175,6 @@ class Estimand:
     def answer(self, value: float) -> str:
         """Print a value with its unit; a dash where it is undefined."""
         return "–" if value != value else f"{self.amount(value)}{self.suffix}"
-
-    def basis(self, effect: Answered) -> str:
-        """Say what an effect rests on: queries, pairs, what was counted."""
-        return counted(effect.queries, "query", "queries")
-
-    def finding(self, effect: Answered, noun: str) -> str:
-        """Say the answer in plain words; `noun` is what groups are of: ``text`` or ``documents``."""
-        return self.title
 
     @property
     def point(self) -> float:

@@ -252,7 +252,6 @@ class Bench(
             "outcome": choice.outcome,
             "chosen": choice.chosen.name if choice.chosen else None,
             "effects": effects,
-            "verdicts": choice.verdicts,
             "next_steps": (),
         }
 

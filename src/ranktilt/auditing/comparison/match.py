@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.contributions import Place, common_places
-from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import ChangeTask, Columns, Sample, contrast_task
@@ -273,11 +273,6 @@ def common_queries(
             f"--max-left-out {max_left_out:g}; {hint}"
         )
     return common
-
-
-def common_words(change: Change) -> str:
-    """Say on how many queries a change was computed, of those that both results hold."""
-    return f"on {counted(change.queries, 'common query', 'common queries')}"
 
 
 def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[str]:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ranktilt.auditing.answer.findings import Finding, margins, ranked
-from ranktilt.auditing.answer.gate import check_tilt, points
-from ranktilt.auditing.answer.verdict import bounds, probability, too_few
+from ranktilt.auditing.answer.gate import check_tilt
+from ranktilt.auditing.answer.verdict import margins
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted, join_words
@@ -17,9 +16,19 @@ from ranktilt.mitigation.bench_result import Bench, Candidate, CandidateCheck, C
 from ranktilt.mitigation.causal import CausalFit, SourceRatio
 from ranktilt.mitigation.offset import GroupOffset, OffsetFit
 from ranktilt.rankers.candidates import FITTED
-from ranktilt.reporting.numbers import signed
+from ranktilt.reporting.numbers import probability, signed
+from ranktilt.reporting.sentences.effects import bounds, too_few
+from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.gate import OUTCOME_KINDS, limit_reason
+from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 
 _UNTESTED = "that source moves scores through perplexity alone is not tested"
+
+
+def leading(bench: Bench) -> Finding:
+    """Return what a bench says first."""
+    choice = bench.choose()
+    return Finding(kind=OUTCOME_KINDS[choice.outcome], sentence=f"{bench_headline(choice)}.")
 
 
 def bench_headline(choice: Choice) -> str:
@@ -43,7 +52,7 @@ def _baseline_findings(choice: Choice) -> tuple[Finding, ...]:
         front = f"{verdict.a} | {verdict.b}: " if len(choice.verdicts) > 1 else ""
         finding = Finding(
             kind=verdict.kind,
-            sentence=front + verdict.sentence,
+            sentence=front + verdict_sentence(verdict),
             size=margins(effect, choice.margin),
         )
         findings.append(finding)
@@ -99,7 +108,7 @@ def chosen_by(bench: Bench) -> str:
 def reason(choice: Choice, check: CandidateCheck) -> str:
     """Say why a check of a candidate has its outcome."""
     if not isinstance(check.effect, Change):
-        return check_tilt(check.effect, choice.margin).reason
+        return limit_reason(check_tilt(check.effect, choice.margin))
     return cost_reason(check.effect, choice.budget)
 
 
@@ -123,6 +132,12 @@ def cost_words(change: Change, budget: float) -> str:
     documents = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
     interval = f" {bounds(change.low, change.high, -100 * budget)}" if change.has_interval else ""
     return f"{signed(change.value)} points{interval} {documents}"
+
+
+def points(share: float) -> str:
+    """Print a share in points: ``1 point``."""
+    number = f"{100 * share:g}"
+    return f"{number} {'point' if number == '1' else 'points'}"
 
 
 def bench_notes(bench: Bench) -> Iterator[str]:
@@ -248,3 +263,14 @@ def _signed(value: float, digits: int) -> str:
 
 def _ends(low: float, high: float) -> str:
     return "[no end]" if math.isnan(low) else f"[{_signed(low, 3)}, {_signed(high, 3)}]"
+
+
+def derived(bench: Bench) -> dict[str, Any]:
+    """Return what a bench's file says in words."""
+    choice = bench.choose()
+    nearest = nearest_sentence(choice)
+    return {
+        "headline": bench_headline(choice),
+        "sentences": [nearest] if nearest else [],
+        "verdicts": [verdict_row(verdict) for verdict in choice.verdicts],
+    }

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.answer.verdict import corrected_p
 from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
@@ -22,6 +21,7 @@ from ranktilt.reporting.document import (
     Column,
     Figure,
     PageBlocks,
+    PageSections,
     Row,
     Section,
     Table,
@@ -33,8 +33,9 @@ from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.numbers import decimal, interval, number, percent, signed
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.sentences.effects import corrected_p
+from ranktilt.reporting.sentences.verdicts import sides_named
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import sides_named
 from ranktilt.reporting.views.audit_tables import (
     card_table,
     conflict_sentences,
@@ -58,25 +59,25 @@ _UNSEEN = "tilts too small for these queries to detect"
 _BAND = " Hatched: what random labels give; their median is level, not 0."
 
 
-def audit_sections(opened: LoadedAudit, *, budget: int = BUDGET) -> list[Section]:
+def audit_sections(
+    opened: LoadedAudit, *, budget: int = BUDGET
+) -> tuple[Section | PageSections, ...]:
     """Lay out what was asked of an audit. Text shows the tables only."""
     audit = opened.audit
-    found = [
-        _tilt(audit),
-        Section("table", "The table", (), (group_table(audit),)) if audit.measures else None,
-        _effectiveness(audit),
-        _card(audit),
-        ranks_section(opened) if audit.pairs else None,
-        _queries(opened, budget),
-        _confounds(audit),
-        _controls(audit),
-        _checks(audit),
-        provenance(audit.spec, audit.notes),
-    ]
-    return [section for section in found if section is not None]
+    return (
+        PageSections(make=partial(_tilt, audit)),
+        *_table(audit),
+        PageSections(make=partial(_effectiveness, audit)),
+        *_card(audit),
+        PageSections(make=partial(_lists, opened, budget)),
+        *_confounds(audit),
+        *_controls(audit),
+        *_checks(audit),
+        PageSections(make=partial(_provenance, audit)),
+    )
 
 
-def _tilt(audit: Audit) -> Section | None:
+def _tilt(audit: Audit) -> Iterator[Section]:
     title = "How far each ranker tilts"
     if audit.tilted_pairs:
         pairs = drawn_pairs(audit)
@@ -87,16 +88,12 @@ def _tilt(audit: Audit) -> Section | None:
             else "Groups that hold different documents are level where labels dealt out at random stand, not at 0.",
             *([more] if len(pairs) < len(audit.tilted_pairs) else []),
         )
-        return Section("tilt", title, lead, (PageBlocks(make=partial(_tilt_figures, audit)),))
-    if not any(_primary_answers(audit, pair) for pair in audit.pairs[:MOST_PAIRS]):
-        return None
-    lead = ("Nothing is judged, so the card's questions are asked instead.",)
-    return Section("tilt", title, lead, (PageBlocks(make=partial(_card_figures, audit)),))
-
-
-def _tilt_figures(audit: Audit) -> Iterator[Figure]:
-    for pair in drawn_pairs(audit):
-        yield tilt_figure(audit, pair)
+        yield Section("tilt", title, lead, tuple(tilt_figure(audit, pair) for pair in pairs))
+        return
+    figures = tuple(_card_figures(audit))
+    if figures:
+        lead = ("Nothing is judged, so the card's questions are asked instead.",)
+        yield Section("tilt", title, lead, figures)
 
 
 def _card_figures(audit: Audit) -> Iterator[Figure]:
@@ -105,32 +102,38 @@ def _card_figures(audit: Audit) -> Iterator[Figure]:
             yield card_figure(audit, pair, answers)
 
 
-def _effectiveness(audit: Audit) -> Section | None:
+def _table(audit: Audit) -> Iterator[Section]:
+    if audit.measures:
+        yield Section("table", "The table", (), (group_table(audit),))
+
+
+def _effectiveness(audit: Audit) -> Iterator[Section]:
     if not audit.tilted_pairs:
-        return None
+        return
     lead = (
         "A ranker that tilts is not a poor one, and a level one is not a good one: both are to be "
         "looked at together."
     )
-    figures = PageBlocks(make=partial(_effectiveness_figures, audit))
-    return Section("effectiveness", "Effectiveness beside tilt", (lead,), (figures,))
+    figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
+    yield Section("effectiveness", "Effectiveness beside tilt", (lead,), figures)
 
 
-def _effectiveness_figures(audit: Audit) -> Iterator[Figure]:
-    for pair in drawn_pairs(audit):
-        yield effectiveness_figure(audit, pair)
-
-
-def _card(audit: Audit) -> Section | None:
+def _card(audit: Audit) -> Iterator[Section]:
     if not audit.card:
-        return None
+        return
     lead = (
         "“Does it favour one side?” can be asked in several ways, and the answers need not agree: a ranker can put one "
         "side's right answers higher and yet fill the page with the other's."
     )
-    return Section(
+    yield Section(
         "card", "Five questions, one run", (lead, *conflict_sentences(audit)), (card_table(audit),)
     )
+
+
+def _lists(opened: LoadedAudit, budget: int) -> Iterator[Section]:
+    if opened.audit.pairs:
+        yield ranks_section(opened)
+    yield _queries(opened, budget)
 
 
 def _queries(opened: LoadedAudit, budget: int) -> Section:
@@ -152,16 +155,16 @@ def _queries(opened: LoadedAudit, budget: int) -> Section:
     return Section("queries", "Queries", ("Queries, ranked lists and texts are left out.", *why))
 
 
-def _confounds(audit: Audit) -> Section | None:
+def _confounds(audit: Audit) -> Iterator[Section]:
     if not audit.confounds:
-        return None
+        return
     lead = "Who wrote a text is not all in which the sides differ. A ranker may respond to any of these."
-    return Section("confounds", "What else differs", (lead,), (confound_table(audit.confounds),))
+    yield Section("confounds", "What else differs", (lead,), (confound_table(audit.confounds),))
 
 
-def _controls(audit: Audit) -> Section | None:
+def _controls(audit: Audit) -> Iterator[Section]:
     if not audit.controls:
-        return None
+        return
     lead = "The same audit once more with what else differs between twins taken away: does the tilt stay?"
     found = [f"{one}." for one in control_sentences(audit)] or [
         "No control changes a verdict on the primary measure."
@@ -170,7 +173,7 @@ def _controls(audit: Audit) -> Section | None:
         PageBlocks(make=partial(_control_figures, audit)),
         control_table(audit),
     )
-    return Section("controls", "Raw and controlled", (lead, *found), blocks)
+    yield Section("controls", "Raw and controlled", (lead, *found), blocks)
 
 
 def _control_figures(audit: Audit) -> Iterator[Figure]:
@@ -178,9 +181,14 @@ def _control_figures(audit: Audit) -> Iterator[Figure]:
         yield control_figure(audit, pair)
 
 
-def _checks(audit: Audit) -> Section | None:
+def _checks(audit: Audit) -> Iterator[Section]:
     table = check_table(audit)
-    return None if table is None else Section("checks", "Other tests", (), (table,))
+    if table is not None:
+        yield Section("checks", "Other tests", (), (table,))
+
+
+def _provenance(audit: Audit) -> Iterator[Section]:
+    yield provenance(audit.spec, audit.notes)
 
 
 def ranks_section(opened: LoadedAudit) -> Section:

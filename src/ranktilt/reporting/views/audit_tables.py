@@ -39,8 +39,9 @@ from ranktilt.reporting.numbers import (
     percent,
     signed,
 )
+from ranktilt.reporting.sentences.answers import basis_words
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
 
 _TIED = "Relevant twins with one score, of those with a side retrieved."
 _MOST_OPEN = 14
@@ -156,7 +157,7 @@ def card_table(audit: Audit) -> Table:
         *random,
         (Column("corrected p", spare=3), lambda of: number(of[0].p_corrected, p_value)),
         (worded("favours"), lambda of: of[0].side(of[0].favours) or DASH),
-        (worded("from", spare=1), lambda of: of[0].estimand.basis(of[0])),
+        (worded("from", spare=1), lambda of: basis_words(of[0].estimand, of[0])),
     ]
     return tabulated(
         "The question card, every number",

@@ -27,7 +27,8 @@ from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.provenance import provenance
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME, verdict_tone
+from ranktilt.reporting.sentences.pairwise import pairwise_findings
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
 
 
 def view(found: PairwiseAudit) -> Document:
@@ -116,7 +117,7 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
 
 
 def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
-    for finding in found.findings:
+    for finding in pairwise_findings(found):
         tone = "" if finding.verdict is None else verdict_tone(finding.verdict, found.protected)
         yield Sentence(finding.sentence, tone, "strong")
     said = [_first_named(outcome) for outcome in found.outcomes if not isnan(outcome.first.value)]
