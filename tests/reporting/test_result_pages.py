@@ -168,7 +168,7 @@ class TestBench:
         swapped = planted(0.5, (0, 60, 0), method="swap", name="swap(0.5)")
         trials = [planted(0, (60, 0, 0)), planted(1, (0, 0, 0)), planted(2, (0, 0, 0)), swapped]
         found = bench_of(collection(), trials, ["nDCG@1"])
-        assert [one.name for one in view(found).sections] == [
+        assert [one.name for one in view(found).shown_sections("page")] == [
             "choice",
             "plane",
             "strength-1",

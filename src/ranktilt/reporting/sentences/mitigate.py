@@ -140,17 +140,6 @@ def points(share: float) -> str:
     return f"{number} {'point' if number == '1' else 'points'}"
 
 
-def derived(bench: Bench) -> dict[str, Any]:
-    """Return what a bench's file says in words."""
-    choice = bench.choose()
-    nearest = nearest_sentence(choice)
-    return {
-        "headline": bench_headline(choice),
-        "sentences": [nearest] if nearest else [],
-        "verdicts": [verdict_row(verdict) for verdict in choice.verdicts],
-    }
-
-
 def bench_notes(bench: Bench) -> Iterator[str]:
     """Say what methods learned, what was left out, and what limits the numbers."""
     if bench.fits.offset is not None:
@@ -274,3 +263,14 @@ def _signed(value: float, digits: int) -> str:
 
 def _ends(low: float, high: float) -> str:
     return "[no end]" if math.isnan(low) else f"[{_signed(low, 3)}, {_signed(high, 3)}]"
+
+
+def derived(bench: Bench) -> dict[str, Any]:
+    """Return what a bench's file says in words."""
+    choice = bench.choose()
+    nearest = nearest_sentence(choice)
+    return {
+        "headline": bench_headline(choice),
+        "sentences": [nearest] if nearest else [],
+        "verdicts": [verdict_row(verdict) for verdict in choice.verdicts],
+    }

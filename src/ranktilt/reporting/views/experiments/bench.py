@@ -17,7 +17,7 @@ from ranktilt.reporting.document import (
     Column,
     Document,
     Figure,
-    PageBlocks,
+    PageSections,
     Row,
     Section,
     Sentence,
@@ -62,12 +62,7 @@ def view(bench: Bench) -> Document:
     return Document(
         kind=titled(f"Bench of {subject} on", bench.spec),
         headline=headline(bench),
-        sections=(
-            table,
-            *_plane_section(bench, choice),
-            *_strength_sections(bench),
-            provenance(bench.spec, notes),
-        ),
+        sections=(table, PageSections(make=partial(_page_sections, bench, choice, notes))),
         sentences=(
             Sentence(bench_headline(choice), VERDICT_TONES[choice.outcome], "strong"),
             *(Sentence(text) for text in texts),
@@ -75,6 +70,20 @@ def view(bench: Bench) -> Document:
         legend=tuple(legend(bench)),
         notes=notes,
     )
+
+
+def _page_sections(bench: Bench, choice: Choice, notes: Sequence[str]) -> Iterator[Section]:
+    """Yield the sections of figures, and how the bench was made."""
+    if _has_costs(bench):
+        planes = [_plane(bench, choice, pair) for pair in bench.pairs[:_MOST_PLANES]]
+        yield Section("plane", "Effectiveness against tilt", (), tuple(planes))
+    dialled = [method for method in bench.methods if len(bench.strengths(method)) > 2]
+    for number, method in enumerate(dialled, start=1):
+        cost = " and cost" if bench.document_sets else ""
+        figures = tuple(_strength_figures(bench, method))
+        title = f"Tilt{cost} by strength of {method}"
+        yield Section(f"strength-{number}", title, (), figures)
+    yield provenance(bench.spec, notes)
 
 
 def _table(bench: Bench, choice: Choice) -> Table:
@@ -219,27 +228,6 @@ def legend(bench: Bench) -> Iterator[str]:
         yield f"Selected: {chosen_by(bench)}, one a method; only these are judged."
     resamples = f"{bench.spec['resamples']:,} resamples"
     yield f"{starred(bench.spec)} Intervals: bootstrap over queries, {resamples}."
-
-
-def _plane_section(bench: Bench, choice: Choice) -> Iterator[Section]:
-    """Yield the section of effectiveness against tilt, with a figure for each pair of groups."""
-    if not _has_costs(bench):
-        return
-    pairs = bench.pairs[:_MOST_PLANES]
-    figures = PageBlocks(make=lambda: [_plane(bench, choice, pair) for pair in pairs])
-    yield Section("plane", "Effectiveness against tilt", (), (figures,))
-
-
-def _strength_sections(bench: Bench) -> Iterator[Section]:
-    """Yield a section for each method of several strengths: its tilt and its cost."""
-    number = 0
-    for method in bench.methods:
-        if len(bench.strengths(method)) > 2:  # the baseline is one
-            number += 1
-            cost = " and cost" if bench.document_sets else ""
-            title = f"Tilt{cost} by strength of {method}"
-            figures = PageBlocks(make=partial(_strength_figures, bench, method))
-            yield Section(f"strength-{number}", title, (), (figures,))
 
 
 def _strength_figures(bench: Bench, method: str) -> Iterator[Figure]:
