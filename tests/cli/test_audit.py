@@ -120,7 +120,7 @@ def test_statistics_card_and_controls_can_be_chosen(
     chosen = {
         "ties": "trec_eval",
         "correction": "bonferroni",
-        "level": 7.5,
+        "margin": 7.5,
         "seed": 3,
     }
     options = [

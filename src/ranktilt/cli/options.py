@@ -215,7 +215,7 @@ class StatisticsOptions:
 
     def keywords(self, preset: str | None = None) -> dict[str, Any]:
         """Return the keywords of an audit: options win over ``--set``, a preset and the file, in this order."""
-        from ranktilt.measures.margin import LEVEL, read_margin
+        from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
         from ranktilt.presets import preset as preset_named
 
         statistics = settings().configuration.statistics
@@ -231,7 +231,7 @@ class StatisticsOptions:
             **{name: value for name, value in statistics.of_audits.items() if name in assigned},
             **typed,
             "primary": self.primary,
-            "level": LEVEL if margin is None else read_margin(margin, name),
+            "margin": DEFAULT_MARGIN if margin is None else read_margin(margin, name),
         }
 
     def preset_changes(self, preset: str) -> list[str]:

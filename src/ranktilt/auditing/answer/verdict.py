@@ -129,8 +129,8 @@ def _verdict_beside_band(answer: Effect, margin: Margin, noun: str) -> Verdict:
 def effect_row(e: Effect, margin: Margin) -> dict[str, Any]:
     """Return an effect as results list it for other programs: numbers as printed, with their unit and verdict."""
     of, kind = e.estimand, e.verdict(margin)
-    numbers = {name: of.scale * getattr(e, name) for name in ("value", "low", "high", "level")}
-    unit = of.suffix.strip() or "ratio" if of.level == 1 else of.suffix.strip()
+    numbers = {name: of.scale * getattr(e, name) for name in ("value", "low", "high", "neutral")}
+    unit = of.suffix.strip() or "ratio" if of.neutral == 1 else of.suffix.strip()
     front = {"run": e.run, "question": e.measure, "a": e.a, "b": e.b, **numbers, "unit": unit}
     word = "favours" if e.side(kind) else kind
     return {
@@ -149,7 +149,7 @@ def finding_order(kind: FindingKind, size: float) -> tuple[int, float]:
 
 def margins(effect: Effect, margin: Margin) -> float:
     """Return how many margins an effect lies from its level; standard errors where there is no margin in its unit."""
-    distance = abs(effect.value - effect.level)
+    distance = abs(effect.value - effect.neutral)
     half = half_width(effect.estimand, margin)
     if half > 0:
         return distance / half
