@@ -18,7 +18,7 @@ from ranktilt.data.formats.columns import whole_or_fractions
 from ranktilt.data.formats.ids import id_texts
 from ranktilt.data.formats.jsonl import SWAP, json_objects, stack
 from ranktilt.data.texts import AT_ONCE, LARGE, aside
-from ranktilt.errors import DataError, UserError, counted
+from ranktilt.errors import DataError, UserError, counted, located
 from ranktilt.progress import report
 
 PARQUET = ".parquet"
@@ -223,7 +223,7 @@ def _plain(path: Path, ids: pl.Series, name: str) -> pl.Series:
     try:
         return id_texts(ids, f"column {name!r}")
     except UserError as error:
-        raise DataError(path, str(error)) from error
+        raise located(path, error) from error
 
 
 def _complete(path: Path, table: pl.DataFrame, columns: dict[str, str], lines: pl.Series) -> None:
