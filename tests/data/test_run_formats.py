@@ -59,7 +59,8 @@ CASES = [
     ),
     Case(
         name="csv of another order, quoted, of Windows",
-        content='\ufeff"score","doc id","query id"\r\n2.5,"a","q1"\r\n1.25,b,q1\r\n0.5,c,q1\r\n7,c,q2\r\n6.5,d,q2\r\n.25,a,q2\r\n',
+        content='\ufeff"score","doc id","query id"\r\n2.5,"a","q1"\r\n1.25,b,q1\r\n0.5,c,q1\r\n'
+        "7,c,q2\r\n6.5,d,q2\r\n.25,a,q2\r\n",
         read_as="CSV: query id, doc id, score",
     ),
     Case(
@@ -69,7 +70,8 @@ CASES = [
     ),
     Case(
         name="comments before a header",
-        content="# made by us\n#\nqid\tdocno\tscore\nq1\ta\t2.5\nq1\tb\t1.25\nq1\tc\t.5\nq2\tc\t7\nq2\td\t6.5\nq2\ta\t.25\n",
+        content="# made by us\n#\nqid\tdocno\tscore\nq1\ta\t2.5\nq1\tb\t1.25\nq1\tc\t.5\n"
+        "q2\tc\t7\nq2\td\t6.5\nq2\ta\t.25\n",
         read_as="TSV: qid, docno, score",
     ),
     Case(
@@ -97,10 +99,10 @@ CASES = [
     ),
     Case(
         name="sentence-transformers",
-        content="""\
-{"query_id": "q1", "query": "one", "results": [{"corpus_id": "a", "score": 2.5, "text": "A"}, {"corpus_id": "b", "score": 1.25}, {"corpus_id": "c", "score": 0.5}]}
-{"query_id": "q2", "query": "two", "results": [{"corpus_id": "c", "score": 7}, {"corpus_id": "d", "score": 6.5}, {"corpus_id": "a", "score": 0.25}]}
-""",
+        content='{"query_id": "q1", "query": "one", "results": [{"corpus_id": "a", "score": 2.5}, '
+        '{"corpus_id": "b", "score": 1.25}, {"corpus_id": "c", "score": 0.5, "text": "C"}]}\n'
+        '{"query_id": "q2", "query": "two", "results": [{"corpus_id": "c", "score": 7}, '
+        '{"corpus_id": "d", "score": 6.5}, {"corpus_id": "a", "score": 0.25}]}\n',
         read_as="JSON answers: query_id, results: corpus_id, score",
     ),
     Case(
@@ -133,10 +135,10 @@ CASES = [
     ),
     Case(
         name="FlashRank",
-        content="""\
-{"query": "q1", "passages": [{"id": "a", "text": "A", "meta": {"x": 1}, "score": 2.5}, {"id": "b", "text": "B", "score": 1.25}, {"id": "c", "text": "C", "score": 0.5}]}
-{"query": "q2", "passages": [{"id": "c", "text": "C", "meta": {"x": 1}, "score": 7}, {"id": "d", "text": "D", "score": 6.5}, {"id": "a", "text": "A", "score": 0.25}]}
-""",
+        content='{"query": "q1", "passages": [{"id": "a", "text": "A", "meta": {"x": 1}, "score": 2.5}, '
+        '{"id": "b", "text": "B", "score": 1.25}, {"id": "c", "text": "C", "score": 0.5}]}\n'
+        '{"query": "q2", "passages": [{"id": "c", "text": "C", "meta": {"x": 1}, "score": 7}, '
+        '{"id": "d", "text": "D", "score": 6.5}, {"id": "a", "text": "A", "score": 0.25}]}\n',
         read_as="JSON answers: query, passages: id, score",
     ),
     Case(
@@ -169,7 +171,8 @@ CASES = [
     ),
     Case(
         name="scores a line",
-        content='{"query_id": "q1", "scores": {"a": 2.5, "b": 1.25, "c": 0.5}}\n{"query_id": "q2", "scores": {"c": 7, "d": 6.5, "a": 0.25}}\n',
+        content='{"query_id": "q1", "scores": {"a": 2.5, "b": 1.25, "c": 0.5}}\n'
+        '{"query_id": "q2", "scores": {"c": 7, "d": 6.5, "a": 0.25}}\n',
         read_as="JSON answers: query_id, scores: id, score",
     ),
 ]
@@ -205,32 +208,50 @@ RESPONSES = [
     ResponseCase(
         name="Elasticsearch or OpenSearch",
         responses=(
-            '{"took": 3, "timed_out": false, "_shards": {"total": 1, "successful": 1, "failed": 0}, "hits": {"total": {"value": 3}, "max_score": 2.5, "hits": [{"_index": "i", "_id": "a", "_score": 2.5, "_source": {"id": 9}}, {"_index": "i", "_id": "b", "_score": 1.25}, {"_index": "i", "_id": "c", "_score": 0.5}]}}',
-            '{"took": 3, "timed_out": false, "hits": {"hits": [{"_id": "c", "_score": 7}, {"_id": "d", "_score": 6.5}, {"_id": "a", "_score": 0.25}]}}',
+            """{"took": 3, "timed_out": false, "_shards": {"total": 1, "successful": 1, "failed": 0},
+ "hits": {"total": {"value": 3}, "max_score": 2.5, "hits": [{"_index": "i",
+ "_id": "a", "_score": 2.5, "_source": {"id": 9}}, {"_index": "i", "_id": "b",
+ "_score": 1.25}, {"_index": "i", "_id": "c", "_score": 0.5}]}}""",
+            """{"took": 3, "timed_out": false, "hits": {"hits": [{"_id": "c", "_score": 7},
+ {"_id": "d", "_score": 6.5}, {"_id": "a", "_score": 0.25}]}}""",
         ),
         fields="_id, _score",
     ),
     ResponseCase(
         name="Solr",
         responses=(
-            '{"responseHeader": {"status": 0, "QTime": 1, "params": {"q": "one"}}, "response": {"numFound": 3, "start": 0, "docs": [{"id": "a", "score": 2.5}, {"id": "b", "score": 1.25}, {"id": "c", "score": 0.5}]}}',
-            '{"responseHeader": {"status": 0}, "response": {"numFound": 3, "docs": [{"id": "c", "score": 7}, {"id": "d", "score": 6.5}, {"id": "a", "score": 0.25}]}}',
+            """{"responseHeader": {"status": 0, "QTime": 1, "params": {"q": "one"}},
+ "response": {"numFound": 3, "start": 0, "docs": [{"id": "a", "score": 2.5},
+ {"id": "b", "score": 1.25}, {"id": "c", "score": 0.5}]}}""",
+            """{"responseHeader": {"status": 0}, "response": {"numFound": 3, "docs": [{"id": "c",
+ "score": 7}, {"id": "d", "score": 6.5}, {"id": "a", "score": 0.25}]}}""",
         ),
         fields="id, score",
     ),
     ResponseCase(
         name="Vespa",
         responses=(
-            '{"root": {"id": "toplevel", "relevance": 1.0, "coverage": {"coverage": 100, "full": true}, "children": [{"id": "id:ns:doc::a", "relevance": 2.5, "fields": {"title": "A"}}, {"id": "id:ns:doc::b", "relevance": 1.25}, {"id": "id:ns:doc::c", "relevance": 0.5}]}}',
-            '{"root": {"id": "toplevel", "relevance": 1.0, "children": [{"id": "id:ns:doc::c", "relevance": 7}, {"id": "id:ns:doc::d", "relevance": 6.5}, {"id": "id:ns:doc::a", "relevance": 0.25}]}}',
+            """{"root": {"id": "toplevel", "relevance": 1.0, "coverage": {"coverage": 100,
+ "full": true}, "children": [{"id": "id:ns:doc::a", "relevance": 2.5,
+ "fields": {"title": "A"}}, {"id": "id:ns:doc::b", "relevance": 1.25},
+ {"id": "id:ns:doc::c", "relevance": 0.5}]}}""",
+            """{"root": {"id": "toplevel", "relevance": 1.0, "children": [{"id": "id:ns:doc::c",
+ "relevance": 7}, {"id": "id:ns:doc::d", "relevance": 6.5}, {"id": "id:ns:doc::a",
+ "relevance": 0.25}]}}""",
         ),
         fields="id, relevance",
     ),
     ResponseCase(
         name="SerpAPI",
         responses=(
-            '{"search_metadata": {"id": "1", "status": "Success"}, "search_parameters": {"engine": "google", "q": "one"}, "related_questions": [{"question": "Why?", "link": "z"}], "organic_results": [{"position": 1, "title": "A", "link": "a"}, {"position": 2, "title": "B", "link": "b"}, {"position": 3, "link": "c"}]}',
-            '{"search_metadata": {"id": "2"}, "search_parameters": {"q": "two"}, "organic_results": [{"position": 1, "link": "c"}, {"position": 2, "link": "d"}, {"position": 3, "link": "a"}]}',
+            """{"search_metadata": {"id": "1", "status": "Success"},
+ "search_parameters": {"engine": "google", "q": "one"},
+ "related_questions": [{"question": "Why?", "link": "z"}],
+ "organic_results": [{"position": 1, "title": "A", "link": "a"}, {"position": 2,
+ "title": "B", "link": "b"}, {"position": 3, "link": "c"}]}""",
+            """{"search_metadata": {"id": "2"}, "search_parameters": {"q": "two"},
+ "organic_results": [{"position": 1, "link": "c"}, {"position": 2, "link": "d"},
+ {"position": 3, "link": "a"}]}""",
         ),
         fields="link, position",
         scored=False,
@@ -238,8 +259,11 @@ RESPONSES = [
     ResponseCase(
         name="Serper",
         responses=(
-            '{"searchParameters": {"q": "one"}, "organic": [{"title": "A", "link": "a", "position": 1}, {"link": "b", "position": 2}, {"link": "c", "position": 3}], "peopleAlsoAsk": [{"question": "Why?", "link": "z"}]}',
-            '{"searchParameters": {"q": "two"}, "organic": [{"link": "c", "position": 1}, {"link": "d", "position": 2}, {"link": "a", "position": 3}]}',
+            """{"searchParameters": {"q": "one"}, "organic": [{"title": "A", "link": "a",
+ "position": 1}, {"link": "b", "position": 2}, {"link": "c", "position": 3}],
+ "peopleAlsoAsk": [{"question": "Why?", "link": "z"}]}""",
+            """{"searchParameters": {"q": "two"}, "organic": [{"link": "c", "position": 1},
+ {"link": "d", "position": 2}, {"link": "a", "position": 3}]}""",
         ),
         fields="link, position",
         scored=False,
@@ -247,8 +271,13 @@ RESPONSES = [
     ResponseCase(
         name="Google Custom Search",
         responses=(
-            '{"kind": "customsearch#search", "queries": {"request": [{"searchTerms": "one", "count": 3}]}, "searchInformation": {"totalResults": "3"}, "items": [{"kind": "customsearch#result", "title": "A", "link": "a"}, {"link": "b"}, {"link": "c"}]}',
-            '{"kind": "customsearch#search", "queries": {"request": [{"searchTerms": "two"}]}, "searchInformation": {"totalResults": "3"}, "items": [{"link": "c"}, {"link": "d"}, {"link": "a"}]}',
+            """{"kind": "customsearch#search", "queries": {"request": [{"searchTerms": "one",
+ "count": 3}]}, "searchInformation": {"totalResults": "3"},
+ "items": [{"kind": "customsearch#result", "title": "A", "link": "a"}, {"link": "b"},
+ {"link": "c"}]}""",
+            """{"kind": "customsearch#search", "queries": {"request": [{"searchTerms": "two"}]},
+ "searchInformation": {"totalResults": "3"}, "items": [{"link": "c"}, {"link": "d"},
+ {"link": "a"}]}""",
         ),
         fields="link, in their order",
         scored=False,
@@ -256,8 +285,12 @@ RESPONSES = [
     ResponseCase(
         name="Vertex AI Search",
         responses=(
-            '{"results": [{"id": "a", "document": {"name": "projects/1/a", "id": "a", "structData": {"title": "A"}}}, {"id": "b", "document": {"name": "projects/1/b", "id": "b"}}, {"id": "c", "document": {"id": "c"}}], "totalSize": 3, "attributionToken": "x"}',
-            '{"results": [{"id": "c", "document": {"id": "c"}}, {"id": "d"}, {"id": "a"}], "attributionToken": "y"}',
+            """{"results": [{"id": "a", "document": {"name": "projects/1/a", "id": "a",
+ "structData": {"title": "A"}}}, {"id": "b", "document": {"name": "projects/1/b",
+ "id": "b"}}, {"id": "c", "document": {"id": "c"}}], "totalSize": 3,
+ "attributionToken": "x"}""",
+            """{"results": [{"id": "c", "document": {"id": "c"}}, {"id": "d"}, {"id": "a"}],
+ "attributionToken": "y"}""",
         ),
         fields="id, in their order",
         scored=False,
@@ -265,8 +298,11 @@ RESPONSES = [
     ResponseCase(
         name="Bing",
         responses=(
-            '{"_type": "SearchResponse", "queryContext": {"originalQuery": "one"}, "webPages": {"value": [{"id": "https://api.bing.com/#1", "name": "A", "url": "a"}, {"id": "x", "url": "b"}, {"id": "y", "url": "c"}]}}',
-            '{"_type": "SearchResponse", "queryContext": {"originalQuery": "two"}, "webPages": {"value": [{"url": "c"}, {"url": "d"}, {"url": "a"}]}}',
+            """{"_type": "SearchResponse", "queryContext": {"originalQuery": "one"},
+ "webPages": {"value": [{"id": "https://api.bing.com/#1", "name": "A", "url": "a"},
+ {"id": "x", "url": "b"}, {"id": "y", "url": "c"}]}}""",
+            """{"_type": "SearchResponse", "queryContext": {"originalQuery": "two"},
+ "webPages": {"value": [{"url": "c"}, {"url": "d"}, {"url": "a"}]}}""",
         ),
         fields="url, in their order",
         scored=False,
@@ -274,16 +310,22 @@ RESPONSES = [
     ResponseCase(
         name="Azure AI Search",
         responses=(
-            '{"@odata.context": "x", "@odata.count": 3, "value": [{"@search.score": 2.5, "id": "a", "title": "A"}, {"@search.score": 1.25, "id": "b"}, {"@search.score": 0.5, "id": "c"}]}',
-            '{"@odata.context": "x", "value": [{"@search.score": 7, "id": "c"}, {"@search.score": 6.5, "id": "d"}, {"@search.score": 0.25, "id": "a"}]}',
+            """{"@odata.context": "x", "@odata.count": 3, "value": [{"@search.score": 2.5, "id": "a",
+ "title": "A"}, {"@search.score": 1.25, "id": "b"}, {"@search.score": 0.5,
+ "id": "c"}]}""",
+            """{"@odata.context": "x", "value": [{"@search.score": 7, "id": "c"},
+ {"@search.score": 6.5, "id": "d"}, {"@search.score": 0.25, "id": "a"}]}""",
         ),
         fields="id, @search.score",
     ),
     ResponseCase(
         name="Algolia",
         responses=(
-            '{"hits": [{"objectID": "a", "title": "A", "_highlightResult": {"title": {"value": "A"}}}, {"objectID": "b"}, {"objectID": "c"}], "nbHits": 3, "page": 0, "query": "one"}',
-            '{"hits": [{"objectID": "c"}, {"objectID": "d"}, {"objectID": "a"}], "nbHits": 3, "query": "two"}',
+            """{"hits": [{"objectID": "a", "title": "A",
+ "_highlightResult": {"title": {"value": "A"}}}, {"objectID": "b"},
+ {"objectID": "c"}], "nbHits": 3, "page": 0, "query": "one"}""",
+            """{"hits": [{"objectID": "c"}, {"objectID": "d"}, {"objectID": "a"}], "nbHits": 3,
+ "query": "two"}""",
         ),
         fields="objectID, in their order",
         scored=False,
@@ -291,8 +333,13 @@ RESPONSES = [
     ResponseCase(
         name="Typesense",
         responses=(
-            '{"found": 3, "hits": [{"document": {"id": "a", "title": "A"}, "highlights": [], "text_match": 578730123365711993}, {"document": {"id": "b"}, "text_match": 578730123365711993}, {"document": {"id": "c"}, "text_match": 1}], "request_params": {"q": "one"}, "search_time_ms": 1}',
-            '{"found": 3, "hits": [{"document": {"id": "c"}, "text_match": 3}, {"document": {"id": "d"}, "text_match": 2}, {"document": {"id": "a"}, "text_match": 1}], "request_params": {"q": "two"}}',
+            """{"found": 3, "hits": [{"document": {"id": "a", "title": "A"}, "highlights": [],
+ "text_match": 578730123365711993}, {"document": {"id": "b"},
+ "text_match": 578730123365711993}, {"document": {"id": "c"}, "text_match": 1}],
+ "request_params": {"q": "one"}, "search_time_ms": 1}""",
+            """{"found": 3, "hits": [{"document": {"id": "c"}, "text_match": 3},
+ {"document": {"id": "d"}, "text_match": 2}, {"document": {"id": "a"},
+ "text_match": 1}], "request_params": {"q": "two"}}""",
         ),
         fields="document.id, in their order",
         scored=False,
@@ -300,48 +347,64 @@ RESPONSES = [
     ResponseCase(
         name="Meilisearch",
         responses=(
-            '{"hits": [{"id": "a", "title": "A", "_rankingScore": 2.5}, {"id": "b", "_rankingScore": 1.25}, {"id": "c", "_rankingScore": 0.5}], "query": "one", "processingTimeMs": 1, "estimatedTotalHits": 3}',
-            '{"hits": [{"id": "c", "_rankingScore": 7}, {"id": "d", "_rankingScore": 6.5}, {"id": "a", "_rankingScore": 0.25}], "query": "two", "processingTimeMs": 1}',
+            """{"hits": [{"id": "a", "title": "A", "_rankingScore": 2.5}, {"id": "b",
+ "_rankingScore": 1.25}, {"id": "c", "_rankingScore": 0.5}], "query": "one",
+ "processingTimeMs": 1, "estimatedTotalHits": 3}""",
+            """{"hits": [{"id": "c", "_rankingScore": 7}, {"id": "d", "_rankingScore": 6.5},
+ {"id": "a", "_rankingScore": 0.25}], "query": "two", "processingTimeMs": 1}""",
         ),
         fields="id, _rankingScore",
     ),
     ResponseCase(
         name="Weaviate",
         responses=(
-            '{"data": {"Get": {"Article": [{"title": "A", "_additional": {"id": "a", "score": "2.5", "explainScore": "x"}}, {"_additional": {"id": "b", "score": "1.25"}}, {"_additional": {"id": "c", "score": "0.5"}}]}}}',
-            '{"data": {"Get": {"Article": [{"_additional": {"id": "c", "score": "7"}}, {"_additional": {"id": "d", "score": "6.5"}}, {"_additional": {"id": "a", "score": "0.25"}}]}}}',
+            """{"data": {"Get": {"Article": [{"title": "A", "_additional": {"id": "a",
+ "score": "2.5", "explainScore": "x"}}, {"_additional": {"id": "b", "score": "1.25"}},
+ {"_additional": {"id": "c", "score": "0.5"}}]}}}""",
+            """{"data": {"Get": {"Article": [{"_additional": {"id": "c", "score": "7"}},
+ {"_additional": {"id": "d", "score": "6.5"}}, {"_additional": {"id": "a",
+ "score": "0.25"}}]}}}""",
         ),
         fields="_additional.id, _additional.score",
     ),
     ResponseCase(
         name="Qdrant",
         responses=(
-            '{"result": {"points": [{"id": "a", "version": 3, "score": 2.5, "payload": {"id": 9}}, {"id": "b", "score": 1.25}, {"id": "c", "score": 0.5}]}, "status": "ok", "time": 0.001}',
-            '{"result": {"points": [{"id": "c", "score": 7}, {"id": "d", "score": 6.5}, {"id": "a", "score": 0.25}]}, "status": "ok", "time": 0.001}',
+            """{"result": {"points": [{"id": "a", "version": 3, "score": 2.5, "payload": {"id": 9}},
+ {"id": "b", "score": 1.25}, {"id": "c", "score": 0.5}]}, "status": "ok",
+ "time": 0.001}""",
+            """{"result": {"points": [{"id": "c", "score": 7}, {"id": "d", "score": 6.5}, {"id": "a",
+ "score": 0.25}]}, "status": "ok", "time": 0.001}""",
         ),
         fields="id, score",
     ),
     ResponseCase(
         name="Qdrant",
         responses=(
-            '{"result": [{"id": "a", "version": 3, "score": 2.5, "payload": null}, {"id": "b", "score": 1.25}, {"id": "c", "score": 0.5}], "status": "ok", "time": 0.001}',
-            '{"result": [{"id": "c", "score": 7}, {"id": "d", "score": 6.5}, {"id": "a", "score": 0.25}], "status": "ok", "time": 0.001}',
+            """{"result": [{"id": "a", "version": 3, "score": 2.5, "payload": null}, {"id": "b",
+ "score": 1.25}, {"id": "c", "score": 0.5}], "status": "ok", "time": 0.001}""",
+            """{"result": [{"id": "c", "score": 7}, {"id": "d", "score": 6.5}, {"id": "a",
+ "score": 0.25}], "status": "ok", "time": 0.001}""",
         ),
         fields="id, score",
     ),
     ResponseCase(
         name="Pinecone",
         responses=(
-            '{"results": [], "matches": [{"id": "a", "score": 2.5, "values": []}, {"id": "b", "score": 1.25}, {"id": "c", "score": 0.5}], "namespace": "ns"}',
-            '{"matches": [{"id": "c", "score": 7}, {"id": "d", "score": 6.5}, {"id": "a", "score": 0.25}], "namespace": "ns"}',
+            """{"results": [], "matches": [{"id": "a", "score": 2.5, "values": []}, {"id": "b",
+ "score": 1.25}, {"id": "c", "score": 0.5}], "namespace": "ns"}""",
+            """{"matches": [{"id": "c", "score": 7}, {"id": "d", "score": 6.5}, {"id": "a",
+ "score": 0.25}], "namespace": "ns"}""",
         ),
         fields="id, score",
     ),
     ResponseCase(
         name="Milvus",
         responses=(
-            '{"code": 0, "cost": 0, "data": [{"distance": 2.5, "id": "a", "color": "x"}, {"distance": 1.25, "id": "b"}, {"distance": 0.5, "id": "c"}]}',
-            '{"code": 0, "data": [{"distance": 7, "id": "c"}, {"distance": 6.5, "id": "d"}, {"distance": 0.25, "id": "a"}]}',
+            """{"code": 0, "cost": 0, "data": [{"distance": 2.5, "id": "a", "color": "x"},
+ {"distance": 1.25, "id": "b"}, {"distance": 0.5, "id": "c"}]}""",
+            """{"code": 0, "data": [{"distance": 7, "id": "c"}, {"distance": 6.5, "id": "d"},
+ {"distance": 0.25, "id": "a"}]}""",
         ),
         fields="id, distance",
     ),
@@ -354,7 +417,7 @@ def in_lists(responses: Sequence[str]) -> dict[str, str]:
     return {
         "by query": json.dumps(by_query),
         "a list": json.dumps(list(by_query.values())),
-        "lines": "\n".join(responses),
+        "lines": "\n".join(map(json.dumps, by_query.values())),
         "responses": json.dumps({"responses": list(by_query.values())}),
     }
 
@@ -376,7 +439,7 @@ def test_responses_hold_the_run_however_they_are_stored(case: ResponseCase, tmp_
 
 def test_responses_that_name_their_queries_need_no_ids(tmp_path: Path) -> None:
     serp = next(case for case in RESPONSES if case.name == "SerpAPI")
-    run = Run.load(write(tmp_path / "run.jsonl", "\n".join(serp.responses)))
+    run = Run.load(write(tmp_path / "run.jsonl", in_lists(serp.responses)["lines"]))
     assert run.queries == ("one", "two")
     assert run.spec["read_as"] == "responses of SerpAPI: search_parameters.q, link, position"
 
@@ -436,14 +499,16 @@ def test_columns_without_names_are_named_by_number(tmp_path: Path) -> None:
 
 
 def test_nested_keys_are_named_by_dots(tmp_path: Path) -> None:
-    content = """[{"ask": {"number": "q1"}, "found": {"pages": [{"page": {"address": "a"}}, {"page": {"address": "b"}}]}}]"""
+    content = """[{"ask": {"number": "q1"},
+        "found": {"pages": [{"page": {"address": "a"}}, {"page": {"address": "b"}}]}}]"""
     path = write(tmp_path / "run.json", content)
     run = Run.load(f"{path}:query=ask.number,hits=found.pages,id=page.address")
     assert entries(run) == [("q1", "a", -1.0), ("q1", "b", -2.0)]
 
 
 def test_several_lists_are_no_choice_until_one_is_named(tmp_path: Path) -> None:
-    content = """[{"qid": "q1", "sparse": [{"id": "a"}, {"id": "b"}], "dense": [{"id": "b"}, {"id": "a"}]}]"""
+    content = """[{"qid": "q1", "sparse": [{"id": "a"}, {"id": "b"}],
+        "dense": [{"id": "b"}, {"id": "a"}]}]"""
     path = write(tmp_path / "run.json", content)
     message = f"{path}: there are lists of documents under 'sparse' and 'dense'; choose one: FILE:hits=sparse"
     with refused(message, DataError):

@@ -28,6 +28,7 @@ from ranktilt.cli.output import (
 )
 from ranktilt.cli.settings import settings
 from ranktilt.data.files import write_files
+from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ class AuditInputs(options.LabelOptions):
         named = [self.labels.path if self.labels else None, self.queries, self.qrels]
         return [
             *collection_files(self.folder),
-            *(self.run or ()),
-            *(Path(file) for file in named if file is not None),
+            *map(file_of, self.run or ()),
+            *(file_of(file) for file in named if file is not None),
         ]
 
     def check(self, *, controls: bool = False, card: bool = False) -> None:

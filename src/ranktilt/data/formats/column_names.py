@@ -77,6 +77,7 @@ GRADE = (
     "is_relevant",
     "score",
 )
+LABEL = ("source", "label", "is_ai", "origin", "group", "author", "generated")
 RUN_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "score": SCORE, "rank": RANK}
 """Names of each column of a run, the first that is there counts."""
 QRELS_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "grade": GRADE}
@@ -102,7 +103,7 @@ def find_columns(
     by_folded = {folded(name): name for name in reversed(present)}
     columns = dict[str, str]()
     for column, known in valid.items():
-        choice = named.get(NOUNS[column])
+        choice = named.get(NOUNS.get(column, column))
         if choice is not None:
             columns[column] = _named(choice, present)
             continue

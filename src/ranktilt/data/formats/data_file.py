@@ -11,7 +11,13 @@ from pathlib import Path
 import orjson
 
 from ranktilt.data.files import open_bytes
-from ranktilt.data.formats.column_names import QRELS_COLUMNS, RUN_COLUMNS, find_columns, folded
+from ranktilt.data.formats.column_names import (
+    LABEL,
+    QRELS_COLUMNS,
+    RUN_COLUMNS,
+    find_columns,
+    folded,
+)
 
 _START = 1 << 17
 """Bytes of a file's content that are looked at."""
@@ -42,7 +48,7 @@ _BINARY = {
     b"ORC": "ORC",
 }
 """First bytes of files that are no text, and what they are."""
-_KNOWN = {**RUN_COLUMNS, **QRELS_COLUMNS}
+_KNOWN = {**RUN_COLUMNS, **QRELS_COLUMNS, "label": LABEL}
 
 
 @dataclass(frozen=True, kw_only=True)

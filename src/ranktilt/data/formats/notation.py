@@ -71,6 +71,12 @@ def file_of(text: str | Path) -> Path:
     return Path(text if pairs is None else pairs[0])
 
 
+def pairs_of(text: str | Path) -> str:
+    """Return what a text says of a file's columns, as it is typed; empty where it names the file alone."""
+    pairs = split_notation(text)
+    return "" if pairs is None else ",".join(f"{key}={value}" for key, value in pairs[1])
+
+
 def value_at(record: Any, path: str) -> Any:
     """Return what lies at a dotted path of nested JSON, or under a key that is spelled so; None where nothing does."""
     if isinstance(record, Mapping) and path in record:

@@ -15,6 +15,7 @@ from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import (
     DOCUMENT,
     GRADE,
+    LABEL,
     QRELS_COLUMNS,
     QUERY,
     RUN_COLUMNS,
@@ -30,7 +31,6 @@ from ranktilt.errors import DataError, UserError, shorten
 DOCUMENTS, RESULT, EVALUATIONS = "documents", "a result of ranktilt", "values per query"
 _LONGEST = 200
 """Signs of a first record that are kept."""
-_LABEL_COLUMNS = ("source", "label", "is_ai", "origin", "group", "author", "generated")
 _MEASURE_COLUMNS = ("measure", "metric", "ndcg", "map", "mrr", "recall", "ndcg@10", "ndcg@20")
 _TEXTS = ("text", "contents", "content", "body", "passage", "segment")
 _MARKUP = {
@@ -122,7 +122,7 @@ def kinds_of(names: Sequence[str]) -> tuple[str, ...]:
         return (RUN, JUDGMENTS) if "grade" in judgments and "rank" not in run else (RUN,)
     if has_document and not plain.isdisjoint(_TEXTS) and not has_query:
         return (DOCUMENTS, QUERIES) if len(plain) < 3 else (DOCUMENTS,)
-    if has_document and not plain.isdisjoint(_LABEL_COLUMNS):
+    if has_document and not plain.isdisjoint(LABEL):
         return (LABELS,)
     if has_query and has_document:
         return (RUN,)

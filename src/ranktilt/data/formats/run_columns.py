@@ -62,7 +62,7 @@ def run_of_columns(columns: RunColumns, order: str | None, read_as: str) -> RunF
         raise columns.fault(row, "a whole number as rank (of all, or of none)", columns.rank)
     has_places = columns.queries is not None or not by_score
     if not by_rank and has_places:
-        ranks = _places(columns.query)
+        ranks = _place_ranks(columns.query)
     frame = pl.DataFrame(
         {
             "query_id": columns.query,
@@ -128,7 +128,7 @@ def _require_scores(columns: RunColumns) -> None:
         )
 
 
-def _places(query: pl.Series) -> pl.Series:
+def _place_ranks(query: pl.Series) -> pl.Series:
     places = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("query")
     return query.alias("query").to_frame().select(places.alias("rank"))["rank"]
 
