@@ -12,10 +12,12 @@ import orjson
 
 from ranktilt.data.files import open_bytes
 from ranktilt.data.formats.column_names import (
+    DOCUMENT,
+    GRADE,
     LABEL,
-    QRELS_COLUMNS,
-    RUN_COLUMNS,
-    find_columns,
+    QUERY,
+    RANK,
+    SCORE,
     folded,
 )
 
@@ -48,7 +50,10 @@ _BINARY = {
     b"ORC": "ORC",
 }
 """First bytes of files that are no text, and what they are."""
-_KNOWN = {**RUN_COLUMNS, **QRELS_COLUMNS, "label": LABEL}
+_KNOWN = frozenset(
+    (*QUERY, *DOCUMENT, *SCORE, *RANK, *GRADE, *LABEL, "text", "title", "query_text")
+)
+"""Names that columns have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +146,7 @@ class DataFile:
         best, most = "", 0
         for separator in SEPARATORS:
             names = [name.strip() for name in header.split(separator)]
-            known = len(find_columns(names, _KNOWN)) + 2 * len(choices & set(names))
+            known = len(_KNOWN & set(map(folded, names))) + 2 * len(choices & set(names))
             if len(names) > 1 and known > most:
                 best, most = separator, known
         return best if most > 1 or (choices and most) else ""
@@ -173,7 +178,7 @@ def _looks_like_row(text: str) -> bool:
     if len(fields) in (4, 5, 6) and fields[-1] and _is_number(fields[min(len(fields), 5) - 1]):
         return True
     names = [folded(name) for name in re.split(r"[\t,;|]", text.lstrip("#"))]
-    return len(find_columns(names, _KNOWN)) > 1
+    return len(_KNOWN & set(names)) > 1
 
 
 def _is_number(text: str) -> bool:
