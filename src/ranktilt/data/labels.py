@@ -14,13 +14,13 @@ from ranktilt.data.collection import DOC_COLUMNS, Collection
 from ranktilt.data.files import rereadable
 from ranktilt.data.formats.base import LABELS
 from ranktilt.data.formats.data_file import DataFile
-from ranktilt.data.formats.delimited import LINE, field_rows
+from ranktilt.data.formats.delimited import LINE, field_rows, refuse_second_header
 from ranktilt.data.formats.ids import id_texts, ids_of, kind_of, require_frame, require_text
 from ranktilt.data.formats.json_values import read_document
 from ranktilt.data.formats.notation import FIRST, file_of, pairs_of, split_notation
 from ranktilt.data.formats.parquet import json_rows, json_table, read_table
 from ranktilt.data.formats.qrels import read_qrels
-from ranktilt.data.formats.refusals import refusal
+from ranktilt.data.formats.refusals import refusal, refuse_binary
 from ranktilt.data.id_forms import near_matches
 from ranktilt.data.run import Run, require_runs
 from ranktilt.data.text.label_values import NO_LABEL, as_numbers, known_labels
@@ -223,6 +223,7 @@ def _with_ids(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
 def _read_table(given: LabelFile, path: Path, label: str) -> pl.DataFrame:
     """The file's columns; of a bare list of ids, with the label of what is listed."""
     file = DataFile(path=path, columns=dict(given.columns.items()))
+    refuse_binary(file, LABELS)
     ending = _ending(given.path)
     if file.binary == "Parquet":
         frame = _plain_columns(given, read_table(path), path)
@@ -274,9 +275,10 @@ def _is_nested(value: Any) -> bool:
     return isinstance(value, Mapping | list)
 
 
-def _id_columns(given: LabelFile) -> tuple[str, str]:
-    """Return the names of a file's columns of ids."""
-    return given.columns.get("doc_id", "doc_id"), given.columns.get("origin", "origin")
+def _id_columns(given: LabelFile) -> tuple[str, ...]:
+    """Return the names that a file's columns of ids may have."""
+    named = given.columns.get("doc_id", "doc_id"), given.columns.get("origin", "origin")
+    return (*named, *_ID_COLUMNS)
 
 
 def from_labels(
@@ -445,13 +447,17 @@ def read_delimited(
 ) -> pl.DataFrame:
     """Read a table of strings with ``doc_id`` and each row's `LINE`; `labels` may name its columns, or a bare list."""
     frames, names = list[pl.DataFrame](), list[str]()
+    header = list[str]()
     for rows in field_rows(path, separator, comments=comments):
         if not names:
             first, line = [str(name).strip() for name in rows["fields"][0]], rows[LINE][0]
             bare = labels is not None and labels.rest and not labels.columns and len(first) == 1
             names = first if labels is None else ["doc_id"] if bare else labels.renamed(first)
             _require_names(path, names, line, own=labels is not None)
-            rows = rows if bare and first[0].lower() not in _IDS else rows[1:]
+            is_row = bare and first[0].lower() not in _IDS
+            header = [] if is_row else rows["fields"][0].to_list()
+            rows = rows if is_row else rows[1:]
+        refuse_second_header(path, rows, header)
         wrong = rows.filter(pl.col("fields").list.len() != len(names))
         if wrong.height:
             line, fields = wrong.row(0)

@@ -21,7 +21,7 @@ from ranktilt.data.formats.ids import id_texts, texts_of
 from ranktilt.data.formats.json_values import loads, read_document, read_lines
 from ranktilt.data.formats.jsonl import read_jsonl
 from ranktilt.data.formats.parquet import PARQUET, read_table, schema_of
-from ranktilt.data.formats.refusals import refusal
+from ranktilt.data.formats.refusals import refusal, refuse_binary
 from ranktilt.errors import DataError, UserError, located, shorten
 
 _HEADER = (
@@ -65,11 +65,12 @@ def read_query_ids(path: str | Path, collection: Collection) -> list[str]:
 
 def _read(file: DataFile) -> pl.DataFrame:
     """Return ``id`` and ``text`` of each query, and what else JSON lines and Parquet hold."""
+    refuse_binary(file, QUERIES)
     if file.binary == "Parquet":
         return read_rows(file.path) if _has_id(file) else _parquet(file)
     if file.has_json:
         return _json(file)
-    if file.binary or not file.rows:
+    if not file.rows:
         raise refusal(file, QUERIES)
     is_table = file.separator and (file.separator != "\t" or len(file.header) > 2)
     if is_table:
@@ -145,12 +146,13 @@ def _queries(path: Path, names: list[str | None], texts: list[str]) -> pl.DataFr
 
 
 def _tab_separated(path: Path) -> pl.DataFrame:
-    found = dict[str, str]()
+    texts, has_header = dict[str, str](), False
     for first, lines in line_chunks(path):
         for number, line in enumerate(decode_lines(path, first, lines).split("\n"), start=first):
             name, *rest = line.split("\t")
             header = len(rest) == 1 and _HEADER[0].fullmatch(name) and _HEADER[1].fullmatch(rest[0])
-            if not line.strip() or (number == 1 and header):
+            if not line.strip() or (not texts and not has_header and header):
+                has_header = has_header or bool(header)
                 continue
             if len(rest) != 1 or not name.strip():
                 came = f"{1 + len(rest)} fields" if name.strip() else "no id"
@@ -159,9 +161,9 @@ def _tab_separated(path: Path) -> pl.DataFrame:
                     f"expected id and text separated by a tab, got {came}: {shorten(line)}",
                     line=number,
                 )
-            if name in found:
+            if name in texts:
                 raise DataError(path, f"query {name!r} came before", line=number)
-            found[name] = rest[0]
-    if not found:
+            texts[name] = rest[0]
+    if not texts:
         raise DataError(path, "expected queries, got a header only")
-    return pl.DataFrame({"id": list(found), "text": list(found.values())})
+    return pl.DataFrame({"id": list(texts), "text": list(texts.values())})

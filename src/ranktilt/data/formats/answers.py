@@ -64,6 +64,8 @@ class Content:
     keys: Sequence[str] | None = None
     """The query of each value, where an object names them."""
     form: str = "JSON records"
+    is_list: bool = True
+    """Whether the values lie in a list, and are not one value that is the whole file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +144,7 @@ def content_of(document: Any, valid: Names, named: Mapping[str, str]) -> Content
     if isinstance(document, list):
         return Content(values=document)
     if not isinstance(document, Mapping) or not document:
-        return Content(values=[document])
+        return Content(values=[document], is_list=False)
     if "hits" in named:
         return _content_by_name(document, named["hits"])
     table = table_rows(document, valid)
@@ -155,7 +157,7 @@ def content_of(document: Any, valid: Names, named: Mapping[str, str]) -> Content
         return Content(values=list(document.values()), keys=list(document), form="JSON lists")
     if _has_records_by_key(document, valid):
         return Content(values=list(document.values()))
-    return Content(values=[document])
+    return Content(values=[document], is_list=False)
 
 
 def _content_by_name(document: Mapping[str, Any], hits: str) -> Content:
@@ -163,7 +165,7 @@ def _content_by_name(document: Mapping[str, Any], hits: str) -> Content:
     values = list(document.values())
     if value_at(document, hits) is None and any(has_path(value, hits) for value in values):
         return Content(values=values, keys=list(document))
-    return Content(values=[document])
+    return Content(values=[document], is_list=False)
 
 
 def _is_by_query(document: Mapping[str, Any]) -> bool:
@@ -207,11 +209,15 @@ def _holds_answers(key: str, values: list[Any], document: Mapping[str, Any], val
         return True
     paths = scalar_paths(sample)
     top_level = [path for path in paths if "." not in path]
-    if has_hit_list(sample[0]) and not pick_path(top_level, valid["document"][:-2]):
+    has_lists = has_hit_list(sample[0])
+    if has_lists and not pick_path(top_level, valid["document"][:-2]):
+        return True
+    numbers = [*valid.get("score", ()), *valid.get("rank", ()), *valid.get("grade", ())]
+    if has_lists and layout_of(document) is None and not pick_path(top_level, numbers):
         return True
     query = pick_query(paths, _STRONG_QUERY) if "query" in valid else ""
     if not query:
-        return has_hit_list(sample[0]) and len(document) == 1 and layout_of(document) is None
+        return False
     # {query: [document, …]} may repeat the query in each document.
     return not all(value_at(value, query) == key for value in sample)
 
@@ -362,12 +368,12 @@ def _plan_of_answers(
     if query and not any(has_path(record, query) for record in records):
         raise unknown("field", query, paths[:20])
     query = query or pick_query(paths, valid["query"])
-    if not query and len(content.values) > 1:
+    is_response = not query
+    if not query and content.is_list:
         query = pick_path([path for path in paths if "." not in path], _NAMES)
     if content.keys is not None:
         query = ""
-    is_response = not query
-    form = "responses to searches" if is_response and content.keys is None else "JSON answers"
+    form = "JSON answers" if query or content.keys is not None else "responses to searches"
     return ReadingPlan(form=form, fields=fields, query=query, hits=hits, is_response=is_response)
 
 

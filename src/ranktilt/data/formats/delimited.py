@@ -35,7 +35,7 @@ class NamedTable:
 
 def read_named_table(file: DataFile) -> NamedTable:
     """Read a table whose first line names its columns."""
-    frames, names = list[pl.DataFrame](), list[str]()
+    frames, names, header = list[pl.DataFrame](), list[str](), list[str]()
     separator = file.separator
     for rows in field_rows(file.path, separator, comments=file.comments):
         if not names and file.is_headless:
@@ -44,7 +44,9 @@ def read_named_table(file: DataFile) -> NamedTable:
             names = [name.strip(_BLANKS) for name in rows["fields"][0]]
             names[0] = names[0].removeprefix("#").strip(_BLANKS)
             _require_names(file.path, names, rows[LINE][0])
+            header = rows["fields"][0].to_list()
             rows = rows[1:]
+        refuse_second_header(file.path, rows, header)
         frames.append(_cells(file.path, rows, names, separator))
     if not names or not any(frame.height for frame in frames):
         raise DataError(file.path, "expected rows below the header, got none")
@@ -55,6 +57,19 @@ def _require_names(path: Path, names: list[str], line: int) -> None:
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
         raise DataError(path, f"column {twice!r} is named twice; keep one of them", line=line)
+
+
+def refuse_second_header(path: Path, rows: pl.DataFrame, header: list[str]) -> None:
+    """Refuse a row that repeats the header, as of two files one after the other."""
+    if not header or not rows.height:
+        return
+    first = pl.col("fields").list.get(0, null_on_oob=True)
+    for line, fields in rows.filter(first == header[0]).iter_rows():
+        if fields == header:
+            message = (
+                "the header comes again; are these two files? Remove the line, or read them apart"
+            )
+            raise DataError(path, message, line=line)
 
 
 def _cells(path: Path, rows: pl.DataFrame, names: list[str], separator: str) -> pl.DataFrame:

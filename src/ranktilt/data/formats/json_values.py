@@ -36,7 +36,7 @@ def read_document(path: Path) -> Any:
     try:
         content = loads(text)
     except orjson.JSONDecodeError as error:
-        message = f"expected one JSON value, got broken JSON ({error.msg})"
+        message = f"expected one JSON value, got broken JSON ({error.msg}){_cut_off(error)}"
         raise DataError(path, message, line=error.lineno) from error
     require_single_keys(path, text, content)
     return content
@@ -63,8 +63,13 @@ def _line_value(path: Path, number: int, line: bytes) -> Any:
         return loads(line)
     except orjson.JSONDecodeError as error:
         text = shorten(line[:200].decode(errors="replace"))
-        message = f"expected one JSON value a line, got broken JSON ({error.msg}): {text}"
+        reason = f"{error.msg}{_cut_off(error)}"
+        message = f"expected one JSON value a line, got broken JSON ({reason}): {text}"
         raise DataError(path, message, line=number) from error
+
+
+def _cut_off(error: orjson.JSONDecodeError) -> str:
+    return "; it is cut off: fetch or write it again" if "end of data" in error.msg else ""
 
 
 def loads(text: str | bytes) -> Any:

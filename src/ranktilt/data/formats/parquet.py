@@ -19,7 +19,7 @@ from ranktilt.data.formats.ids import id_texts
 from ranktilt.data.formats.jsonl import SWAP, json_objects, stack
 from ranktilt.data.formats.notation import value_at
 from ranktilt.data.texts import AT_ONCE, LARGE, aside
-from ranktilt.errors import DataError, UserError, counted, located
+from ranktilt.errors import DataError, UserError, counted, located, shorten
 from ranktilt.progress import report
 
 PARQUET = ".parquet"
@@ -184,7 +184,8 @@ def json_rows(
 ) -> tuple[pl.DataFrame, pl.Series]:
     """Read the objects of JSON lines, each value as text, and the numbers of their lines; of `ids` 1.0 is ``1``."""
     lines, rows = zip(*json_objects(path), strict=True)
-    return json_table(path, rows, ids, dotted=dotted), pl.Series(lines, dtype=pl.Int64)
+    table = json_table(path, rows, ids, dotted=dotted, lines=lines)
+    return table, pl.Series(lines, dtype=pl.Int64)
 
 
 def json_table(
@@ -193,6 +194,7 @@ def json_table(
     ids: Collection[str],
     *,
     dotted: Iterable[str] = (),
+    lines: Sequence[int] = (),
 ) -> pl.DataFrame:
     """Return records of JSON as a table of texts; `dotted` are paths of nested values that are wanted, too."""
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -201,11 +203,22 @@ def json_table(
     try:
         for name in [*names, *nested]:
             values = [value_at(row, name) if name in nested else row.get(name) for row in rows]
+            if name in ids:
+                _require_ids(path, name, values, lines)
             as_text = _id_cell if name in ids else _cell
             columns[name] = pl.Series(list(map(as_text, values)), dtype=pl.String)
     except TypeError as error:  # nested too deeply
         raise DataError(path, f"cannot be read as JSON: {error}") from error
     return pl.DataFrame(columns)
+
+
+def _require_ids(path: Path, name: str, values: Sequence[Any], lines: Sequence[int]) -> None:
+    """Refuse what is no id: lists, objects and truth values."""
+    if not {list, dict, bool} & set(map(type, values)):
+        return
+    row = next(row for row, value in enumerate(values) if type(value) in (list, dict, bool))
+    message = f"expected a string or a whole number as {name}, got {shorten(values[row])}"
+    raise DataError(path, message, line=lines[row] if lines else None)
 
 
 def _cell(value: Any) -> str | None:

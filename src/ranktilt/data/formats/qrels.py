@@ -15,7 +15,7 @@ from ranktilt.data.formats import json_qrels, parquet_qrels, table_qrels, text_q
 from ranktilt.data.formats.base import JUDGMENTS, FileLayout, JudgmentFile
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.notation import QRELS_NOUNS, QRELS_OPTIONS, NamedFile
-from ranktilt.data.formats.refusals import refusal
+from ranktilt.data.formats.refusals import refusal, refuse_binary
 from ranktilt.errors import DataError, DataWarning, UserError, counted
 
 LAYOUTS = (
@@ -54,6 +54,7 @@ def read_qrels(path: str | Path) -> pl.DataFrame:
 
 def read_judgment_file(file: DataFile) -> JudgmentFile:
     """Read a file of judgments as it is: rows without ids, repetitions and contradictions are there."""
+    refuse_binary(file, JUDGMENTS)
     for layout in LAYOUTS:
         if layout.sniff(file):
             judgments: JudgmentFile = layout.read(file)

@@ -31,6 +31,12 @@ _EXAMPLES = {
 }
 
 
+def refuse_binary(file: DataFile, wanted: str) -> None:
+    """Refuse what is neither text nor Parquet."""
+    if file.binary and file.binary != "Parquet":
+        raise refusal(file, wanted)
+
+
 def refusal(file: DataFile, wanted: str) -> DataError:
     """Say what a file is that cannot be read as what is wanted, and what to do with it."""
     recognition = recognise(file)

@@ -27,7 +27,7 @@ from ranktilt.data.formats import (
 from ranktilt.data.formats.base import RUN, FileLayout, RunFile, RunRequest
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.json_text import parse_json, require_single_keys
-from ranktilt.data.formats.refusals import refusal
+from ranktilt.data.formats.refusals import refusal, refuse_binary
 from ranktilt.data.formats.search_responses import MAX_FAILURES
 from ranktilt.errors import DataError, DataWarning, counted
 
@@ -86,6 +86,7 @@ def read_run_file(
     request = RunRequest(score_order=score_order, queries=queries, max_failures=max_failures)
     if path.is_dir():
         return response_folder.read(file, request)
+    refuse_binary(file, RUN)
     for layout in LAYOUTS:
         if layout.sniff(file):
             return cast(RunFile, layout.read(file, request))

@@ -6,7 +6,9 @@ from ranktilt.data.formats.base import JudgmentFile
 from ranktilt.data.formats.cells import NumberColumn, text_ids
 from ranktilt.data.formats.column_names import (
     QRELS_COLUMNS,
+    RUN_COLUMNS,
     find_columns,
+    folded,
     require_columns,
     require_distinct,
 )
@@ -27,6 +29,8 @@ def sniff(file: DataFile) -> bool:
         return True
     columns = find_columns(file.header, QRELS_COLUMNS)
     if set(columns) != set(_NEEDED):
+        return False
+    if folded(columns["grade"]) == "score" and "rank" in find_columns(file.header, RUN_COLUMNS):
         return False
     # In this order, and parted by tabs, they are BEIR's, whose header may have any names.
     places = [file.header.index(columns[noun]) for noun in _NEEDED]
