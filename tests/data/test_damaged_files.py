@@ -180,5 +180,5 @@ def test_a_damaged_file_is_one_line(door: Door, tmp_path: Path) -> None:
             assert is_same or is_warned, f"{damage.name}: {rows}"
 
 
-CUTS = ("first half", "second half", "no last bytes", "no UTF-8", "one line")
+CUTS = ("first half", "second half", "no last bytes", "no UTF-8", "one line", "a zero byte")
 """Damages after which a file of lines may be a whole file of other lines."""

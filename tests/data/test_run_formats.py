@@ -571,3 +571,122 @@ def test_ids_may_begin_with_a_number_sign(tmp_path: Path) -> None:
     write(path, f"{content}#1 Q0 #a 3 0 t\n")
     with refused(f"{path}:5: document '#a' occurs twice for query '#1'…", DataError):
         Run.load(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeCase:
+    """JSON that is in no table of producers, and is read by its shape."""
+
+    name: str
+    content: str
+    entries: list[tuple[str, str, float]]
+    read_as: str
+
+
+SHAPES = [
+    ShapeCase(
+        name="Haystack",
+        content='{"q1": {"documents": [{"id": "a", "content": "A", "meta": {"id": 7}, "score": 0.9}]}}',
+        entries=[("q1", "a", 0.9)],
+        read_as="JSON answers: documents: id, score",
+    ),
+    ShapeCase(
+        name="LlamaIndex",
+        content='[{"query": "q1", "source_nodes": [{"node": {"id_": "n", "text": "A"}, "score": 0.9}]}]',
+        entries=[("q1", "n", 0.9)],
+        read_as="JSON answers: query, source_nodes: node.id_, score",
+    ),
+    ShapeCase(
+        name="turbopuffer",
+        content='{"q1": {"rows": [{"id": 1, "$dist": 0.1}, {"id": 2, "$dist": 0.4}]}}',
+        entries=[("q1", "1", -0.1), ("q1", "2", -0.4)],
+        read_as="JSON answers: rows: id, $dist, smaller is better",
+    ),
+    ShapeCase(
+        name="MongoDB",
+        content='[{"query": "q1", "results": [{"_id": {"$oid": "6f"}, "score": {"$numberDouble": "0.5"}}]}]',
+        entries=[("q1", "6f", 0.5)],
+        read_as="JSON answers: query, results: _id, score",
+    ),
+    ShapeCase(
+        name="Ragas",
+        content='[{"user_input": "q1", "retrieved_context_ids": ["a", "b"], "response": "x"}]',
+        entries=[("q1", "a", -1.0), ("q1", "b", -2.0)],
+        read_as="JSON answers: user_input, retrieved_context_ids: id, in their order",
+    ),
+    ShapeCase(
+        name="records under their ids",
+        content='{"q1": {"a": {"score": 2.0, "rank": 1}, "b": {"score": 1.0, "rank": 2}}}',
+        entries=[("q1", "a", 2.0), ("q1", "b", 1.0)],
+        read_as="JSON lists: id, score",
+    ),
+    ShapeCase(
+        name="Weaviate's Python client",
+        content="""{"q1": {"objects": [
+            {"uuid": "a", "metadata": {"distance": 0.1, "score": null}, "properties": {"title": "A"}},
+            {"uuid": "b", "metadata": {"distance": 0.2, "score": null}, "properties": {}}]}}""",
+        entries=[("q1", "a", -0.1), ("q1", "b", -0.2)],
+        read_as="JSON answers: objects: uuid, metadata.distance, smaller is better",
+    ),
+    ShapeCase(
+        name="several searches of Typesense",
+        content="""{"results": [
+            {"found": 1, "hits": [{"document": {"id": "a"}, "text_match": 3}], "request_params": {"q": "one"}},
+            {"found": 0, "hits": [], "request_params": {"q": "two"}}]}""",
+        entries=[("one", "a", -1.0)],
+        read_as="responses of Typesense: request_params.q, document.id, in their order",
+    ),
+    ShapeCase(
+        name="a table of SQL",
+        content="""{"columns": [{"name": "query"}, {"name": "doc_id"}, {"name": "score"}],
+            "rows": [["q1", "a", 2.0], ["q1", "b", 1.0]]}""",
+        entries=[("q1", "a", 2.0), ("q1", "b", 1.0)],
+        read_as="JSON table: query, doc_id, score",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", SHAPES, ids=lambda case: case.name)
+def test_json_is_read_by_its_shape_and_says_so(case: ShapeCase, tmp_path: Path) -> None:
+    run = Run.load(write(tmp_path / "run.json", case.content))
+    assert entries(run) == case.entries
+    assert run.spec["read_as"] == case.read_as
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (
+            '[{"query": "q", "results": [{"index": 0, "relevance_score": 0.9, "document": {"text": "A"}}]}]',
+            ": JSON answers: expected a column for the document (docno, doc_id, docid, corpus_id, …), got index, "
+            "relevance_score, document; name it: FILE:id=COLUMN; index is the place of a document in the request…",
+        ),
+        ("| qid | docno | score |\n|---|---|---|\n| q | a | 2 |\n", ": …"),
+        ("2 qid:1 1:0.3 2:0.5 # docid = a\n", ": …"),
+        (
+            '[{"qid": "q", "results": [["a", 1, 2.5]]}]',
+            ": expected documents as ids, as pairs of id and score, …",
+        ),
+        (
+            "qid,url,distance\nq,a,3\nq,b,1\nq,c,2\n",
+            ": 'distance' neither rises nor falls along the file's order; --score-order ascending …",
+        ),
+        (
+            "<!DOCTYPE html><html></html>",
+            ": expected a run (query, document and score (or rank)), got a web page; …",
+        ),
+        (
+            "qid,docid,rating\nq,a,1\n",
+            ": expected a run, got judgments (column 'rating'); they are named with --qrels",
+        ),
+        (
+            "doc_id,source\na,human\n",
+            ":1: expected a run (query, document and score (or rank)), got labels (CSV: …",
+        ),
+    ],
+    ids=range(8),
+)
+def test_what_is_no_run_is_said_with_a_way_on(content: str, words: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "run", content)
+    with refused(f"{path}{words}", DataError):
+        Run.load(path)

@@ -15,6 +15,7 @@ from typing import Any
 from ranktilt.data.formats.column_names import (
     NOUNS,
     QUERY,
+    TEXT_LIKE,
     Names,
     find_columns,
     folded,
@@ -136,6 +137,9 @@ def _as_record(hit: Any) -> Any:
         return hit
     if is_pair(hit):
         return {PLACE: hit[0], VALUE: hit[1]}
+    if isinstance(hit, list):
+        expected = "expected documents as ids, as pairs of id and score, or as records"
+        raise UserError(f"{expected}, got {shorten(hit)}")
     return {PLACE: hit}
 
 
@@ -153,6 +157,9 @@ def content_of(document: Any, valid: Names, named: Mapping[str, str]) -> Content
     for key, values in document.items():
         if isinstance(values, list) and _holds_answers(key, values, document, valid):
             return Content(values=values)
+    lists = _lists_of_records(document, valid)
+    if lists is not None:
+        return Content(values=list(lists.values()), keys=list(lists), form="JSON lists")
     if layout_of(document) is None and _is_by_query(document):
         return Content(values=list(document.values()), keys=list(document), form="JSON lists")
     if _has_records_by_key(document, valid):
@@ -210,7 +217,7 @@ def _holds_answers(key: str, values: list[Any], document: Mapping[str, Any], val
     paths = scalar_paths(sample)
     top_level = [path for path in paths if "." not in path]
     has_lists = has_hit_list(sample[0])
-    if has_lists and not pick_path(top_level, valid["document"][:-2]):
+    if has_lists and not pick_path(top_level, _plain_ids(valid)):
         return True
     numbers = [*valid.get("score", ()), *valid.get("rank", ()), *valid.get("grade", ())]
     if has_lists and layout_of(document) is None and not pick_path(top_level, numbers):
@@ -220,6 +227,26 @@ def _holds_answers(key: str, values: list[Any], document: Mapping[str, Any], val
         return False
     # {query: [document, …]} may repeat the query in each document.
     return not all(value_at(value, query) == key for value in sample)
+
+
+def _plain_ids(valid: Names) -> list[str]:
+    return [name for name in valid["document"] if name not in TEXT_LIKE]
+
+
+def _lists_of_records(document: Mapping[str, Any], valid: Names) -> dict[str, list[Any]] | None:
+    """Return the lists of ``{query: {document: {"score": …}}}``, whose documents are records under their ids."""
+    numbers = [*valid.get("score", ()), *valid.get("rank", ()), *valid.get("grade", ())]
+    lists = dict[str, list[Any]]()
+    for query, records in document.items():
+        if not isinstance(records, Mapping):
+            return None
+        if not all(isinstance(record, Mapping) for record in records.values()):
+            return None
+        lists[query] = [{**record, PLACE: name} for name, record in records.items()]
+    first = next((hits[0] for hits in lists.values() if hits), None)
+    if first is None or pick_path(scalar_paths([first]), _plain_ids(valid)) != PLACE:
+        return None
+    return lists if pick_path([path for path in first if path != PLACE], numbers) else None
 
 
 def table_rows(document: Mapping[str, Any], valid: Names) -> list[Any] | None:

@@ -25,7 +25,12 @@ QUERY = (
     "question",
     "keyword",
     "q",
+    "user_input",
+    "prompt",
+    "input",
 )
+TEXT_LIKE = ("doc", "document")
+"""Names of a document's id in tables; in JSON they mostly hold its text."""
 DOCUMENT = (
     "docno",
     "doc_id",
@@ -36,14 +41,16 @@ DOCUMENT = (
     "passage_id",
     "passageid",
     "pid",
+    "chunk_id",
     "objectid",
     "_id",
     "id",
+    "uuid",
+    "id_",
     "uri",
     "url",
     "link",
-    "doc",
-    "document",
+    *TEXT_LIKE,
 )
 SCORE = (
     "score",

@@ -30,6 +30,9 @@ _BETWEEN = f"{SEPARATORS} "
 _BLANKS = " \t\r\n\x0b\x0c"
 _NAMED_SEPARATOR = re.compile(r'"?sep=(.)"?')
 """The line by which Excel is told what parts the columns."""
+_ZEROS = 0.8
+_RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
+"""The line below the header of a table in Markdown."""
 _BINARY = {
     b"PAR1": "Parquet",
     b"ARROW1": "Arrow (Feather)",
@@ -76,7 +79,9 @@ class DataFile:
         for sign, name in _BINARY.items():
             if self.start.startswith(sign):
                 return name
-        if b"\0" in self.start:
+        halves = (self.start[::2], self.start[1::2])
+        # An id may hold a zero byte; of UTF-16 nearly every second byte is one.
+        if any(half.count(0) > _ZEROS * len(half) for half in halves):
             return "UTF-16 or binary data"
         return ""
 
@@ -121,6 +126,11 @@ class DataFile:
         return [line for line in self.lines[self.comments :] if blank_fields(line)]
 
     @cached_property
+    def has_markdown(self) -> bool:
+        """Whether its first lines are a table of Markdown."""
+        return len(self.rows) > 1 and bool(_RULE.fullmatch(self.rows[1].strip()))
+
+    @cached_property
     def is_headless(self) -> bool:
         """Whether its columns are named by their numbers, so that its first line is a row."""
         choices = list(self.columns.values())
@@ -129,6 +139,8 @@ class DataFile:
     @cached_property
     def separator(self) -> str:
         """What parts the columns of a table whose first line names them; empty where it is no such table."""
+        if self.has_markdown:
+            return ""
         named = [_NAMED_SEPARATOR.fullmatch(line.strip()) for line in self.lines[: self.comments]]
         for match in named:
             if match:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ranktilt.data.formats.column_names import DOCUMENT, NOUNS, Names, folded
+from ranktilt.data.formats.column_names import DOCUMENT, NOUNS, TEXT_LIKE, Names, folded
 from ranktilt.data.formats.notation import value_at
 from ranktilt.errors import UserError, join_words, shorten, unknown
 
@@ -51,12 +51,16 @@ HIT_KEYS = (
     "ratings",
     "judgments",
     "judgements",
+    "objects",
+    "references",
 )
 """Names that lists of documents have; what is called otherwise is one by its records."""
+_ENDING_OF_IDS = "_ids"
+"""How names of lists of ids end."""
 _QUERY_PARENTS = ("query", "topic", "question", "search", "request")
 _LIKE_IDS = ("id", "_id", "qid", "number")
 """What a query's id is called within an object that is called ``query``."""
-_UNWRAPPED = ("$oid", "raw", "$numberLong")
+_UNWRAPPED = ("$oid", "$numberDouble", "$numberInt", "$numberLong", "raw")
 """Keys under which MongoDB and App Search keep a value."""
 
 
@@ -77,7 +81,7 @@ def _paths_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[st
                 yield path
             elif depth < _DEEPEST:
                 yield from _paths_in(value, f"{path}.", depth + 1)
-        elif not isinstance(value, list):
+        elif value is not None and not isinstance(value, list):
             yield path
 
 
@@ -86,15 +90,14 @@ def pick_path(paths: Sequence[str], known: Sequence[str]) -> str:
 
     Empty where there is none. A key that is spelled with dots is shallow.
     """
-    by_depth = dict[int, dict[str, str]]()
-    for path in paths:
-        names = by_depth.setdefault(path.count("."), {})
-        names.setdefault(folded(path), path)
-        names.setdefault(folded(path.rpartition(".")[2]), path)
-    for depth in sorted(by_depth):
-        for name in known:
-            if name in by_depth[depth]:
-                return by_depth[depth][name]
+    for depth in sorted({path.count(".") for path in paths}):
+        at_depth = [path for path in paths if path.count(".") == depth]
+        whole = {folded(path): path for path in reversed(at_depth)}
+        last = {folded(path.rpartition(".")[2]): path for path in reversed(at_depth)}
+        for names in (whole, last):
+            for name in known:
+                if name in names:
+                    return names[name]
     return ""
 
 
@@ -133,6 +136,8 @@ def find_fields(
                 raise unknown("field", choice, paths[:20])
             fields[column] = choice
             continue
+        if column == "document":
+            known = [name for name in known if name not in TEXT_LIKE]
         path = pick_query(free, known) if column == "query" else pick_path(free, known)
         if path:
             fields[column] = path
@@ -192,7 +197,7 @@ def _lists_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tu
     """Yield the path of each list of documents, and whether it is empty."""
     for key, value in record.items():
         path = f"{prefix}{key}"
-        is_known = folded(key) in HIT_KEYS
+        is_known = folded(key) in HIT_KEYS or folded(key).endswith(_ENDING_OF_IDS)
         if isinstance(value, list):
             if not value and is_known:
                 yield path, True
@@ -212,9 +217,10 @@ def is_hit_list(values: Sequence[Any], *, is_known: bool) -> bool:
     first = values[0]
     if isinstance(first, Mapping):
         if all(isinstance(value, Mapping) for value in values[:SAMPLE]):
-            return is_known or bool(pick_path(scalar_paths(values[:5]), DOCUMENT))
+            paths = scalar_paths(values[:5])
+            return is_known or bool(pick_path(paths, DOCUMENT[: -len(TEXT_LIKE)]))
         return False
-    return is_known and (is_pair(first) or type(first) in (str, int))
+    return is_known and (isinstance(first, list) or type(first) in (str, int))
 
 
 def is_pair(value: Any) -> bool:

@@ -29,6 +29,7 @@ from ranktilt.data.formats.table_run import table_name
 from ranktilt.errors import DataError, UserError, shorten
 
 DOCUMENTS, RESULT, EVALUATIONS = "documents", "a result of ranktilt", "values per query"
+_LETOR = re.compile(r"\S+ qid:\S+ [0-9]+:")
 _LONGEST = 200
 """Signs of a first record that are kept."""
 _MEASURE_COLUMNS = ("measure", "metric", "ndcg", "map", "mrr", "recall", "ndcg@10", "ndcg@20")
@@ -88,6 +89,11 @@ def recognise(file: DataFile) -> Recognition:
         if start.startswith(sign):
             remedy = _REMEDIES.get(name, "save it as CSV or JSON lines")
             return Recognition(format=name, remedy=remedy)
+    if file.has_markdown:
+        return Recognition(format="a table of Markdown", remedy="save it as CSV")
+    if file.rows and _LETOR.match(file.rows[0]):
+        remedy = "write query, document and score as CSV"
+        return Recognition(format="features for learning to rank (LETOR)", remedy=remedy)
     if not file.rows:
         return Recognition(format="an empty file" if not file.lines else "comments only")
     if file.has_json:
