@@ -89,6 +89,14 @@ AnyCollection = Annotated[
     Path,
     Parameter(name="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID."),
 ]
+CollectionOrFile = Annotated[
+    Path,
+    Parameter(
+        name="DIR",
+        allow_leading_hyphen=True,
+        help="A collection, hub:OWNER/NAME or irds:ID; or any file.",
+    ),
+]
 Destination = Annotated[
     Path,
     Parameter(

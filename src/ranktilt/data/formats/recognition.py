@@ -26,9 +26,13 @@ from ranktilt.data.formats.data_file import DataFile, blank_fields
 from ranktilt.data.formats.json_values import loads, read_document
 from ranktilt.data.formats.parquet import schema_of
 from ranktilt.data.formats.table_run import table_name
-from ranktilt.errors import DataError, UserError, shorten
+from ranktilt.errors import DataError, UserError
 
 DOCUMENTS, RESULT, EVALUATIONS = "documents", "a result of ranktilt", "values per query"
+_MEASURE = re.compile(
+    r"\w+@[0-9]|(ndcg|map|mrr|err|recall|p|success)(_cut|_at)?_?[0-9]*$|recip_rank|bpref"
+)
+"""How names of measures begin that evaluation programs print."""
 _LETOR = re.compile(r"\S+ qid:\S+ [0-9]+:")
 _LONGEST = 200
 """Signs of a first record that are kept."""
@@ -148,10 +152,11 @@ def _json(file: DataFile) -> Recognition:
     except (ValueError, DataError) as error:
         message = getattr(error, "message", str(error))
         return Recognition(format=f"broken {form} ({message})", first=file.rows[0][:_LONGEST])
-    first = file.rows[0][:_LONGEST] if is_lines else shorten(document, _LONGEST)
+    first = file.rows[0][:_LONGEST] if is_lines else " ".join(file.rows)[:_LONGEST]
     if isinstance(document, Mapping) and str(document.get("format", "")).startswith("ranktilt"):
         return Recognition(format=f"{document['format']}", kinds=(RESULT,), first=first)
-    if is_lines and isinstance(document, Mapping):
+    is_record = isinstance(document, Mapping) and not any(map(_is_nested, document.values()))
+    if (is_lines and isinstance(document, Mapping)) or is_record:
         kinds = kinds_of(list(document))
         if kinds:
             return Recognition(format=form, kinds=kinds, columns=tuple(document), first=first)
@@ -181,6 +186,10 @@ def _answer_kinds(document: Any) -> dict[str, Any]:
     return {}
 
 
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, Mapping | list)
+
+
 def _is_graded(fields: Mapping[str, str], names: Sequence[str]) -> bool:
     grade = fields.get("grade", "")
     return bool(grade) and folded(grade.rpartition(".")[2]) != "score"
@@ -194,7 +203,13 @@ def _is_number_map(document: Mapping[str, Any]) -> bool:
 
 
 def _plain_columns(file: DataFile) -> Recognition:
-    """Recognise lines without a header by their number of fields."""
+    """Recognise lines without a header of documents by their number of fields."""
+    for separator in ",\t":
+        names = [folded(name) for name in file.rows[0].split(separator)]
+        if not set(names).isdisjoint(QUERY) and any(map(_MEASURE.match, names)):
+            form, columns = table_name(separator), tuple(names)
+            first = "".join(file.rows[1:2])
+            return Recognition(format=form, kinds=(EVALUATIONS,), columns=columns, first=first)
     rows = [
         row.split("\t") if row.count("\t") >= 1 else blank_fields(row) for row in file.rows[:200]
     ]
@@ -217,7 +232,7 @@ def _plain_columns(file: DataFile) -> Recognition:
             return Recognition(format="TREC judgments", kinds=(JUDGMENTS,), first=first)
         return Recognition(format="TREC run without tag", kinds=(RUN,), first=first)
     if width == 3 and is_number:
-        is_measure = any(re.search(r"@|_cut|ndcg|map|recip_rank", row[0]) for row in rows)
+        is_measure = any(_MEASURE.match(row[0].lower()) for row in rows)
         if is_measure:
             return Recognition(format="trec_eval", kinds=(EVALUATIONS,), first=first)
         return Recognition(format="three columns", kinds=(JUDGMENTS, RUN), first=first)

@@ -17,7 +17,9 @@ DOORS = {
     RESULT: "ranktilt report FILE shows it",
 }
 """Where each kind of file goes."""
+ANYTHING = "a file of ranktilt"
 _COLUMNS = {
+    ANYTHING: "a run, judgments, labels, queries, documents or a result",
     RUN: "query, document and score (or rank)",
     JUDGMENTS: "query, document and grade",
     LABELS: "doc_id and source",
@@ -28,6 +30,7 @@ _EXAMPLES = {
     JUDGMENTS: "FILE:query=qid,id=url,grade=rating",
     LABELS: "FILE:id=url,source=is_ai",
     QUERIES: "",
+    ANYTHING: "FILE:query=qid,id=url,score=bm25",
 }
 
 
