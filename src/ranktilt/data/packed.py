@@ -121,6 +121,9 @@ def _only_member(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
         names = [info.filename for info in archive.infolist() if not info.is_dir()]
         if any(name.startswith(_WORKBOOK) for name in names):
             raise DataError(path, "is a document of an office program; save it as CSV")
+        if "header.json" in names:
+            hint = "write it as JSON: inspect log convert LOG --to json --output-dir DIR"
+            raise DataError(path, f"is a packed log of Inspect; {hint}")
         # macOS puts a file of attributes beside each.
         members = [name for name in names if not name.startswith("__MACOSX/")]
         if len(members) != 1:

@@ -1,12 +1,13 @@
 """Judgments as JSON: ``{query: {document: grade}}`` of ranx, records, and the lists of engines' evaluations.
 
 Elasticsearch's ``_rank_eval`` has ``requests`` with ``ratings``, OpenSearch's Search Relevance
-Workbench ``judgmentRatings`` with ``ratings``; both are answers whose documents have grades.
+Workbench ``judgmentRatings`` with ``ratings``; both are answers whose documents have grades. Logs of
+evaluation tools are read by `grade_logs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -18,6 +19,7 @@ from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import QRELS_COLUMNS, require_columns
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.entries import Entries, entry_ids, field_values, gather
+from ranktilt.data.formats.grade_logs import GradeLog, log_of, read_log, require_single_model
 from ranktilt.data.formats.hit_fields import SAMPLE
 from ranktilt.data.formats.json_values import ValueBlock, read_document, read_lines
 from ranktilt.data.formats.judgment_columns import judgments_of_columns
@@ -40,11 +42,21 @@ def read(file: DataFile) -> JudgmentFile:
     if file.has_json_lines and len(file.rows) > 1:
         return _read_lines(file)
     document = _without_envelope(read_document(file.path))
+    log = log_of(document)
+    if log is not None:
+        return _read_log(file, *log)
     content = content_of(document, QRELS_COLUMNS, file.columns)
     if not file.columns and _is_grade_map(document, content):
         return _read_map(file, document)
     block = ValueBlock(values=list(content.values), lines=[])
     return _read_values(file, content, iter([block]))
+
+
+def _read_log(
+    file: DataFile, log: GradeLog, samples: Sequence[Any], lines: Sequence[int] = ()
+) -> JudgmentFile:
+    require_single_model(file, log, samples)
+    return read_log(file, log, samples, lines)
 
 
 def _without_envelope(document: Any) -> Any:
@@ -94,6 +106,12 @@ def _read_lines(file: DataFile) -> JudgmentFile:
         if sum(len(part.values) for part in first) >= SAMPLE:
             break
     values = list(chain.from_iterable(block.values for block in first))
+    log = log_of(values)
+    if log is not None:
+        every = [*first, *blocks]
+        samples = list(chain.from_iterable(block.values for block in every))
+        lines = list(chain.from_iterable(block.lines for block in every))
+        return _read_log(file, log[0], samples, lines)
     content = Content(values=values, form="JSON lines")
     return _read_values(file, content, chain(first, blocks))
 

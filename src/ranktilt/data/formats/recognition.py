@@ -238,5 +238,5 @@ def _plain_columns(file: DataFile) -> Recognition:
         return Recognition(format="three columns", kinds=(JUDGMENTS, RUN), first=first)
     if width == 2:
         return Recognition(format="two columns", kinds=(QUERIES, LABELS), first=first)
-    columns = "one column" if width == 1 else f"{width} columns" if width else "lines"
-    return Recognition(format=f"text of {columns}", first=first)
+    described = {0: "lines", 1: "one column"}.get(width, f"{width} columns")
+    return Recognition(format=f"text of {described}", first=first)
