@@ -55,8 +55,10 @@ class AuditInputs(options.LabelOptions):
     ranker: options.Rankers = None
     run: Annotated[
         list[Path] | None,
+        options.FILE_OR_STDIN,
         Parameter(
-            help="A run to audit instead of ranking: TREC, JSON or CSV, plain or .gz.",
+            help="A run to audit instead of ranking: TREC, CSV, JSON, responses (a file, or a folder), - "
+            "for standard input; other columns as FILE:query=qid,id=url,score=bm25.",
             metavar="FILE",
         ),
     ] = None
@@ -66,8 +68,9 @@ class AuditInputs(options.LabelOptions):
     ignore_unknown: options.IgnoreUnknown = False
     queries: Annotated[
         Path | None,
+        options.FILE_OR_STDIN,
         Parameter(
-            help="Queries (id, tab, text) of an _msearch run, in its order, or for a live engine.",
+            help="Queries (id and text) of responses, in their order, or for a live engine.",
             metavar="FILE",
             group=SELDOM,
         ),

@@ -122,6 +122,7 @@ class JudgeInputs:
     """The verb's positional argument."""
     judge: Annotated[
         list[Path] | None,
+        options.FILE_OR_STDIN,
         Parameter(
             help="A judge's grades: qrels, CSV, JSON, Parquet or an evaluation's log; several may be "
             "given.",
@@ -130,6 +131,7 @@ class JudgeInputs:
     ] = None
     human: Annotated[
         Path | None,
+        options.FILE_OR_STDIN,
         Parameter(help="Human grades, likewise (default: the collection's).", metavar="FILE"),
     ] = None
     runs: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ranktilt.errors import DataError, UserError, located
 
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 _ENDINGS = (".json", ".jsonl")
+_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
 
 
 def query_name(path: Path) -> str:
@@ -27,12 +29,17 @@ def query_name(path: Path) -> str:
 
 def response_files(folder: Path) -> list[Path]:
     """Return the files of a folder of responses, by name; `DataError` where there is none."""
-    files = [file for file in sorted(folder.iterdir()) if _is_response(file)]
+    files = sorted(filter(_is_response, folder.iterdir()), key=_in_order)
     if not files:
         raise DataError(
             folder, "expected a folder of responses (one .json for each query), got none"
         )
     return files
+
+
+def _in_order(file: Path) -> list[tuple[str, int]]:
+    """Return what orders files, numbers in their names as numbers."""
+    return [(word, int(digits or 0)) for word, digits in _PARTS.findall(query_name(file))]
 
 
 def _is_response(file: Path) -> bool:
