@@ -444,6 +444,16 @@ def test_responses_that_name_their_queries_need_no_ids(tmp_path: Path) -> None:
     assert run.spec["read_as"] == "responses of SerpAPI: search_parameters.q, link, position"
 
 
+def test_responses_are_known_by_the_text_of_their_query(tmp_path: Path) -> None:
+    serp = next(case for case in RESPONSES if case.name == "SerpAPI")
+    for name, content in in_lists(serp.responses).items():
+        if name == "by query":
+            continue
+        path = write(tmp_path / "run", content)
+        run = Run.load(path, queries={"none": "other", "q2": "two", "q1": "one"})
+        assert entries(run) == ORDERED
+
+
 def test_chroma_is_read_with_distances_smaller_is_better(tmp_path: Path) -> None:
     content = """{"ids": [["a", "b", "c"], ["c", "d", "a"]], "embeddings": null,
         "documents": [["A", "B", "C"], ["C", "D", "A"]],

@@ -197,14 +197,14 @@ class AuditInputs(options.LabelOptions):
         from ranktilt.data.formats.search_responses import MAX_FAILURES
         from ranktilt.data.labels import labelled
         from ranktilt.data.load import NO_QRELS
-        from ranktilt.data.queries import read_queries
+        from ranktilt.data.queries import query_texts
         from ranktilt.data.run import Run, named_apart, replayed_name
 
         if self.split is not None:
             raise UserError(
                 "--split needs a collection DIR; name a judgment file instead: --qrels FILE"
             )
-        names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
+        names = None if self.queries is None else query_texts(self.queries)
         most = MAX_FAILURES if max_failures is None else max_failures
         runs = [
             Run.load(path, score_order=self.score_order, queries=names, max_failures=most)

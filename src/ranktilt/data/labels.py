@@ -265,10 +265,17 @@ def _json_table(given: LabelFile, file: DataFile) -> pl.DataFrame:
         keys = set(map(str, document))
         if "doc_id" not in keys and not keys & set(given.columns.values()):
             document = [{"doc_id": name, "source": label} for name, label in document.items()]
-    records = [document] if isinstance(document, Mapping) else document
+    records = _only_list(document) if isinstance(document, Mapping) else document
     if not isinstance(records, list) or not all(isinstance(row, Mapping) for row in records):
         raise refusal(file, LABELS)
     return json_table(file.path, records, ids, dotted=given.columns.values())
+
+
+def _only_list(document: Mapping[str, Any]) -> list[Any]:
+    """Return the only list of records in an object, such as a detector's response; else the object as a record."""
+    lists = [value for value in document.values() if isinstance(value, list) and value]
+    lists = [values for values in lists if all(isinstance(value, Mapping) for value in values)]
+    return lists[0] if len(lists) == 1 else [document]
 
 
 def _is_nested(value: Any) -> bool:

@@ -50,6 +50,12 @@ def read_queries(path: str | Path) -> Collection:
     return unjudged(docs, queries, {"path": str(path), "files": [str(path)]})
 
 
+def query_texts(path: str | Path) -> dict[str, str]:
+    """Read the text of each query by its id, in the order of the file."""
+    queries = read_queries(path).queries
+    return dict(zip(queries["id"], queries["text"], strict=True))
+
+
 def read_query_ids(path: str | Path, collection: Collection) -> list[str]:
     """Read ids of queries, one on each line, such as ``held-out.txt`` of ``ranktilt train lora``."""
     names = dict.fromkeys(filter(None, map(str.strip, read_text(Path(path)).split("\n"))))

@@ -219,7 +219,7 @@ class Run:
         path: str | Path,
         *,
         score_order: str | None = None,
-        queries: Sequence[str] | None = None,
+        queries: Sequence[str] | Mapping[str, str] | None = None,
         max_failures: float = MAX_FAILURES,
     ) -> Run:
         """Read a run from a file, whose content tells its layout, or from a folder of responses.
@@ -245,8 +245,9 @@ class Run:
             where that orders a list; scores become −rank, and equal ranks are ties. By default
             larger is better, and scores that rise along the order of the file are refused.
             ``spec["score_order"]`` names the two others. Scores of minus infinity are an order, too.
-        queries : sequence of str, optional
-            Ids of the queries of responses that do not name them, in their order.
+        queries : sequence of str, or mapping of id to text, optional
+            Ids of the queries of responses that do not name them, in their order. With texts,
+            responses that repeat the text of their query have its id.
         max_failures : float, optional
             Share of the responses of an engine that may be errors or partial. They are left out of
             the run, listed in ``spec["failed"]`` and warned of.

@@ -16,7 +16,7 @@ from ranktilt.data.formats.runfile import read_spec
 from ranktilt.data.formats.score_order import SCORE_ORDERS
 from ranktilt.data.formats.search_responses import MAX_FAILURES
 from ranktilt.data.labels import no_overlap, warn_of_near_matches
-from ranktilt.data.queries import read_queries
+from ranktilt.data.queries import query_texts
 from ranktilt.data.run import Run, collection_rows, replayed_name
 from ranktilt.errors import DataError, UserError
 from ranktilt.rankers.base import (
@@ -69,11 +69,11 @@ class Replay(Ranker):
         """
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and cannot re-rank; put it first")
-        names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
+        texts = None if self.queries is None else query_texts(self.queries)
         loaded = Run.load(
             self.file,
             score_order=self.score_order,
-            queries=names,
+            queries=texts,
             max_failures=self.max_failures,
         )
         rows = collection_rows(loaded, collection)

@@ -104,11 +104,14 @@ def _read_lines(file: DataFile, request: RunRequest) -> RunFile:
         raise located(file.path, error, line=line) from error
     entries, parts, count = Entries(), list[EntryColumns](), 0
     names_queries = plan.is_flat or bool(plan.query)
-    if request.queries is not None and plan.names_no_ids:
+    is_by_text = bool(request.texts) and _by_text(values, plan, request) is not None
+    if request.queries is not None and plan.names_no_ids and not is_by_text:
         names_queries = False
     for block in chain(first, blocks):
         queries: list[str | None] | None = None
-        if not names_queries:
+        if is_by_text:
+            queries = [request.texts.get(str(plan.query_of(value))) for value in block.values]
+        elif not names_queries:
             queries = list((request.queries or ())[count : count + len(block.values)])
             queries += [None] * (len(block.values) - len(queries))
         count += len(block.values)
@@ -164,13 +167,25 @@ def _queries(
         return content.keys
     if plan.is_flat:
         return None
-    given = request.queries
+    named_by_text = _by_text(content.values, plan, request)
+    if named_by_text is not None:
+        return named_by_text
+    ids = request.queries
     # Whoever names the queries of responses knows better than these, which repeat the text.
-    if given is not None and plan.names_no_ids and len(given) == len(content.values):
-        return given
+    if ids is not None and plan.names_no_ids and len(ids) == len(content.values):
+        return ids
     if plan.query and all(plan.query_of(value) is not None for value in content.values):
         return None
     raise _unnamed(path, len(content.values), request)
+
+
+def _by_text(values: Sequence[Any], plan: ReadingPlan, request: RunRequest) -> list[str] | None:
+    """Return the id of each value's query by the text that the value repeats; None where one does not."""
+    if not request.texts or not plan.query:
+        return None
+    names = [request.texts.get(str(plan.query_of(value))) for value in values]
+    known = [name for name in names if name is not None]
+    return known if len(known) == len(names) else None
 
 
 def _unnamed(path: Path, count: int, request: RunRequest) -> DataError:

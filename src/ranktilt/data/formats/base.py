@@ -48,6 +48,8 @@ class RunRequest:
     score_order: str | None = None
     queries: Sequence[str] | None = None
     """Ids of the queries of responses that do not name them, in their order."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Id of each query by its text, which responses often repeat."""
     max_failures: float = MAX_FAILURES
 
 

@@ -33,6 +33,9 @@ _EXAMPLES = {
     ANYTHING: "FILE:query=qid,id=url,score=bm25",
 }
 
+_BY_NUMBER = {RUN: "FILE:query=1,id=3,score=5", JUDGMENTS: "FILE:query=1,id=3,grade=4"}
+"""Examples for files whose columns have no names."""
+
 
 def refuse_binary(file: DataFile, wanted: str) -> None:
     """Refuse what is neither text nor Parquet."""
@@ -59,5 +62,8 @@ def refusal(file: DataFile, wanted: str) -> DataError:
         return DataError(file.path, f"{message}; {DOORS[others[0]]}", line=line)
     if recognition.first and not recognition.columns:
         message += f": {shorten(recognition.first)}"
-    hint = f"; name its columns: {_EXAMPLES[wanted]}" if _EXAMPLES[wanted] else ""
+    example = _EXAMPLES[wanted]
+    if recognition.format.startswith("text of") and example:
+        example = _BY_NUMBER.get(wanted, example)
+    hint = f"; name its columns: {example}" if example else ""
     return DataError(file.path, f"{message}{hint}", line=line)

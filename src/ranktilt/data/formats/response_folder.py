@@ -31,9 +31,8 @@ def response_files(folder: Path) -> list[Path]:
     """Return the files of a folder of responses, by name; `DataError` where there is none."""
     files = sorted(filter(_is_response, folder.iterdir()), key=_in_order)
     if not files:
-        raise DataError(
-            folder, "expected a folder of responses (one .json for each query), got none"
-        )
+        expected = "expected a folder of responses, one .json for each query, got none"
+        raise DataError(folder, f"{expected}; name runs themselves: --run FILE")
     return files
 
 

@@ -39,6 +39,7 @@ LAYOUTS = (
     FileLayout(name="three columns", sniff=three_column_run.sniff, read=three_column_run.read),
 )
 """In this order; the first that fits reads the file."""
+Queries = Sequence[str] | Mapping[str, str]
 _ORDERED = 3
 """Documents from which ranks say something that one score for all of them hides."""
 
@@ -66,7 +67,7 @@ def read_run_file(
     *,
     columns: Mapping[str, str] = {},
     score_order: str | None = None,
-    queries: Sequence[str] | None = None,
+    queries: Queries | None = None,
     max_failures: float = MAX_FAILURES,
 ) -> RunFile:
     """Read a run's file, or a folder of responses. Entries are in the file's order.
@@ -77,13 +78,22 @@ def read_run_file(
         What the user says of the columns: ``{"id": "url"}``; ``hits`` names the key of lists.
     score_order : str, optional
         With ``"rank"`` scores are not read.
-    queries : sequence of str, optional
-        Ids of the queries of responses that do not name them, in their order.
+    queries : sequence or mapping of str, optional
+        Ids of the queries of responses that do not name them, in their order; with their texts, by
+        which responses are known that repeat these.
     max_failures : float, optional
         Share of responses that may be errors or partial.
     """
     file = DataFile(path=path, columns=dict(columns))
-    request = RunRequest(score_order=score_order, queries=queries, max_failures=max_failures)
+    texts = dict[str, str]()
+    if isinstance(queries, Mapping):
+        texts = {text: name for name, text in queries.items()}
+    request = RunRequest(
+        score_order=score_order,
+        queries=None if queries is None else list(queries),
+        texts=texts,
+        max_failures=max_failures,
+    )
     if path.is_dir():
         return response_folder.read(file, request)
     refuse_binary(file, RUN)
