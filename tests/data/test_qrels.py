@@ -120,7 +120,7 @@ def test_a_bad_line_is_named(tmp_path: Path, form: str, line: str, message: str)
 
 
 def test_rows_without_ids_are_left_out_and_counted(tmp_path: Path) -> None:
-    message = "test.tsv: 1 judgment without a query or a document id left out"
+    message = "test.tsv: 1 judgment without a query, a document or a grade left out"
     with pytest.warns(DataWarning, match=message):
         assert read(tmp_path, "a\tb\t1\n\tc\t1\n") == [("a", "b", 1, 1)]
 

@@ -80,7 +80,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.filterwarnings("ignore:.*without a query or a document id left out")
+@pytest.mark.filterwarnings("ignore:.*without a query, a document or a grade left out")
 def test_a_format_holds_the_judgments_of_the_trec_file(case: Case, tmp_path: Path) -> None:
     judgments = read_qrels(write(tmp_path / "qrels", case.content))
     assert judgments.select("query_id", "doc_id", "grade").rows() == ROWS

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ import polars as pl
 from ranktilt.data.collection import DOC_COLUMNS, Collection
 from ranktilt.data.files import rereadable
 from ranktilt.data.formats.base import LABELS
-from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.data_file import DataFile, blank_fields, numbered_names
 from ranktilt.data.formats.delimited import LINE, field_rows, refuse_second_header
 from ranktilt.data.formats.ids import id_texts, ids_of, kind_of, require_frame, require_text
 from ranktilt.data.formats.json_values import read_document
 from ranktilt.data.formats.notation import FIRST, file_of, pairs_of, split_notation
 from ranktilt.data.formats.parquet import json_rows, json_table, read_table
-from ranktilt.data.formats.qrels import read_qrels
+from ranktilt.data.formats.qrels import read_qrels_as
 from ranktilt.data.formats.refusals import refusal, refuse_binary
 from ranktilt.data.id_forms import near_matches
 from ranktilt.data.run import Run, require_runs
@@ -230,6 +231,12 @@ def _read_table(given: LabelFile, path: Path, label: str) -> pl.DataFrame:
     elif file.has_json:
         frame = _plain_columns(given, _json_table(given, file), path)
     elif ending not in ("csv", "tsv") and not file.separator and given.rest is None:
+        if (
+            file.rows
+            and len(blank_fields(file.rows[0])) == 1
+            and not re.search("[,;|]", file.rows[0])
+        ):
+            raise DataError(path, f"expected labels, got one column{_LIST}", line=file.comments + 1)
         raise refusal(file, LABELS)
     else:
         frame = read_delimited(path, _separator(file, ending), given, comments=file.comments)
@@ -265,10 +272,17 @@ def _json_table(given: LabelFile, file: DataFile) -> pl.DataFrame:
         keys = set(map(str, document))
         if "doc_id" not in keys and not keys & set(given.columns.values()):
             document = [{"doc_id": name, "source": label} for name, label in document.items()]
+    if isinstance(document, Mapping) and all(map(_is_list_of_ids, document.values())):
+        groups = document.items()
+        document = [{"doc_id": name, "source": group} for group, names in groups for name in names]
     records = _only_list(document) if isinstance(document, Mapping) else document
     if not isinstance(records, list) or not all(isinstance(row, Mapping) for row in records):
         raise refusal(file, LABELS)
     return json_table(file.path, records, ids, dotted=given.columns.values())
+
+
+def _is_list_of_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(type(name) in (str, int) for name in value)
 
 
 def _only_list(document: Mapping[str, Any]) -> list[Any]:
@@ -458,10 +472,14 @@ def read_delimited(
     for rows in field_rows(path, separator, comments=comments):
         if not names:
             first, line = [str(name).strip() for name in rows["fields"][0]], rows[LINE][0]
+            is_headless = (
+                labels is not None and DataFile(path=path, columns=labels.columns).is_headless
+            )
+            first = numbered_names(first) if is_headless else first
             bare = labels is not None and labels.rest and not labels.columns and len(first) == 1
             names = first if labels is None else ["doc_id"] if bare else labels.renamed(first)
             _require_names(path, names, line, own=labels is not None)
-            is_row = bare and first[0].lower() not in _IDS
+            is_row = is_headless or (bare and first[0].lower() not in _IDS)
             header = [] if is_row else rows["fields"][0].to_list()
             rows = rows if is_row else rows[1:]
         refuse_second_header(path, rows, header)
@@ -547,7 +565,10 @@ def labelled(
     run's queries is judged, or no document of the runs has a label.
     """
     runs = require_runs(runs)
-    judgments = None if qrels is None else read_qrels(qrels).drop("line")
+    judgments, read_as = None, ""
+    if qrels is not None:
+        judgments, read_as = read_qrels_as(qrels)
+        judgments = judgments.drop("line")
     if judgments is not None:
         judged = set(judgments["query_id"].unique())
         for run in runs:
@@ -570,7 +591,7 @@ def labelled(
         if judgments is not None:
             judged_ids = judgments["doc_id"].unique(maintain_order=True)
             warn_of_near_matches(file_of(qrels or ""), judged_ids, run.ids, str(file))
-    return from_labels(
+    collection = from_labels(
         table,
         queries=queries,
         qrels=judgments,
@@ -579,6 +600,9 @@ def labelled(
         qrels_file=qrels,
         documents=documents,
     )
+    if not read_as:
+        return collection
+    return replace(collection, spec={**collection.spec, "judgments_read": read_as})
 
 
 def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: str) -> Collection:

@@ -13,7 +13,7 @@ from ranktilt.data.files import read_bytes, require_path
 from ranktilt.data.folders import folder_layout, is_visible, plain_or_gz
 from ranktilt.data.formats.notation import file_of, pairs_of
 from ranktilt.data.formats.parquet import part_files
-from ranktilt.data.formats.qrels import read_qrels
+from ranktilt.data.formats.qrels import read_qrels_as
 from ranktilt.data.named import DOCS, NO_QRELS, Wanted, choose_split, read_name
 from ranktilt.errors import DataError, UserError, unknown
 
@@ -105,10 +105,11 @@ def _folder(path: Path, wanted: Wanted) -> Collection:
     given = wanted.qrels
     if given is not None:
         file = file_of(given)
-        name, judgments = str(file), read_qrels(given)
+        name = str(file)
+        judgments, read_as = read_qrels_as(given)
     else:
         name, file = _judgments(path, wanted.split)
-        judgments = read_qrels(file)
+        judgments, read_as = read_qrels_as(file)
     spec = {
         "path": str(path),
         "split": name,
@@ -116,6 +117,7 @@ def _folder(path: Path, wanted: Wanted) -> Collection:
         "files": [*files, str(file)],
         **_design(path),
     }
+    spec |= {"judgments_read": read_as} if read_as else {}
     if given is not None and pairs_of(given):
         spec["qrels_read"] = pairs_of(given)
     return judged(

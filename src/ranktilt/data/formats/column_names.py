@@ -94,6 +94,8 @@ RUN_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "score": SCORE, "ran
 QRELS_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "grade": GRADE}
 DISTANCES = frozenset({"distance", "_distance", "$dist", "distances"})
 """Scores of which smaller ones are usually better."""
+_ENDINGS = {"score": ("_score",), "grade": ("_label", "_grade", "_rating", "_relevance")}
+"""How names of columns end that say which score or grade it is, such as ``bm25_score``."""
 NOUNS = {"query": "query", "document": "id", "score": "score", "rank": "rank", "grade": "grade"}
 """The key by which each is named in ``FILE:key=column``."""
 
@@ -118,10 +120,20 @@ def find_columns(
         if choice is not None:
             columns[column] = _named(choice, present)
             continue
-        first = next((name for name in known if name in by_folded), None)
-        if first is not None:
-            columns[column] = by_folded[first]
+        name = known_name(column, known, list(by_folded))
+        if name:
+            columns[column] = by_folded[name]
     return columns
+
+
+def known_name(column: str, known: Sequence[str], names: Sequence[str]) -> str:
+    """Return the first of some known names that is there, or the only one that ends as such names do; else empty."""
+    for name in known:
+        if name in names:
+            return name
+    endings = _ENDINGS.get(column, ())
+    alike = [name for name in names if name.endswith(endings)] if endings else []
+    return alike[0] if len(alike) == 1 else ""
 
 
 def _named(choice: str, present: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ranktilt.data.formats.column_names import DOCUMENT, NOUNS, TEXT_LIKE, Names, folded
+from ranktilt.data.formats.column_names import DOCUMENT, NOUNS, TEXT_LIKE, Names, folded, known_name
 from ranktilt.data.formats.notation import value_at
 from ranktilt.errors import UserError, join_words, shorten, unknown
 
@@ -139,6 +139,9 @@ def find_fields(
         if column == "document":
             known = [name for name in known if name not in TEXT_LIKE]
         path = pick_query(free, known) if column == "query" else pick_path(free, known)
+        if not path:
+            by_name = {folded(other.rpartition(".")[2]): other for other in reversed(free)}
+            path = by_name.get(known_name(column, known, list(by_name)), "")
         if path:
             fields[column] = path
             free = [other for other in free if other != path]

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import Content, ReadingPlan, content_of, plan_of
+from ranktilt.data.formats.answers import PLACE, Content, ReadingPlan, content_of, plan_of
 from ranktilt.data.formats.base import JudgmentFile
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import QRELS_COLUMNS, require_columns
@@ -123,7 +123,8 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
         if not content.values:
             raise UserError("expected judgments, got none")
         plan = plan_of(content, QRELS_COLUMNS, file.columns)
-        _require_plan(content, plan)
+        has_grades = "grade" in plan.fields or not _holds_bare_ids(content, plan)
+        _require_plan(content, plan, needs_grade=has_grades)
     except UserError as error:
         raise located(path, error) from error
     entries = Entries()
@@ -134,7 +135,9 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
         line = next(iter(entries.failed_lines), None)
         raise DataError(path, f"query {query!r}: {fault}", line=line)
     records = entries.records
-    grades = [_without_truth(value) for value in field_values(records, plan.fields["grade"])]
+    grades = [1] * len(records)
+    if has_grades:
+        grades = [_without_truth(grade) for grade in field_values(records, plan.fields["grade"])]
     return judgments_of_columns(
         path,
         query=_query_ids(entries, path),
@@ -142,9 +145,10 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
             path, "document", field_values(records, plan.fields["document"]), entries
         ),
         grade=NumberColumn.from_json(grades),
-        noun=plan.fields["grade"],
+        noun=plan.fields.get("grade", "grade"),
         lines=entries.lines,
-        read_as=plan.read_as(("document", "grade"), is_by_place=False),
+        read_as=plan.read_as(("document", "grade"), is_by_place=False)
+        + ("" if has_grades else ", all of them relevant (grade 1)"),
     )
 
 
@@ -152,13 +156,20 @@ def _query_ids(entries: Entries, path: Any) -> pl.Series:
     return entry_ids(path, "query", entries.query, entries)
 
 
-def _require_plan(content: Content, plan: ReadingPlan) -> None:
-    """Refuse what names no query, no document or no grade."""
+def _holds_bare_ids(content: Content, plan: ReadingPlan) -> bool:
+    """Return whether documents are ids alone, as lists of relevant documents are."""
+    lists = [plan.hits_of(value) or [] for value in content.values[:SAMPLE]]
+    return not plan.is_flat and all(set(hit) == {PLACE} for hits in lists for hit in hits)
+
+
+def _require_plan(content: Content, plan: ReadingPlan, *, needs_grade: bool) -> None:
+    """Refuse what names no query, no document or, where one is needed, no grade."""
     names_query = bool(plan.query) or content.keys is not None
     found = {**plan.fields, **({"query": plan.query} if names_query else {})}
     record = content.values[0]
     names = list(record) if isinstance(record, Mapping) else []
-    require_columns(found, ("query", "document", "grade"), form=plan.form, names=names)
+    needed = ("query", "document", "grade") if needs_grade else ("query", "document")
+    require_columns(found, needed, form=plan.form, names=names)
 
 
 def _without_truth(value: Any) -> Any:

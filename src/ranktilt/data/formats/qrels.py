@@ -37,19 +37,24 @@ def read_qrels(path: str | Path) -> pl.DataFrame:
     a judgment that is repeated with the same grade is kept once. `DataError` names the line of a
     fault.
     """
+    return read_qrels_as(path)[0]
+
+
+def read_qrels_as(path: str | Path) -> tuple[pl.DataFrame, str]:
+    """Read judgments as `read_qrels` does, and say what was understood of the file; empty for TREC's and BEIR's."""
     named = NamedFile.from_text(require_path(path), QRELS_NOUNS, QRELS_OPTIONS)
     with rereadable(named.path) as file:
         judgments = read_judgment_file(DataFile(path=file, columns=dict(named.columns)))
         if judgments.skipped:
             number = counted(judgments.skipped, "judgment", "judgments")
-            message = f"{named.path}: {number} without a query or a document id left out"
-            warnings.warn(message, DataWarning, stacklevel=2)
+            message = f"{named.path}: {number} without a query, a document or a grade left out"
+            warnings.warn(message, DataWarning, stacklevel=3)
         frame = judgments.frame.drop_nulls(["query_id", "doc_id"])
         if not frame.height:
             raise DataError(file, "expected judgments, got none with a query and a document id")
         if "several" in named.options:
             frame = frame.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
-        return one_grade(file, frame, has_lines=judgments.has_lines)
+        return one_grade(file, frame, has_lines=judgments.has_lines), judgments.read_as
 
 
 def read_judgment_file(file: DataFile) -> JudgmentFile:

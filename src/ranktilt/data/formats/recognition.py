@@ -66,6 +66,8 @@ class Recognition:
     """What it can be read as; empty for what is read as nothing."""
     columns: tuple[str, ...] = ()
     """Names of its columns or fields."""
+    width: int = 0
+    """Number of its columns, where these have no names."""
     first: str = ""
     """Its first record."""
     remedy: str = ""
@@ -202,6 +204,15 @@ def _is_number_map(document: Mapping[str, Any]) -> bool:
     return all(type(number) in (int, float) for value in values for number in value.values())
 
 
+def _fields(row: str) -> list[str]:
+    """Return the fields of a line, parted by what parts it into most."""
+    if "\t" in row:
+        return row.split("\t")
+    if len(blank_fields(row)) > 1:
+        return blank_fields(row)
+    return max((row.split(separator) for separator in ",;|"), key=len)
+
+
 def _plain_columns(file: DataFile) -> Recognition:
     """Recognise lines without a header of documents by their number of fields."""
     for separator in ",\t":
@@ -210,9 +221,7 @@ def _plain_columns(file: DataFile) -> Recognition:
             form, columns = table_name(separator), tuple(names)
             first = "".join(file.rows[1:2])
             return Recognition(format=form, kinds=(EVALUATIONS,), columns=columns, first=first)
-    rows = [
-        row.split("\t") if row.count("\t") >= 1 else blank_fields(row) for row in file.rows[:200]
-    ]
+    rows = [_fields(row) for row in file.rows[:200]]
     first = file.rows[0][:_LONGEST]
     widths = {len(row) for row in rows}
     if len(widths) != 1:
@@ -235,8 +244,8 @@ def _plain_columns(file: DataFile) -> Recognition:
         is_measure = any(_MEASURE.match(row[0].lower()) for row in rows)
         if is_measure:
             return Recognition(format="trec_eval", kinds=(EVALUATIONS,), first=first)
-        return Recognition(format="three columns", kinds=(JUDGMENTS, RUN), first=first)
+        return Recognition(width=width, format="three columns", kinds=(JUDGMENTS, RUN), first=first)
     if width == 2:
-        return Recognition(format="two columns", kinds=(QUERIES, LABELS), first=first)
+        return Recognition(width=width, format="two columns", kinds=(QUERIES, LABELS), first=first)
     described = {0: "lines", 1: "one column"}.get(width, f"{width} columns")
-    return Recognition(format=f"text of {described}", first=first)
+    return Recognition(width=width, format=f"text of {described}", first=first)

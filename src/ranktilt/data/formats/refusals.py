@@ -33,8 +33,13 @@ _EXAMPLES = {
     ANYTHING: "FILE:query=qid,id=url,score=bm25",
 }
 
-_BY_NUMBER = {RUN: "FILE:query=1,id=3,score=5", JUDGMENTS: "FILE:query=1,id=3,grade=4"}
+_BY_NUMBER = {
+    RUN: "FILE:query=1,id=3,score=5",
+    JUDGMENTS: "FILE:query=1,id=3,grade=4",
+    LABELS: "FILE:id=1,source=2",
+}
 """Examples for files whose columns have no names."""
+_OF_THREE = {RUN: "FILE:query=1,id=2,score=3", JUDGMENTS: "FILE:query=1,id=2,grade=3"}
 
 
 def refuse_binary(file: DataFile, wanted: str) -> None:
@@ -63,7 +68,7 @@ def refusal(file: DataFile, wanted: str) -> DataError:
     if recognition.first and not recognition.columns:
         message += f": {shorten(recognition.first)}"
     example = _EXAMPLES[wanted]
-    if recognition.format.startswith("text of") and example:
-        example = _BY_NUMBER.get(wanted, example)
+    if recognition.width and example:
+        example = (_OF_THREE if recognition.width == 3 else _BY_NUMBER).get(wanted, example)
     hint = f"; name its columns: {example}" if example else ""
     return DataError(file.path, f"{message}{hint}", line=line)
