@@ -35,6 +35,17 @@ AT_LEAST_ONE = Number(gte=1)
 SHARE = Number(gte=0, lte=1)
 NOT_NEGATIVE = Number(gte=0)
 
+
+def _require_input_name(_kind: object, value: object) -> None:
+    """Refuse an option in the place of a file: a lone hyphen is allowed there, which is standard input."""
+    for text in value if isinstance(value, list) else [value]:
+        if isinstance(text, str | Path) and str(text).startswith("--"):
+            raise UserError(f"expected a file or -, got the option {text}")
+
+
+FILE_OR_STDIN = Parameter(allow_leading_hyphen=True, validator=_require_input_name)
+"""For options that take a file, or - for standard input."""
+
 Rankers = Annotated[
     list[str] | None,
     Parameter(
@@ -89,6 +100,14 @@ AnyCollection = Annotated[
     Path,
     Parameter(name="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID."),
 ]
+CollectionOrFile = Annotated[
+    Path,
+    Parameter(
+        name="DIR",
+        allow_leading_hyphen=True,
+        help="A collection, hub:OWNER/NAME or irds:ID; or any file.",
+    ),
+]
 Destination = Annotated[
     Path,
     Parameter(
@@ -101,8 +120,11 @@ Destination = Annotated[
 ]
 Qrels = Annotated[
     str | None,
+    FILE_OR_STDIN,
     Parameter(
-        help="Judgment file to use instead; none for no judgments.", metavar="FILE", group=INPUT
+        help="Judgments to use instead, such as qrels, CSV or FILE:grade=rating; none for none.",
+        metavar="FILE",
+        group=INPUT,
     ),
 ]
 Split = Annotated[
@@ -268,6 +290,7 @@ class LabelOptions:
 
     groups: Annotated[
         str | None,
+        FILE_OR_STDIN,
         Parameter(
             help="Labels of documents: doc_id, source[, origin]; other columns as "
             "FILE:id=url,source=is_ai; or a name of ranktilt.toml.",
