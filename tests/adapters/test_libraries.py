@@ -51,6 +51,31 @@ class TestFiles:
         ndcg = np.mean([1 / np.log2(2 + rank) for rank in ranks])
         assert found[0].scores["test"][0]["ndcg_at_10"] == pytest.approx(ndcg, abs=1e-5)
 
+    def test_names_of_mteb_mean_the_numbers_of_mteb(self) -> None:
+        metrics = pytest.importorskip("mteb._evaluators.retrieval_metrics")
+        collection = toy()
+        drawn = np.random.default_rng(5)
+        scores = {
+            query: dict(
+                zip(collection.ids, drawn.random(collection.docs.height).tolist(), strict=True)
+            )
+            for query in collection.judged["id"]
+        }
+        qrels: dict[str, dict[str, int]] = {}
+        for query, doc, grade in collection.qrels.iter_rows():
+            qrels.setdefault(query, {})[doc] = int(grade)
+        theirs = metrics.calculate_retrieval_scores(scores, qrels, [3])
+        expected = {
+            "ndcg_at_3": theirs.ndcg["NDCG@3"],
+            "map_at_3": theirs.map["MAP@3"],
+            "recall_at_3": theirs.recall["Recall@3"],
+            "precision_at_3": theirs.precision["P@3"],
+            "mrr_at_3": theirs.mrr["MRR@3"],
+        }
+        audit = rt.audit(collection, rt.Run.from_dict(scores), list(expected), resamples=100)
+        means = audit.frame("means").filter(group="all")["mean"].to_list()
+        assert means == pytest.approx(list(expected.values()), abs=1e-5)  # they round
+
     def test_sentence_transformers(self, tmp_path: Path) -> None:
         pytest.importorskip("sentence_transformers")
         from sentence_transformers.sentence_transformer.evaluation import (
