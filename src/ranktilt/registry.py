@@ -12,6 +12,7 @@ from typing import Any
 
 from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.extensions import ExtensionTable
+from ranktilt.models import catalogue
 from ranktilt.rankers.base import Pipeline, Ranker
 from ranktilt.spec import Stage, parse_stages
 
@@ -36,6 +37,8 @@ RANKERS = {
     "causal": "ranktilt.mitigation.causal:Causal",
 }
 """RankTilt's own, as ``module:class``; a paper's and those of other packages join them."""
+
+_RUN_ENDINGS = (".trec", ".run", ".csv", ".tsv", ".json", ".gz")
 
 
 def ranker(text: Any) -> Ranker:
@@ -62,7 +65,24 @@ def ranker(text: Any) -> Ranker:
         return text
     if not isinstance(text, str):
         return _of_library(text)
-    return ranker_of_stages(parse_stages(text))
+    return ranker_of_stages(ranker_stages(text))
+
+
+def ranker_stages(text: str) -> list[Stage]:
+    """Parse the text of a ranker; a model's hub name alone is the model of a dense retriever.
+
+    ``intfloat/e5-base@100`` reads as ``dense:intfloat/e5-base@100``. A model of the model table is
+    taken as what it was trained for, such as ``cross-encoder:NAME``.
+    """
+    return [_with_kind_of_model(stage) for stage in parse_stages(text)]
+
+
+def _with_kind_of_model(stage: Stage) -> Stage:
+    is_hub_name = "/" in stage.name and stage.argument is None
+    if not is_hub_name or _looks_like_run(stage.name) or stage.name in ranker_names():
+        return stage
+    known = catalogue.model(stage.name)
+    return replace(stage, name=known.kind if known else "dense", argument=stage.name)
 
 
 def ranker_of_stages(stages: Sequence[Stage]) -> Ranker:
@@ -120,21 +140,23 @@ def rankers() -> ExtensionTable:
 
 def _engine_hint(name: str) -> str:
     """How to name a run or an engine that stands in place of a ranker; nothing is imported."""
-    if os.path.isfile(name) or os.path.splitext(name)[1] in (
-        ".trec",
-        ".run",
-        ".csv",
-        ".tsv",
-        ".json",
-        ".gz",
-    ):
+    if _looks_like_run(name):
         return f"; is it a run? replay:{name}"
+    if (known := catalogue.model(name)) is not None:
+        return f"; is it a model? {known.kind}:{name}"
+    if os.path.isdir(name):
+        return f"; is it a model? dense:{name}"
     if name in ("http", "https"):
         return "; an engine with an address is asked by a function of yours: engine:MODULE:FUNCTION"
     module = PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path])
     return (
         f"; is it an engine? engine:{name}:FUNCTION" if module is not None and module.origin else ""
     )
+
+
+def _looks_like_run(name: str) -> bool:
+    """Whether a text names a file, or what could be one with a run."""
+    return os.path.isfile(name) or os.path.splitext(name)[1] in _RUN_ENDINGS
 
 
 def _fault(found: object, name: str) -> str:
