@@ -8,26 +8,42 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from ranktilt.adapters.base import ObjectRanker, object_spec
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.ids import ids_of
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError, shorten
 from ranktilt.optional import need
-from ranktilt.rankers.base import DEPTH, Ranker
+from ranktilt.rankers.base import DEPTH, Ranker, require_depth
 
 
 @dataclass(frozen=True)
-class MtebRanker(Ranker):
-    """A model of mteb that indexes a corpus and searches it (its ``SearchProtocol``)."""
+class MtebRanker(ObjectRanker):
+    """A model of mteb that indexes a corpus and searches it (its ``SearchProtocol``), or encodes texts.
+
+    mteb searches with the vectors of an encoder, as it does in its own tasks.
+    """
 
     model: Any
     k: int = DEPTH
     batch_size: int = 32
     name: ClassVar[str] = "mteb"
     reranks: ClassVar[bool] = False
+    fixed: ClassVar[tuple[str, ...]] = ("model",)
+
+    def __post_init__(self) -> None:
+        require_depth(self.name, self.k)
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Index the documents, titles included, and search for each judged query."""
+        if run is not None:
+            raise UserError(
+                f"{self!r} searches the whole collection and cannot re-rank; put it first"
+            )
+        model = self.model
+        if not hasattr(model, "search"):
+            models = need("mteb.models", extra="adapters", for_="models of mteb")
+            model = models.SearchEncoderWrapper(model)
         dataset = need("datasets", extra="train", for_="models of mteb").Dataset
         task = {
             "encode_kwargs": {"batch_size": self.batch_size},
@@ -39,11 +55,12 @@ class MtebRanker(Ranker):
         docs = collection.docs.select(
             "id", pl.col("title").fill_null(""), pl.col("text").fill_null("")
         )
-        self.model.index(dataset.from_dict(docs.to_dict(as_series=False)), **task)
+        model.index(dataset.from_dict(docs.to_dict(as_series=False)), **task)
         queries = dataset.from_dict(collection.judged.select("id", "text").to_dict(as_series=False))
-        found = self.model.search(queries, top_k=self.k, **task)
+        found = model.search(queries, top_k=self.k, **task)
         frame = Run.from_dict(found).frame()
-        return Run.from_frame(frame, queries=collection.judged["id"], spec={"ranker": repr(self)})
+        spec = {"ranker": repr(self), **object_spec(self.model)}
+        return Run.from_frame(frame, queries=collection.judged["id"], spec=spec)
 
     def __repr__(self) -> str:
         return f"mteb:{self.model.mteb_model_meta.name}@{self.k}"
