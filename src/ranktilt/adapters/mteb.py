@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -44,9 +45,9 @@ class MtebRanker(ObjectRanker):
         if not hasattr(model, "search"):
             models = need("mteb.models", extra="adapters", for_="models of mteb")
             model = models.SearchEncoderWrapper(model)
-        dataset = need("datasets", extra="train", for_="models of mteb").Dataset
+        datasets = need("datasets", extra="train", for_="models of mteb")
         task = {
-            "encode_kwargs": {"batch_size": self.batch_size},
+            "encode_kwargs": {"batch_size": self.batch_size, "show_progress_bar": False},
             "task_metadata": _task(),
             "hf_split": "test",
             "hf_subset": "default",
@@ -55,15 +56,32 @@ class MtebRanker(ObjectRanker):
         docs = collection.docs.select(
             "id", pl.col("title").fill_null(""), pl.col("text").fill_null("")
         )
-        model.index(dataset.from_dict(docs.to_dict(as_series=False)), **task)
-        queries = dataset.from_dict(collection.judged.select("id", "text").to_dict(as_series=False))
-        found = model.search(queries, top_k=self.k, **task)
-        frame = Run.from_dict(found).frame()
+        corpus = datasets.Dataset.from_dict(docs.to_dict(as_series=False))
+        queries = datasets.Dataset.from_dict(
+            collection.judged.select("id", "text").to_dict(as_series=False)
+        )
+        with _without_bars(datasets):
+            model.index(corpus, **task)
+            results = model.search(queries, top_k=self.k, **task)
+        # Larger scores are better; the documents of a query come in no order.
+        frame = Run.from_dict(results, score_order="score").frame()
         spec = {"ranker": repr(self), **object_spec(self.model)}
         return Run.from_frame(frame, queries=collection.judged["id"], spec=spec)
 
     def __repr__(self) -> str:
         return f"mteb:{self.model.mteb_model_meta.name}@{self.k}"
+
+
+@contextmanager
+def _without_bars(datasets: Any) -> Iterator[None]:
+    """Keep the datasets library from drawing progress bars, which it does for a handful of texts."""
+    shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()
 
 
 @dataclass

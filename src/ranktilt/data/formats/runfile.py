@@ -276,6 +276,7 @@ def _read_json(
             str(content[lists.MTEB].get("model_name", "")),
             lists.mteb_scores(path, content),
         )
+        order = order or "score"  # mteb's dictionaries are in no order
     engine_lists = lists.json_lists(path, content, queries, order, max_failures=max_failures)
     if engine_lists is not None:
         return engine_lists
