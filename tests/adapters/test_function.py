@@ -1,4 +1,4 @@
-"""A function of the user's own as a ranker: one call, three forms of answer, and what is refused."""
+"""A function as a ranker: one call, three forms of answer, and what is refused."""
 
 import warnings
 from collections.abc import Callable

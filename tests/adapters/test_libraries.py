@@ -295,7 +295,9 @@ class TestObjects:
         library = pytest.importorskip("sentence_transformers")
         model = library.SentenceTransformer(str(tiny_model(tmp_path / "tiny", similarity="cosine")))
         encoder = wrappers.SentenceTransformerEncoderWrapper(model)
-        run = rt.ranker(encoder, k=4).rank(toy())
+        ranker = rt.ranker(encoder, k=4)
+        assert repr(ranker) == "mteb:SentenceTransformerEncoderWrapper@4"
+        run = ranker.rank(toy())
         own = rt.ranker(model, k=4).rank(toy())
         for query, scores in scores_of(own).items():
             assert scores_of(run)[query] == pytest.approx(scores, abs=1e-5)

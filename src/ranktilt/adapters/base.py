@@ -1,4 +1,4 @@
-"""What rankers of Python objects share: how they are made, and what a run's spec says of the object."""
+"""Rankers of Python objects: how they are made, and what a run's spec says of the object."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class ObjectRanker(Ranker):
     @classmethod
     def require_options(cls, options: dict[str, Any]) -> None:
         """Refuse options that a ranker of such an object does not have."""
-        valid = [field.name for field in fields(cls) if field.name not in cls.fixed]  # type: ignore[arg-type]
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        valid = [name for name in names if name not in cls.fixed]
         for name in options:
             if name not in valid:
                 raise unknown(f"option of {cls.name}", name, valid)
@@ -55,7 +56,7 @@ def object_spec(value: Any) -> dict[str, Any]:
 
 
 def _package(module: str) -> str | None:
-    """Return the installed package that brings a module; None for the standard library and own files."""
+    """Return the installed package of a module; None for Python's own and the user's files."""
     if module in sys.stdlib_module_names or module == "__main__":
         return None
     try:

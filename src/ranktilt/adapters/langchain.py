@@ -21,5 +21,7 @@ class LangChainRanker(RetrieverRanker):
 
     def names_of(self, result: Any) -> Names:
         """Return a document's ``id`` and what its metadata calls it."""
-        own = text_of_id(getattr(result, "id", None))
-        return {**({"id": own} if own else {}), **metadata_names(getattr(result, "metadata", None))}
+        names = metadata_names(getattr(result, "metadata", None))
+        if document_id := text_of_id(getattr(result, "id", None)):
+            return {"id": document_id, **names}
+        return names

@@ -17,6 +17,8 @@ from ranktilt.errors import UserError, shorten
 from ranktilt.optional import need
 from ranktilt.rankers.base import DEPTH, Ranker, require_depth
 
+_NO_NAME = "no_model_name/available"
+
 
 @dataclass(frozen=True)
 class MtebRanker(ObjectRanker):
@@ -69,18 +71,20 @@ class MtebRanker(ObjectRanker):
         return Run.from_frame(frame, queries=collection.judged["id"], spec=spec)
 
     def __repr__(self) -> str:
-        return f"mteb:{self.model.mteb_model_meta.name}@{self.k}"
+        name = str(self.model.mteb_model_meta.name or _NO_NAME)
+        # mteb calls a model that it did not load itself by a name that says nothing.
+        return f"mteb:{type(self.model).__name__ if name == _NO_NAME else name}@{self.k}"
 
 
 @contextmanager
 def _without_bars(datasets: Any) -> Iterator[None]:
     """Keep the datasets library from drawing progress bars, which it does for a handful of texts."""
-    shown = not datasets.are_progress_bars_disabled()
+    were_shown = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
         yield
     finally:
-        if shown:
+        if were_shown:
             datasets.enable_progress_bars()
 
 

@@ -1,4 +1,4 @@
-"""What retrievers of LangChain and LlamaIndex share: asked query by query, their results are named late.
+"""Retrievers of LangChain and LlamaIndex: asked query by query, their results named afterwards.
 
 A retriever returns passages, each with several names: its own id, the id of the document that it
 was cut from, keys of its metadata. Which of them is the collection's id is seen once all answers
@@ -34,15 +34,15 @@ _KEYS = (
 _NUMBERING = re.compile(
     "(?<![a-z])(page|chunk|index|position|offset|start|end|row|line|seq|count|number)s?(?![a-z])"
 )
-_SHOWN = 3
+_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
 class RetrieverRanker(ObjectRanker, LiveEngine):
-    """Ranks by asking a retriever of another library, one call at a time unless `concurrency` says otherwise.
+    """Ranks by asking a retriever of another library, one call at a time by default.
 
-    The retriever returns as many results as it was made to. Of several passages of one document
-    the first counts.
+    `concurrency` allows more calls at once. The retriever returns as many results as it was made
+    to. Of several passages of one document the first counts.
     """
 
     retriever: Any = field(hash=False)
@@ -107,8 +107,8 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         return next(key for key in matches if matches[key] == best)
 
     def _no_names(self, names: Names, collection: Collection) -> UserError:
-        shown = [f"{key} {shorten(name)}" for key, name in list(names.items())[:_SHOWN]]
-        has = join_words(shown) if shown else "no id and no metadata"
+        examples = [f"{key} {shorten(name)}" for key, name in list(names.items())[:_EXAMPLES]]
+        has = join_words(examples) if examples else "no id and no metadata"
         return UserError(
             f"{self!r}: no result names a document of the collection, whose ids look like "
             f"{collection.ids[0]!r}; the first result has {has}; put the collection's id into each "
@@ -122,7 +122,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
 
 
 def metadata_names(metadata: Any) -> dict[str, str]:
-    """Return the names that metadata may hold, the likeliest first: texts, and numbers under known keys."""
+    """Return the names in metadata, the likeliest first: texts, and numbers under known keys."""
     if not isinstance(metadata, Mapping):
         return {}
     others = [

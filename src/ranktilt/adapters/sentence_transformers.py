@@ -1,4 +1,4 @@
-"""sentence-transformers: models in memory as rankers, with the scores that their folders would give.
+"""sentence-transformers: models in memory as rankers, with the scores of their folders.
 
 Each ranker here is the one of a model's folder, `Dense`, `CrossEncoder` or `Sparse`, with the
 object in place of what the folder would load.
@@ -98,7 +98,7 @@ class LoadedSparseEncoder(LoadedEncoder, SparseEncoder):
 
 @dataclass(frozen=True)
 class SentenceTransformerRanker(ObjectRanker, Dense):
-    """Ranks by a ``SentenceTransformer`` in memory, as ``dense:FOLDER`` does by the model that it was saved as.
+    """Ranks by a ``SentenceTransformer`` in memory, as ``dense:FOLDER`` does with the saved model.
 
     The vectors are kept by a hash of the weights, which is taken again each time it ranks, so that
     a model in training is seen as it is.
@@ -139,7 +139,7 @@ class SentenceTransformerRanker(ObjectRanker, Dense):
 
 @dataclass(frozen=True)
 class SparseEncoderRanker(ObjectRanker, Sparse):
-    """Ranks by a ``SparseEncoder`` in memory, as ``sparse:FOLDER`` does; see `SentenceTransformerRanker`."""
+    """Ranks by a ``SparseEncoder`` in memory, as ``sparse:FOLDER`` does with the saved model."""
 
     name: ClassVar[str] = "SparseEncoder"
     fixed: ClassVar[tuple[str, ...]] = (
@@ -190,7 +190,7 @@ class LoadedClassifier(Classifier):
 
 @dataclass(frozen=True)
 class CrossEncoderRanker(ObjectRanker, CrossEncoder):
-    """Ranks by a ``CrossEncoder`` in memory, as ``cross-encoder:FOLDER`` does by the model that it was saved as.
+    """Ranks by a ``CrossEncoder`` in memory, as ``cross-encoder:FOLDER`` does with the saved model.
 
     One label: the model's activation, in float64. Two labels: the probability of the relevant one.
     """
@@ -227,7 +227,7 @@ class CrossEncoderRanker(ObjectRanker, CrossEncoder):
         )
 
     def _head(self) -> Head:
-        """Return what the model's labels mean; refuse more than two, and activations of other uses."""
+        """Return what the labels mean; refuse more than two, and activations of other uses."""
         labels = self.loaded.num_labels
         if labels == 2:
             names = self.loaded.config.id2label or {}
@@ -255,7 +255,7 @@ def _tokens(model: Any, max_tokens: int | None, prompt: str = "") -> Tokens:
 
 
 def _provenance(model: Any, computing: Encoder | PairScorer) -> dict[str, Any]:
-    """Return the model's class, name, hash and precision, and the versions of what computes, for a run's spec."""
+    """Return what a run's spec says of a model: class, name, hash, precision and versions."""
     spec = object_spec(model)
     versions = installed_versions("torch", "transformers", "sentence-transformers")
     return {

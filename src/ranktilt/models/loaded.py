@@ -1,4 +1,4 @@
-"""Models that are in memory already, whatever made them: their name, hash and tokenizer, without a folder."""
+"""Models that are in memory already: their name, hash and tokenizer, without a folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIGITS = 3
 
 
 def model_name(model: Any) -> str:
-    """Return the name under which a model of sentence-transformers was loaded, of a folder its last two parts."""
+    """Return the name by which a model was loaded; of a folder the last two parts."""
     named = str(getattr(model.config, "name_or_path", "") or "")
     if not named:
         return type(model).__name__
@@ -47,7 +47,7 @@ def model_hash(model: Any, answer: npt.NDArray[Any], *cache_key: object) -> str:
 
 
 def tokenizer_json(tokenizer: Any) -> str:
-    """Return a fast tokenizer as its ``tokenizer.json`` holds it, uncut and unpadded; empty for any other."""
+    """Return a fast tokenizer as its ``tokenizer.json`` holds it; empty for any other."""
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(backend, "to_str"):
         return ""
@@ -61,7 +61,7 @@ def tokenizer_json(tokenizer: Any) -> str:
 
 @dataclass(frozen=True)
 class LoadedTokens(Tokens):
-    """The tokenizer of a model in memory; of `max_tokens` None the model's own limit is not known."""
+    """The tokenizer of a model in memory, whose limit is `max_tokens` alone."""
 
     tokenizer: Any = field(default=None, hash=False)
 

@@ -251,9 +251,7 @@ class LiveEngine(TemplatedQueries):
             if message := order_fault(runs_one_way, self.score_order, ways_on=self.ways_on):
                 raise UserError(f"{self!r}: {message}")
             if given.height and not finite.any():
-                raise UserError(
-                    f"{self!r}: no result has a finite number as score; {self.ways_on}"
-                )
+                raise UserError(f"{self!r}: no result has a finite number as score; {self.ways_on}")
         return (
             given.with_columns(score=-pl.col("score")) if self.score_order == "ascending" else given
         )
