@@ -46,7 +46,8 @@ lint: .venv/.stamp-dev ## Check format, style, types and how code reads
 	$(BIN)/python scripts/house.py
 	$(BIN)/python scripts/vendor_js.py --check
 
-docs: .venv/.stamp-docs ## Build the site into build/site, without network; warnings are errors
+docs: .venv/.stamp-docs ## Run the notebooks and build the site into build/site, without network; warnings are errors
+	$(BIN)/python scripts/refresh_notebooks.py
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
 
 # Into throw-away folders; NumPy 2.0 has no wheels for Python 3.13 and later, 2.1 has.
@@ -78,7 +79,7 @@ clean: ## Remove caches and build output (not .venv)
 	@touch $@
 
 .venv/.stamp-docs: .venv/.stamp-demo
-	$(INSTALL) -e '.[docs]'
+	$(INSTALL) -e '.[docs,adapters]'
 	@touch $@
 
 .venv/.stamp-dev: .venv/.stamp-torch

@@ -291,10 +291,9 @@ class SourceOptions:
 
 def _any_has(option: str, specs: Sequence[str]) -> bool:
     """Return whether a stage of these rankers has an option."""
-    from ranktilt.registry import ranker_class
-    from ranktilt.spec import parse_stages
+    from ranktilt.registry import ranker_class, ranker_stages
 
-    stages = [stage for spec in specs for stage in parse_stages(spec)]
+    stages = [stage for spec in specs for stage in ranker_stages(spec)]
     return any(option in ranker_class(stage.name).__dataclass_fields__ for stage in stages)  # type: ignore[attr-defined]
 
 

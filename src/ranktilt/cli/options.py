@@ -516,7 +516,7 @@ def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: An
     """
     from ranktilt.presets import Preset as Presets
     from ranktilt.presets import preset as preset_named
-    from ranktilt.registry import ranker_class, ranker_of_stages
+    from ranktilt.registry import ranker_class, ranker_of_stages, ranker_stages
     from ranktilt.spec import Stage, parse_stages
 
     chosen = Presets(source="") if preset is None else preset_named(preset)
@@ -542,7 +542,14 @@ def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: An
             argument = recipe or None
         return replace(stage, name=name, argument=argument, options={**more, **stage.options})
 
-    return [ranker_of_stages([equipped(stage) for stage in parse_stages(spec)]) for spec in specs]
+    rankers = []
+    for spec in specs:
+        stages = ranker_stages(spec)
+        for written, stage in zip(parse_stages(spec), stages, strict=True):
+            if written.name == stage.argument:
+                note_once(f"{written.name}: taken as {stage.name}:{stage.argument}")
+        rankers.append(ranker_of_stages([equipped(stage) for stage in stages]))
+    return rankers
 
 
 def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:

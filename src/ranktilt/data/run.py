@@ -475,13 +475,15 @@ class Run:
         """Make a run from the content of mteb's ``{task}_predictions.json``.
 
         A subset and a split may be named; by default they are the only ones, or the split ``test``.
-        `score_order` is that of `load`.
+        `score_order` is that of `load`; without it larger scores are better, for mteb's dictionaries
+        are in no order.
         """
         require_mapping(predictions, "{subset: {split: {query: {document: score}}}}", "predictions")
         scores = mteb_scores("predictions", predictions, subset, split)
         meta = predictions.get(MTEB)
         name = meta.get("model_name") if isinstance(meta, Mapping) else None
-        return cls.from_dict(scores, name=str(name or "run"), score_order=score_order)
+        order = score_order or "score"
+        return cls.from_dict(scores, name=str(name or "run"), score_order=order)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):

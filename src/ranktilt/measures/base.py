@@ -392,7 +392,7 @@ class GroupEstimand(Estimand):
 
 
 def estimand(text: object) -> Estimand:
-    """Read an estimand's text; the inverse of its ``repr``. Names of trec_eval and ir_measures are understood, too.
+    """Read an estimand's text; the inverse of its ``repr``. Names of trec_eval, mteb and ir_measures work, too.
 
     Parameters
     ----------
@@ -521,7 +521,8 @@ ALIASES = {
     "precision": "P",
 }
 """Measures by other names, in small letters. trec_eval's map_cut is AP with a cutoff."""
-_CUT = re.compile(r"(?P<name>\w+?)(?:_cut)?[._](?P<cutoff>[0-9]+)")
+# trec_eval: ndcg_cut.10, ndcg_cut_10, recall.100, P_20; mteb and BEIR: ndcg_at_10.
+_CUT = re.compile(r"(?P<name>\w+?)(?:_cut|_at)?[._](?P<cutoff>[0-9]+)")
 
 
 def canonical(name: str, cutoff: str | None, names: Collection[str]) -> tuple[str, str | None]:

@@ -59,6 +59,8 @@ def read_content(file: DataFile, document: Any, request: RunRequest) -> RunFile:
     if isinstance(document, Mapping) and isinstance(document.get(MTEB), Mapping):
         tag = str(document[MTEB].get("model_name", ""))
         document = mteb_scores(file.path, document)
+        # mteb's dictionaries are in no order, so that the direction of scores cannot be seen.
+        request = replace(request, score_order=request.score_order or "score")
     try:
         content = content_of(document, RUN_COLUMNS, file.columns)
         if not file.columns and _is_score_map(document, content):
