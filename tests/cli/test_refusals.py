@@ -161,8 +161,8 @@ EXPLAIN = [
 ]
 MITIGATE = [
     (
-        "toy -r bm25 --method fair-rerank:fa-ir(target=1) --method fair-rerank(target=5)",
-        "target is 1.0 and 5.0; try these methods one at a time",
+        "toy -r bm25 --method fair-rerank(target=1) --method fair-rerank(target=5)",
+        "expected distinct methods; got fair-rerank, fair-rerank",
     ),
     (
         "toy -r bm25 --method offset(instrument=fluency)",
