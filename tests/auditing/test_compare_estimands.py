@@ -258,7 +258,10 @@ class TestOneAudit:
 
 
 def without_first_query(whole: Audit) -> Audit:
-    answers = tuple(replace(q, one=q.one[1:], two=q.two[1:]) for q in whole.query_answers)
+    answers = tuple(
+        replace(q, numerator=q.numerator[1:], denominator=q.denominator[1:])
+        for q in whole.query_answers
+    )
     return replace(
         whole, queries=whole.queries[1:], values=whole.values[..., 1:], query_answers=answers
     )
@@ -291,7 +294,8 @@ class TestTwoAudits:
             queries=tuple(old.queries[n] for n in order),
             values=old.values[..., order],
             query_answers=tuple(
-                replace(q, one=q.one[order], two=q.two[order]) for q in old.query_answers
+                replace(q, numerator=q.numerator[order], denominator=q.denominator[order])
+                for q in old.query_answers
             ),
         )
         straight, other = (compare(new, base, resamples=300) for base in (old, turned))

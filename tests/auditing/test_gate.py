@@ -422,7 +422,10 @@ class TestAnyQuestion:
             0,
         )  # as far as before
         even = replace(
-            self.LLM, query_answers=tuple(replace(q, one=0 * q.one) for q in self.LLM.query_answers)
+            self.LLM,
+            query_answers=tuple(
+                replace(q, numerator=0 * q.numerator) for q in self.LLM.query_answers
+            ),
         )
         assert outcome(self.HUMAN, baseline=even, measures=["Share@1"]) == ("tilted", 1)
 

@@ -163,7 +163,9 @@ def prompts() -> Comparison:
         for of, a, b, parts, lift in asked
         for place, run in enumerate(runs)
     ]
-    answers = tuple(QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in samples)
+    answers = tuple(
+        QueryAnswers(s.run, s.estimand, s.a, s.b, s.numerator, s.denominator) for s in samples
+    )
     found = effects(samples, InferenceOptions(200, 0, "interval", "holm", "none"))
     whole = replace(audit_of(values, runs=runs, by="gender"), card=found, query_answers=answers)
     return compare(whole, baseline_run="neutral", resamples=200)

@@ -88,8 +88,8 @@ def _query_answers(sample: Sample) -> QueryAnswers:
         estimand=sample.estimand,
         a=sample.a,
         b=sample.b,
-        one=sample.one,
-        two=sample.two,
+        numerator=sample.numerator,
+        denominator=sample.denominator,
     )
 
 

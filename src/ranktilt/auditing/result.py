@@ -82,8 +82,8 @@ class QueryAnswers:
     estimand: Coded[Estimand]
     a: str
     b: str
-    one: npt.NDArray[np.float64]
-    two: npt.NDArray[np.float64]
+    numerator: npt.NDArray[np.float64]
+    denominator: npt.NDArray[np.float64]
     """Total and weight of each query, for most; see `ranktilt.auditing.significance.Sample`."""
 
 

@@ -97,8 +97,8 @@ def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[
 class Sample:
     """Per-query numbers behind one effect, before any statistics.
 
-    `one` and `two`: values of both groups for a contrast; else total and weight, of which the value
-    is the ratio. `null`: what random or exchanged labels give. `clusters`: what documents add; of
+    `numerator` and `denominator`: total and weight, of which the value is the ratio; for a contrast
+    the values of both groups. `null`: what random or exchanged labels give. `clusters`: what documents add; of
     groups that are no twins, what their labels add beyond a mean one. `distinct`: see
     `JudgedRun.distinct`.
     """
@@ -107,8 +107,8 @@ class Sample:
     estimand: Estimand
     a: str
     b: str
-    one: Floats
-    two: Floats
+    numerator: Floats
+    denominator: Floats
     parts: Mapping[str, float] = field(default_factory=dict)
     twins: bool = True
     null: NullDistribution | None = None
@@ -117,18 +117,18 @@ class Sample:
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
-        return self.estimand.counts(self.one, self.two)
+        return self.estimand.counts(self.numerator, self.denominator)
 
     @property
     def value(self) -> float:
-        return self.estimand.value(self.one, self.two)
+        return self.estimand.value(self.numerator, self.denominator)
 
     @property
     def rows(self) -> tuple[Floats, Floats]:
         """Both columns of the queries that count, summed over those that repeat each other."""
         mask = self.mask
         distinct = None if self.distinct is None else self.distinct[mask]
-        return together(self.one[mask], distinct), together(self.two[mask], distinct)
+        return together(self.numerator[mask], distinct), together(self.denominator[mask], distinct)
 
     def among(self, null: Floats, labels: LabelEffects | None = None) -> Sample:
         """Judge it beside random labels; `labels`: how much further those of documents scatter."""
@@ -259,11 +259,11 @@ def _effect(
 ) -> Effect:
     """Return one answer from its resampled values; `t_p` stands in for the p of the interval."""
     estimand, mask, null = sample.estimand, sample.mask, sample.null
-    value = estimand.value(sample.one, sample.two, rounding=rounding)
+    value = estimand.value(sample.numerator, sample.denominator, rounding=rounding)
     variance = sample.influence().variance()
     inference = infer(
         resampled,
-        estimand.value(sample.one, sample.two),
+        estimand.value(sample.numerator, sample.denominator),
         variance=variance,
         neutral=sample.neutral,
         bounds=estimand.bounds,
@@ -297,7 +297,7 @@ def _effect(
         null_high=band[1],
         null_median=band[2],
         twins=sample.twins,
-        details={**estimand.means(sample.one, sample.two), **sample.parts},
+        details={**estimand.means(sample.numerator, sample.denominator), **sample.parts},
         effective_n=variance.effective_n,
         checks=checks,
     )
@@ -396,7 +396,10 @@ def contrast_task(
     new: Sample, old: Sample, neutral_values: tuple[float, float] = (0.0, 0.0)
 ) -> ChangeTask:
     """Hold two runs' answers to one question side by side, on the queries that count for both."""
-    sides = [np.where(sample.mask, (sample.one, sample.two), np.nan) for sample in (new, old)]
+    sides = [
+        np.where(sample.mask, (sample.numerator, sample.denominator), np.nan)
+        for sample in (new, old)
+    ]
     columns = np.stack(sides, axis=1).reshape(4, -1)
     return ChangeTask(
         run=new.run,

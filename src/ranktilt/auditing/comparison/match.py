@@ -216,8 +216,8 @@ def _answers(audit: Audit) -> _Answers:
         name = repr(q.estimand)
         effect = effects[q.run, name, q.a, q.b]
         if not q.estimand.directed:
-            found[q.run, (name, (q.b, q.a))] = effect.swapped(), -q.one, q.two
-        found[q.run, (name, (q.a, q.b))] = effect, q.one, q.two
+            found[q.run, (name, (q.b, q.a))] = effect.swapped(), -q.numerator, q.denominator
+        found[q.run, (name, (q.a, q.b))] = effect, q.numerator, q.denominator
     return found
 
 
