@@ -88,8 +88,8 @@ def from_effect(effect: Any) -> Answer:
     return Answer(
         estimand=effect.name,
         value=effect.value,
-        low=effect.low if is_sided else effect.band_low,
-        high=effect.high if is_sided else effect.band_high,
+        low=effect.low if is_sided else effect.null_low,
+        high=effect.high if is_sided else effect.null_high,
         p=effect.p,
         neutral=effect.level if is_sided else effect.value,
         verdict=effect.side(effect.verdict()) or effect.verdict(),

@@ -87,7 +87,7 @@ class TestByHand:
             [change.value, change.low, change.growth, change.p, change.p_corrected]
         ).all()
         assert change.dropped == QUICK
-        assert found.spec["tests"] == 1
+        assert found.spec["family_size"] == 1
         assert found.verdicts()[0].sentence.endswith(
             ": tilt on nDCG@5 is undefined under one of both"
         )
@@ -271,7 +271,7 @@ def test_rows_come_run_by_run_and_pair_by_pair_and_every_p_is_in_one_family() ->
     every = product("xy", [("a", "b"), ("a", "c"), ("b", "c")], ["RR", "P@1"])
     assert [(t.run, (t.a, t.b), t.measure) for t in found.tilts] == list(every)
     assert [(m.run, m.measure) for m in found.effectiveness] == list(product("xy", ["RR", "P@1"]))
-    assert found.spec["tests"] == 16
+    assert found.spec["family_size"] == 16
     for change in (*found.tilts, *found.effectiveness):
         assert change.p_corrected == pytest.approx(min(16 * change.p, 1))
     fronts = [v.sentence.split(": ")[0] for v in found.verdicts()]
@@ -462,7 +462,7 @@ def test_a_difference_is_shown_where_p_and_interval_say_so() -> None:
     for change, (low, high, p, expected) in product(
         (*found.tilts, *found.effectiveness), [*shown, (0.1, 2, 0.05, False)]
     ):
-        given = replace(change, low=low, high=high, p_corrected=p, votes=50, tests=1)
+        given = replace(change, low=low, high=high, p_corrected=p, effective_n=50, family_size=1)
         assert given.shown is expected, (low, high, p)
 
 

@@ -131,7 +131,7 @@ class TestByHand:
         for sign in (1, -1):
             low, high = sorted((sign * 0.1, sign * 0.9))
             shown = replace(
-                change, p_corrected=0.01, value=sign * 0.5, low=low, high=high, votes=20
+                change, p_corrected=0.01, value=sign * 0.5, low=low, high=high, effective_n=20
             )
             assert not replace(shown, low=-0.1, high=0.1).shown
             (verdict,) = replace(comparison, estimates=(shown,)).verdicts()
@@ -198,7 +198,7 @@ class TestOneAudit:
         )
         assert [c.run for c in comparison.effectiveness] == ["female", "male"]
         assert comparison.spec["baseline_run"] == "neutral"
-        assert comparison.spec["tests"] == 2 * (2 + len(SIDED) + len(WHOLE))
+        assert comparison.spec["family_size"] == 2 * (2 + len(SIDED) + len(WHOLE))
         assert not any(
             "is compared with" in note or "left out" in note for note in comparison.notes
         )

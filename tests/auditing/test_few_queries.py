@@ -52,13 +52,13 @@ def test_interval_takes_three_queries_and_test_ten(
 
 
 def test_too_few_for_a_table_has_p_of_its_own_alone() -> None:
-    effect = tilt(p=0.016, queries=20, votes=9.9, tests=12)
+    effect = tilt(p=0.016, queries=20, effective_n=9.9, family_size=12)
     assert (effect.p, isnan(effect.p_corrected)) == (0.016, True)
-    assert tilt(p=0.016, queries=20, votes=10.0, tests=12).p_corrected == 0.016
+    assert tilt(p=0.016, queries=20, effective_n=10.0, family_size=12).p_corrected == 0.016
 
 
 def test_two_informative_queries_of_forty_make_no_interval() -> None:
-    effect = tilt(queries=40, votes=2)
+    effect = tilt(queries=40, effective_n=2)
     assert (isnan(effect.low), effect.verdict()) == (True, "inconclusive")
 
 
@@ -121,9 +121,9 @@ def share_effect(even: float, value: float, *, level: float) -> Effect:
         p_corrected=0.01,
         queries=3,
         twins=False,
-        band_low=level - 0.05,
-        band_high=level + 0.05,
-        band_level=level,
+        null_low=level - 0.05,
+        null_high=level + 0.05,
+        null_median=level,
         details={"even_a": even, "even_b": 1 - even},
     )
 

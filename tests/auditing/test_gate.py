@@ -69,7 +69,7 @@ class TestTilt:
     def test_other_groups_are_level_at_the_middle_of_their_band(
         self, low: float, high: float, expected: str
     ) -> None:
-        found = check_tilt(tilt(low, high, band_low=55.0, band_high=95.0), 15)
+        found = check_tilt(tilt(low, high, null_low=55.0, null_high=95.0), 15)
         assert found.outcome == expected
         assert (found.floor, found.ceiling) == (60, 90)
         assert "around the median of random labels (+75.0)" in limit_reason(found)
@@ -82,7 +82,7 @@ class TestTilt:
                 "1 query is too few for a verdict; it takes 10; Relative Δ 0.0 %",
             ),
             (
-                tilt(60, 90, votes=2),
+                tilt(60, 90, effective_n=2),
                 "count as 2 independent ones, too few for a verdict; it takes 10; ",
             ),
             (tilt(16, 30, p=0.06), "lies wholly beyond +15.0, but corrected p = .060"),
@@ -129,8 +129,8 @@ def change(low: float, high: float, **fields: Any) -> Change:
         "excluded": 0,
         "a": "human",
         "b": "llm",
-        "votes": 50,
-        "tests": 1,
+        "effective_n": 50,
+        "family_size": 1,
         "dropped": 0,
         "level_new": 0.0,
         "level_old": 0.0,
@@ -175,7 +175,7 @@ class TestGrowth:
                 "reaches across 2, neither shown nor excluded; 50 queries could detect 5.7 points; ",
             ),
             (
-                change(-9, -1, votes=5),
+                change(-9, -1, effective_n=5),
                 "5 independent ones, too few for a verdict; it takes 10; growth −5.0 points [−9.0, ",
             ),
             (

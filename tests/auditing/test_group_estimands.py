@@ -87,14 +87,14 @@ class TestCalibration:
                     == effect.level
                     == effect.estimand.level
                 )
-                assert (effect.p, effect.leans, effect.place) == (1, "", "inside")
+                assert (effect.p, effect.leans, effect.null_position) == (1, "", "inside")
         collection, run = listed(["aaaaabbbbb"] * 12, LETTERS, relevant=10)
         for one in asked(collection, run, "AWRF@5", "NDKL", "EEL@5", by="kind"):
             assert (
-                one.place == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
+                one.null_position == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
             )
             assert one.significant
-            assert 0 < one.band_low < 1  # of EE-L, too, which has no upper bound
+            assert 0 < one.null_low < 1  # of EE-L, too, which has no upper bound
             assert not one.favours
             assert "farther from" in basis_words(one.estimand, one)
 
@@ -160,7 +160,7 @@ class TestLabels:
         collection, run = listed(["abbbbbbbbb"] + ["bbbbbbbbbb"] * 7, LETTERS)
         ratio, awrf = asked(collection, run, "ExposureRatio", "AWRF@5", by="kind")
         assert (ratio.queries, ratio.excluded) == (1, 7)
-        assert ratio.band_high - ratio.band_low > 1
+        assert ratio.null_high - ratio.null_low > 1
         assert ratio.verdict() == "inconclusive"
         assert awrf.queries == 8
 
@@ -252,7 +252,7 @@ def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
     collection, run = listed(["aaabbb"] * 4, LETTERS, texts=["x"] * 4, relevant=6)
     found = rt.audit(collection, run, ["NDKL"], by="kind", **QUICK)
     (effect,) = found.card
-    assert (effect.place, effect.significant) == (
+    assert (effect.null_position, effect.significant) == (
         "above",
         False,
     )  # one text asked four times is one query
@@ -375,5 +375,5 @@ class TestRandomLists:
             (effect,) = rt.audit(
                 collection, run, ["AWRF(target=candidates)@3"], by="kind", **QUICK
             ).card
-            bands.append(effect.band_high - effect.band_low)
+            bands.append(effect.null_high - effect.null_low)
         assert bands[1] > 2 * bands[0]

@@ -142,7 +142,7 @@ def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(asked)
     )
     found = asked(Judge(prose=1), pairs=1)
     assert [row.unparsed.value for row in found.outcomes] == [1, 1]
-    assert [row.tests for row in found.outcomes] == [1, 1]
+    assert [row.family_size for row in found.outcomes] == [1, 1]
     assert np.isnan([row.first.value for row in found.outcomes]).all()
     assert {found.verdict(row).kind for row in found.outcomes} == {"inconclusive"}
     assert (

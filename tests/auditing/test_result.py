@@ -98,7 +98,7 @@ class TestTables:
         tests = [
             3 if name == "nDCG@1" else 6 for name in found["measure"]
         ]  # three runs on the primary measure
-        assert found["tests"].to_list() == tests
+        assert found["family_size"].to_list() == tests
         columns = (found["error"], tests, found["queries"])
         expected = [detectable_effect(error, m, n) for error, m, n in zip(*columns, strict=True)]
         assert found["detectable"].to_list() == pytest.approx(expected)

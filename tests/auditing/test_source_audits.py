@@ -76,7 +76,7 @@ def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
     rankers = [decided(), decided({"llm-tmp0.2": 13, "llm-tmp0.7": 24, "llm-tmp1.0": 27})]
     found = audit_sources(studied(), rankers, ["nDCG@1", "nDCG@3"], **QUICK)
     ps = [t.p for t in found.tilts]
-    assert len(ps) == found.spec["tests"] == 2 * 3 * 2
+    assert len(ps) == found.spec["family_size"] == 2 * 3 * 2
     assert found.primary == "nDCG@3"
     for name in found.measures:  # the primary one, and the others
         own = [t for t in found.tilts if t.measure == name]
@@ -333,7 +333,7 @@ def test_json_holds_everything_and_a_source_without_a_temperature_in_no_trend() 
     assert [v["b"] for v in content["verdicts"]] == [source.source for source in found.sources]
     assert content["sentences"] == list(trend_sentences(found))
     assert content["notes"] == list(found.notes)
-    assert (content["spec"]["resamples"], content["spec"]["tests"]) == (300, 8)
+    assert (content["spec"]["resamples"], content["spec"]["family_size"]) == (300, 8)
 
 
 @pytest.mark.parametrize("make", [toy_source_audits, timeless_source_audits])

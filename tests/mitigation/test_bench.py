@@ -161,7 +161,7 @@ def test_values_and_changes_are_those_of_an_audit_and_a_comparison_and_are_saved
             theirs.high,
             theirs.p,
         )
-        assert change.tests == len(found.changes) == 3 * 3 * 3
+        assert change.family_size == len(found.changes) == 3 * 3 * 3
     alone = audit(reference_alone(mixed), runs[1].alone, list(found.measures), by=None)  # type: ignore[arg-type]
     means = alone.by_group().filter(group=ALL)
     assert [found.mean("α = 0.001", "human", m).value for m in means["measure"]] == means[

@@ -134,7 +134,7 @@ SPEC: dict[str, Any] = {
     "correction": "holm",
     "test": "permutation",
     "ties": "expected",
-    "tests": 6,
+    "family_size": 6,
     "resamples": 10_000,
 }
 HALF = {"bm25": 5.0, "dense:minilm": 7.5}

@@ -43,7 +43,7 @@ def judged(*kinds: tuple[Any, str | None]) -> Audit:
     """An audit whose rankers a, b, c … have these verdicts."""
     names = tuple("abcdefghij"[: len(kinds)])
     plain = small()
-    tilt = replace(plain.tilts[0], queries=50, votes=50)
+    tilt = replace(plain.tilts[0], queries=50, effective_n=50)
     by_kind = {
         HUMAN: replace(tilt, value=50.0, low=40.0, high=60.0, p_corrected=0.01),
         LLM: replace(tilt, value=-50.0, low=-60.0, high=-40.0, p_corrected=0.01),
@@ -168,7 +168,7 @@ class TestFigures:
         figure = parts.tilt_figure(audit, ("a", "b"))
         assert rows(figure.drawing, "rect") == []
         random = {row["low"] for place in (0, 1) for row in rows(figure.drawing, "rule", place)}
-        assert {t.band_low for t in audit.tilts} <= random
+        assert {t.null_low for t in audit.tilts} <= random
 
     def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit(self) -> None:
         audit = colours().audit

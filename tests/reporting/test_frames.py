@@ -37,7 +37,7 @@ def test_effects_have_their_fields_rows_of_rows_what_the_upper_one_says_and_nest
         "p",
         "p_corrected",
         "detectable",
-        "band_low",
+        "null_low",
         "queries",
         "excluded",
     ):

@@ -178,7 +178,7 @@ class TestBench:
 
     def test_groups_that_are_no_twins_have_no_band_around_zero(self) -> None:
         found: Bench = result("bench")
-        band = {"band_low": -250.0, "band_high": -150.0, "band_level": -200.0}
+        band = {"null_low": -250.0, "null_high": -150.0, "null_median": -200.0}
         uneven = replace(found, tilts=tuple(replace(t, twins=False, **band) for t in found.tilts))
         tilt, plane = figures(uneven)["strength-1"][0], figures(uneven)["plane"][0]
         assert tilt.says.endswith(

@@ -95,7 +95,7 @@ def test_the_paired_t_test_is_the_papers_and_each_domain_has_its_own_and_daggers
         p = stats.ttest_rel(values[1][number], values[2][number], nan_policy="omit").pvalue
         key = (NAMES[2], NAMES[1], "RR@10", group)
         row = next(r for r in found.t_tests if (r.run, r.old_run, r.measure, r.a) == key)
-        assert (row.p, row.tests) == (
+        assert (row.p, row.family_size) == (
             pytest.approx(p),
             3 * 3,
         )  # pairs of rankers and measures, of one domain
@@ -144,9 +144,9 @@ def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in
         mixed(), mixture(SIDES).runs[HUMAN.run], "nDCG@10", confounds=False, resamples=1000
     )
     (tilt,) = [one for one in found.tilts if NAMES[1] in one.run and one.measure == "nDCG@10"]
-    assert (tilt.value, tilt.band_low) == (
+    assert (tilt.value, tilt.null_low) == (
         whole_audit.tilts[0].value,
-        whole_audit.tilts[0].band_low,
+        whole_audit.tilts[0].null_low,
     )
     human, llm = answer_overlaps(mixed())
     # "Blue red green grey? q7" has five words: human answers hold blue, the others blue and green

@@ -56,17 +56,17 @@ class Effect:
     """Queries that say nothing about it."""
     dropped: int = 0
     """Resamples in which the answer was undefined."""
-    band_low: float = 0.0
-    band_high: float = 0.0
-    band_level: float = 0.0
+    null_low: float = 0.0
+    null_high: float = 0.0
+    null_median: float = 0.0
     """What random labels give in 95 %, and their median; all 0 where they are not shown."""
     twins: bool = True
     """Whether each document that counts has a twin on the other side, so that the estimand's level is level."""
     details: Mapping[str, float] = field(default_factory=dict)
     """Means and counts behind it, such as ``mean_a``, ``pairs``, ``wins`` (of `a`), ``losses`` and ``ties``."""
-    tests: int = 1
+    family_size: int = 1
     """Tests that are corrected together."""
-    votes: float = -1.0
+    effective_n: float = -1.0
     """Effective number of queries, or of documents where that is smaller; −1 where this is not known."""
     checks: Mapping[str, float] = field(default_factory=dict)
     """The p of other tests, printed as checks: ``sign flips``, ``exchanged labels``, ``shuffled labels``."""
@@ -130,12 +130,12 @@ class Effect:
 
         See `detectable_effect`.
         """
-        return detectable_effect(self.error, self.tests, self.sample) if self.testable else np.nan
+        return detectable_effect(self.error, self.family_size, self.sample) if self.testable else np.nan
 
     @property
     def sample(self) -> float:
         """Votes; all queries where they are not known."""
-        return self.queries if self.votes < 0 else self.votes
+        return self.queries if self.effective_n < 0 else self.effective_n
 
     @property
     def testable(self) -> bool:
@@ -150,12 +150,12 @@ class Effect:
     @property
     def banded(self) -> bool:
         """Whether random labels are shown beside it, and they give anything but 0."""
-        return not (self.band_low == self.band_high == 0)
+        return not (self.null_low == self.null_high == 0)
 
     @property
     def level(self) -> float:
         """The value that favours nobody: the estimand's own for twins, the median of random labels otherwise."""
-        return self.estimand.level if self.twins else self.band_level
+        return self.estimand.level if self.twins else self.null_median
 
     @property
     def leans(self) -> Literal["a", "b", ""]:
@@ -176,7 +176,7 @@ class Effect:
         Of all groups at once: the value lies outside the random band. What only describes shows
         nothing.
         """
-        beyond = bool(self.leans) if self.estimand.sided else self.place != "inside"
+        beyond = bool(self.leans) if self.estimand.sided else self.null_position != "inside"
         return beyond and self.significant and not self.estimand.descriptive
 
     @property
@@ -185,11 +185,11 @@ class Effect:
         return self.p_corrected < ALPHA and self.testable
 
     @property
-    def place(self) -> Literal["inside", "below", "above"]:
+    def null_position(self) -> Literal["inside", "below", "above"]:
         """Where the value lies beside the random band."""
-        if self.value < self.band_low:
+        if self.value < self.null_low:
             return "below"
-        return "above" if self.value > self.band_high else "inside"
+        return "above" if self.value > self.null_high else "inside"
 
     def extent(self, margin: Margin = LEVEL) -> Literal["within", "beyond", "across"]:
         """Where its interval lies beside ±`margin` around the level value, ends included; ``across`` if undefined."""
@@ -227,9 +227,9 @@ class Effect:
             value=-self.value + 0.0,
             low=-self.high + 0.0,
             high=-self.low + 0.0,
-            band_low=-self.band_high + 0.0,
-            band_high=-self.band_low + 0.0,
-            band_level=-self.band_level + 0.0,
+            null_low=-self.null_high + 0.0,
+            null_high=-self.null_low + 0.0,
+            null_median=-self.null_median + 0.0,
             details={k: details[k] for k in self.details},
         )
 
@@ -315,7 +315,7 @@ class Change(Effect):
     def growth_detectable(self) -> float:
         """Smallest absolute growth that these queries detect with 80 % power by a test of its own."""
         few = self.sample < FEWEST
-        return np.nan if few else detectable_effect(self.growth_error, queries=self.votes)
+        return np.nan if few else detectable_effect(self.growth_error, queries=self.effective_n)
 
     def swapped(self) -> Self:
         """Return the same change seen from the other side; a tilt grows whichever way it points."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.answer.verdict import Verdict, judge
+from ranktilt.auditing.answer.verdict import Verdict, verdict_for
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
@@ -171,8 +171,8 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return found if isinstance(found, Measure) else self.measures[0]
 
     @property
-    def place(self) -> int:
-        """Place of the primary measure among the measures."""
+    def primary_index(self) -> int:
+        """Index of the primary measure among the measures."""
         return self.measures.index(self.primary_measure)
 
     @property
@@ -273,11 +273,11 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
                 raise unknown(
                     "pair of groups", f"{a},{b}", [",".join(p) for p in self.judged_pairs]
                 )
-            return judge(repr(self.primary), found, self.margin, noun=self.noun)
+            return verdict_for(repr(self.primary), found, self.margin, noun=self.noun)
         tilts = [t.seen_from(a) for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
         if not tilts:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.tilted_pairs])
-        return judge(repr(self.primary), tilts, self.margin, noun=self.noun)
+        return verdict_for(repr(self.primary), tilts, self.margin, noun=self.noun)
 
     def verdicts(self) -> list[Verdict]:
         """Return every verdict: of each run in turn, on each pair of groups."""

@@ -293,12 +293,12 @@ def _effect(
         queries=queries,
         excluded=len(mask) - queries,
         dropped=inference.dropped,
-        band_low=band[0],
-        band_high=band[1],
-        band_level=band[2],
+        null_low=band[0],
+        null_high=band[1],
+        null_median=band[2],
         twins=sample.twins,
         details={**estimand.means(sample.one, sample.two), **sample.parts},
-        votes=variance.effective_n,
+        effective_n=variance.effective_n,
         checks=checks,
     )
 
@@ -311,7 +311,7 @@ def corrected(
     Answers to the `primary` question, which was chosen before the data were seen, are a family of
     their own.
     """
-    rows = [replace(e, p_corrected=e.p, tests=1) for e in found]
+    rows = [replace(e, p_corrected=e.p, family_size=1) for e in found]
     families: dict[bool, list[int]] = {True: [], False: []}
     for place, e in enumerate(found):
         if not e.estimand.descriptive:
@@ -320,7 +320,7 @@ def corrected(
         family = [found[place].p for place in places]
         tests = max(sum(p == p for p in family), 1)
         for place, p in zip(places, correct(family, correction), strict=True):
-            rows[place] = replace(found[place], p_corrected=float(p), tests=tests)
+            rows[place] = replace(found[place], p_corrected=float(p), family_size=tests)
     return tuple(rows)
 
 
@@ -436,7 +436,7 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
                 neutral=0.0,
                 bounds=(-np.inf, np.inf),
             )
-            yield task.change(new, old, inference, votes=influence.variance().effective_n)
+            yield task.change(new, old, inference, effective_n=influence.variance().effective_n)
 
     return by_family(tasks, compared)
 
@@ -477,7 +477,7 @@ def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
         new,
         old,
         difference,
-        votes=variance.effective_n,
+        effective_n=variance.effective_n,
         level_new=level,
         level_old=old_level,
         growth=growth,

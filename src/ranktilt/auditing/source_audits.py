@@ -235,7 +235,7 @@ def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
         **sampling,
         "primary": repr(first.primary),
         "reference": apart.reference,
-        "tests": sum(not isnan(tilt.p) for tilt in tilts),
+        "family_size": sum(not isnan(tilt.p) for tilt in tilts),
         **provenance,
     }
     notes = (*apart.notes, *_audit_notes(apart, audits), *trend_notes(apart.sources))

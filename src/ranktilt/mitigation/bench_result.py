@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ranktilt.auditing.answer.gate import MOST, Outcome, check_tilt, in_percent, worst
-from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
+from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.data.artifact import Result
@@ -317,7 +317,7 @@ class Choice:
         """What an audit says of the baseline, pair by pair."""
         noun = "text" if self.bench.spec["by"] == "source" else "documents"
         return tuple(
-            judge(self.bench.primary, [effect], self.margin, noun=noun)
+            verdict_for(self.bench.primary, [effect], self.margin, noun=noun)
             for effect in self.bench.baseline_effects
         )
 

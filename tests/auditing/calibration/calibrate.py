@@ -339,7 +339,7 @@ def _plain(name: str) -> str:
 def _negated(one: Effect, two: Effect) -> bool:
     """Whether the second is the first seen from the other side, to the last bit."""
     turned = one.swapped()
-    names = ("value", "low", "high", "error", "p", "queries", "level", "band_low", "band_high")
+    names = ("value", "low", "high", "error", "p", "queries", "level", "null_low", "null_high")
     pairs = [(getattr(turned, n), getattr(two, n)) for n in names]
     pairs += [(turned.details[n], two.details[n]) for n in one.details]
     left, right = zip(*pairs, strict=True)

@@ -262,7 +262,7 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
         moved = [
             one
             for one in audit.controls
-            if one.run == run and one.moves and one.moves[audit.place].shown
+            if one.run == run and one.moves and one.moves[audit.primary_index].shown
         ]
         control = moved[0].control if moved else ""
         yield _step("explain", explain, "--attribution", control=control)

@@ -83,7 +83,7 @@ class Verdict:
         return presenter().sentence(self)
 
 
-def judge(
+def verdict_for(
     primary: str, effects: Sequence[Effect], margin: Margin, *, noun: str = "text"
 ) -> Verdict:
     """Return the verdict on one run and pair, by its answer to the question `primary`."""

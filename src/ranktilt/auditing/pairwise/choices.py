@@ -316,7 +316,7 @@ def pairwise(
     tests = max(int((~np.isnan(ps)).sum()), 1)
     tested = [p if one.effective_n >= FEWEST else np.nan for one, p in zip(found, ps, strict=True)]
     outcomes = tuple(
-        replace(one, p_corrected=float(p), tests=tests)
+        replace(one, p_corrected=float(p), family_size=tests)
         for one, p in zip(found, tested, strict=True)
     )
     every = set(decisions.frame["query"])

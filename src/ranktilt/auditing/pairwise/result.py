@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
+from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.pairwise.pairs import Kind
 from ranktilt.data.artifact import Result
@@ -73,7 +73,7 @@ class PairOutcome:
     """Effective number of queries with a decision, or of documents on the side that has fewer."""
     p: float
     p_corrected: float = np.nan
-    tests: int = 1
+    family_size: int = 1
     checks: Mapping[str, float] = field(default_factory=dict)
     """The p of other tests, printed as checks: ``sign flips``."""
 
@@ -175,8 +175,8 @@ class PairwiseAudit(
             p=one.p,
             p_corrected=one.p_corrected,
             queries=one.queries,
-            tests=one.tests,
-            votes=one.effective_n,
+            family_size=one.family_size,
+            effective_n=one.effective_n,
             checks=one.checks,
             variation=self.variation(one.kind),
         )
@@ -196,7 +196,7 @@ class PairwiseAudit(
     def verdict(self, outcome: PairOutcome) -> PairVerdict:
         """Return the verdict on a kind of pairs, by the rule of all verdicts."""
         effect = self.effect(outcome)
-        verdict = judge(effect.measure, [effect], self.level, noun="documents")
+        verdict = verdict_for(effect.measure, [effect], self.level, noun="documents")
         return PairVerdict(
             effect=effect,
             kind=verdict.kind,

@@ -243,12 +243,12 @@ def _attention_basis(estimand: AttentionEstimand, effect: Effect) -> str:
 
 def _band_words(effect: Effect) -> str:
     """Say where an answer lies beside the random band, and what that means."""
-    if effect.place == "inside":
+    if effect.null_position == "inside":
         return "inside the random band: indistinguishable from a random ranking"
     if not effect.significant:
-        return f"{effect.place} the random band, but not significantly so after correction"
-    meaning = effect.estimand.outside[effect.place == "above"]
-    return f"{effect.place} the random band: {meaning}"
+        return f"{effect.null_position} the random band, but not significantly so after correction"
+    meaning = effect.estimand.outside[effect.null_position == "above"]
+    return f"{effect.null_position} the random band: {meaning}"
 
 
 @singledispatch

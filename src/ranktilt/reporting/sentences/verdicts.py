@@ -105,14 +105,14 @@ def _sentence_beside_band(verdict: Verdict) -> str:
     interval = ""
     if effect.has_interval:
         interval = f"95 % interval [{amount(effect.low)}, {amount(effect.high)}]"
-    band = f"random band [{amount(effect.band_low)}, {amount(effect.band_high)}]"
+    band = f"random band [{amount(effect.null_low)}, {amount(effect.null_high)}]"
     numbers = filter(None, (estimand.answer(effect.value), interval, band, corrected_p(effect)))
     if few := too_few(effect):
         finding = f"inconclusive: {few}"
-    elif effect.place == "inside":
+    elif effect.null_position == "inside":
         finding = "indistinguishable from a random ranking"
     elif effect.shown:
-        finding = estimand.outside[effect.place == "above"]
+        finding = estimand.outside[effect.null_position == "above"]
     else:
         finding = "not significantly different from random rankings"
     return f"{effect.run}: {finding}: {effect.name} {', '.join(numbers)}"

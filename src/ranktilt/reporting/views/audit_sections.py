@@ -308,7 +308,7 @@ def control_figure(audit: Audit, pair: Pair) -> Figure:
     marks = defaultdict[str, list[Mark]](list)
     for one in audit.controls:
         if (one.a, one.b) == pair and one.tilts:
-            marks[one.run].append(tilt_mark(one.tilts[audit.place], audit.level, one.control))
+            marks[one.run].append(tilt_mark(one.tilts[audit.primary_index], audit.level, one.control))
     name = f"Relative Δ of {audit.primary_measure!r}"
     return _intervals(audit, pair, f"{name}, raw and controlled", marks, x=f"{name}, %")
 
@@ -363,7 +363,7 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
         if known_size(tilt.detectable):  # nothing where the queries do not spread at all
             some = f"could detect {tilt.detectable:.0f} % or more"
             lines.append("could not detect any tilt" if tilt.detectable > 200 else some)
-    band = (tilt.band_low, tilt.band_high) if not tilt.twins else (0.0, 0.0)
+    band = (tilt.null_low, tilt.null_high) if not tilt.twins else (0.0, 0.0)
     if not tilt.twins:
         lines.append(f"random labels {interval(*band)}")
     return Mark(
@@ -385,7 +385,7 @@ def _answer_mark(e: Effect) -> Mark:
     )
     ends = f" [{e.estimand.amount(e.low)}, {e.estimand.amount(e.high)}]" if e.has_interval else ""
     hover = (e.run, f"{e.name} {e.estimand.answer(e.value)}{ends}", *filter(None, [corrected_p(e)]))
-    band = (100 * e.band_low, 100 * e.band_high) if e.banded else (0.0, 0.0)
+    band = (100 * e.null_low, 100 * e.null_high) if e.banded else (0.0, 0.0)
     return Mark(
         e.name,
         value,
@@ -403,7 +403,7 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
     """Draw Relative Δ beside effectiveness, both on the primary measure."""
     name, (a, b) = repr(audit.primary_measure), pair
     means = audit.by_group().filter(group=ALL, measure=name)
-    tilts = {run: _tilts(audit, run, pair)[audit.place] for run in audit.runs}
+    tilts = {run: _tilts(audit, run, pair)[audit.primary_index] for run in audit.runs}
     points = []
     for run, mean in means.select("run", 100 * pl.col("mean")).iter_rows():
         mark = tilt_mark(tilts[run], audit.level, run)

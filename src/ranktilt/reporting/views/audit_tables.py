@@ -107,7 +107,7 @@ def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Ro
         (run,),
     )
     if not found[0].twins:
-        bands = (Cell("", ends=ends(t.band_low, t.band_high), emphasis="quiet") for t in found)
+        bands = (Cell("", ends=ends(t.null_low, t.null_high), emphasis="quiet") for t in found)
         yield Row(
             (Cell("random band", emphasis="quiet"), *bands, Cell(""), *[Cell("")] * tied), (run,)
         )
@@ -133,7 +133,7 @@ def _random_labels(e: Effect) -> str:
     if not e.banded or not e.has_interval:
         return ""
     amount = e.estimand.amount
-    return f"[{amount(e.band_low)}, {amount(e.band_high)}]"
+    return f"[{amount(e.null_low)}, {amount(e.null_high)}]"
 
 
 def card_table(audit: Audit) -> Table:
@@ -184,7 +184,7 @@ def control_table(audit: Audit) -> Table:
         for place, name in enumerate(measures)
     ]
     columns += [
-        (f"moved on {measures[audit.place]}", lambda of: _moved(of[0], audit.place)),
+        (f"moved on {measures[audit.primary_index]}", lambda of: _moved(of[0], audit.primary_index)),
         (worded("changed"), lambda of: of[0].changed),
     ]
     found = [
@@ -266,7 +266,7 @@ def _confound_cell(one: Confound, value: float, *, sided: bool) -> Cell:
 def control_sentences(audit: Audit) -> list[str]:
     """Say for each run which control changes the verdict on the primary measure."""
     said = []
-    place = audit.place if audit.measures else 0
+    place = audit.primary_index if audit.measures else 0
     raws = {
         (one.run, one.a, one.b): one.tilts[place]
         for one in audit.controls

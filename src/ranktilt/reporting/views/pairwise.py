@@ -149,7 +149,7 @@ def legend(found: PairwiseAudit) -> Iterator[str]:
         )
         + f" Ratio: {found.protected} over {found.unprotected}; 1 is level."
     )
-    tests = counted(max((one.tests for one in found.outcomes), default=1), "test", "tests")
+    tests = counted(max((one.family_size for one in found.outcomes), default=1), "test", "tests")
     yield (
         f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p is the inversion of "
         "the interval) and the interval excludes 50 %; level: within "
