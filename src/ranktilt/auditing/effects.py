@@ -130,7 +130,11 @@ class Effect:
 
         See `detectable_effect`.
         """
-        return detectable_effect(self.error, self.family_size, self.sample) if self.testable else np.nan
+        return (
+            detectable_effect(self.error, self.family_size, self.sample)
+            if self.testable
+            else np.nan
+        )
 
     @property
     def sample(self) -> float:

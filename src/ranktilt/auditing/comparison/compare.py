@@ -416,7 +416,12 @@ def _spec(
         {k: one.spec[k] for k in ("command", "ranktilt", "collection") if k in one.spec}
         for one in (new, old)
     ]
-    return {**how, "family_size": sum(row.p == row.p for row in rows), "new": made[0], "old": made[1]}
+    return {
+        **how,
+        "family_size": sum(row.p == row.p for row in rows),
+        "new": made[0],
+        "old": made[1],
+    }
 
 
 def _warnings(new: Sequence[str], old: Sequence[str]) -> tuple[str, ...]:

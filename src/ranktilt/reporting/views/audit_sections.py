@@ -308,7 +308,9 @@ def control_figure(audit: Audit, pair: Pair) -> Figure:
     marks = defaultdict[str, list[Mark]](list)
     for one in audit.controls:
         if (one.a, one.b) == pair and one.tilts:
-            marks[one.run].append(tilt_mark(one.tilts[audit.primary_index], audit.level, one.control))
+            marks[one.run].append(
+                tilt_mark(one.tilts[audit.primary_index], audit.level, one.control)
+            )
     name = f"Relative Δ of {audit.primary_measure!r}"
     return _intervals(audit, pair, f"{name}, raw and controlled", marks, x=f"{name}, %")
 

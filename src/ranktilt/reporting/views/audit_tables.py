@@ -184,7 +184,10 @@ def control_table(audit: Audit) -> Table:
         for place, name in enumerate(measures)
     ]
     columns += [
-        (f"moved on {measures[audit.primary_index]}", lambda of: _moved(of[0], audit.primary_index)),
+        (
+            f"moved on {measures[audit.primary_index]}",
+            lambda of: _moved(of[0], audit.primary_index),
+        ),
         (worded("changed"), lambda of: of[0].changed),
     ]
     found = [
