@@ -91,7 +91,7 @@ def from_effect(effect: Any) -> Answer:
         low=effect.low if is_sided else effect.null_low,
         high=effect.high if is_sided else effect.null_high,
         p=effect.p,
-        neutral=effect.level if is_sided else effect.value,
+        neutral=effect.neutral if is_sided else effect.value,
         verdict=effect.side(effect.verdict()) or effect.verdict(),
         queries=effect.queries,
         effective_n=effect.sample,

@@ -124,7 +124,7 @@ class TestDL19:
         pages = [e for e in found.card if e.estimand.key == "page"]
         assert [e.estimand.key for e in found.card] == ["relative delta", "page"] * 3
         assert all(
-            e.banded and abs(e.level) < 0.1 and abs(e.details["shares"]) < 0.01 for e in pages
+            e.banded and abs(e.neutral) < 0.1 and abs(e.details["shares"]) < 0.01 for e in pages
         )
 
 

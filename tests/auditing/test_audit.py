@@ -128,7 +128,7 @@ class TestTheCall:
     def test_the_spec_says_how_it_was_made_and_of_which_files(self, tmp_path: Path) -> None:
         options = {
             "by": "source",
-            "level": 7.5,
+            "margin": 7.5,
             "ties": "trec_eval",
             "rounding": "paper",
             "test": "t",
@@ -412,7 +412,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"ties": "expect"},
         "unknown ties 'expect'; did you mean 'expected'? (valid: expected, trec_eval)",
     ),
-    ({"level": -1}, "expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1"),
+    ({"margin": -1}, "expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1"),
     ({"depth": 0}, "expected a depth of at least 1 rank, got 0"),
     ({"runs": "bm25"}, "expected runs, got 'bm25'; rank first"),
     ({"collection": "folder"}, "expected a collection, got 'folder'; load it first"),

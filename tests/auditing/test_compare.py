@@ -207,7 +207,7 @@ def is_turned(new: Change, back: Change) -> bool:
     equal += [
         (new.new, back.old),
         (new.old, back.new),
-        (new.level_new, back.level_old),
+        (new.neutral_new, back.neutral_old),
         (new.dropped, back.dropped),
     ]
     return same(*zip(*equal, strict=True)) and same(
@@ -257,7 +257,7 @@ class TestOtherGroups:
             -change.new,
             -change.old,
         )
-        assert (turned.level_new, turned.level_old, turned.growth) == (-70, -40, change.growth)
+        assert (turned.neutral_new, turned.neutral_old, turned.growth) == (-70, -40, change.growth)
         assert turned.swapped() == change
 
 

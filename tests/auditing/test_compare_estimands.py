@@ -337,7 +337,7 @@ class TestTwoAudits:
 SPEC = {
     "by": "gender",
     "count_rule": "each",
-    "level": 5.0,
+    "margin": 5.0,
     "correction": "holm",
     "resamples": 500,
     "asked": "x",

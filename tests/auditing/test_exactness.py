@@ -157,7 +157,17 @@ class TestNull:
 
 
 def numbers(e: Effect) -> list[float]:
-    fields = [e.value, e.low, e.high, e.error, e.p, e.p_corrected, e.level, e.null_low, e.null_high]
+    fields = [
+        e.value,
+        e.low,
+        e.high,
+        e.error,
+        e.p,
+        e.p_corrected,
+        e.neutral,
+        e.null_low,
+        e.null_high,
+    ]
     beside = [e.details[name] for name in sorted(e.details)] + [
         e.checks[name] for name in sorted(e.checks)
     ]
@@ -503,7 +513,7 @@ class TestTheBand:
             assert exchange_p(mine[kind]) == pytest.approx(exact, abs=0.1)
             assert outer[-5] - 1e-9 <= mine[kind].null_high <= outer[-1] + 1e-9
             assert mine[kind].null_low == -mine[kind].null_high
-            assert mine[kind].level == 0
+            assert mine[kind].neutral == 0
 
     def test_versions_of_one_origin_are_exchanged_together_and_a_page_of_twins_is_judged_so_too(
         self,

@@ -107,7 +107,7 @@ def test_two_identical_queries_are_still_identical() -> None:
     assert verdict.kind == "identical"
 
 
-def share_effect(even: float, value: float, *, level: float) -> Effect:
+def share_effect(even: float, value: float, *, neutral: float) -> Effect:
     return Effect(
         run="r",
         estimand=estimand("Share@10"),
@@ -121,9 +121,9 @@ def share_effect(even: float, value: float, *, level: float) -> Effect:
         p_corrected=0.01,
         queries=3,
         twins=False,
-        null_low=level - 0.05,
-        null_high=level + 0.05,
-        null_median=level,
+        null_low=neutral - 0.05,
+        null_high=neutral + 0.05,
+        null_median=neutral,
         details={"even_a": even, "even_b": 1 - even},
     )
 
@@ -142,7 +142,7 @@ def test_shares_of_sentence_differ_by_its_answer(
     even: float, value: float, shares: Sequence[str]
 ) -> None:
     held, listed, answer = shares
-    text = effect_words(share_effect(even, value, level=-1 / 60), "text")
+    text = effect_words(share_effect(even, value, neutral=-1 / 60), "text")
     assert text.startswith(
         f"human text fills {held} % of the first 10 ranks and makes up {listed} % of the candidates ({answer} points"
     )
@@ -202,7 +202,7 @@ def outcome(**fields: object) -> PairOutcome:
 def test_pairwise_says_why_nothing_was_decided(fields: dict[str, object], reason: str) -> None:
     found = outcome(**fields)
     audited = PairwiseAudit(
-        {"level": 5.0, "by": "source", "count_rule": "both-agree"}, "m", "human", "llm", (found,)
+        {"margin": 5.0, "by": "source", "count_rule": "both-agree"}, "m", "human", "llm", (found,)
     )
     assert audited.verdict(found).sentence == f"m: inconclusive on relevant pairs: {reason}"
 

@@ -84,14 +84,15 @@ class TestCalibration:
                     effect.value
                     == effect.low
                     == effect.high
-                    == effect.level
-                    == effect.estimand.level
+                    == effect.neutral
+                    == effect.estimand.neutral
                 )
                 assert (effect.p, effect.leans, effect.null_position) == (1, "", "inside")
         collection, run = listed(["aaaaabbbbb"] * 12, LETTERS, relevant=10)
         for one in asked(collection, run, "AWRF@5", "NDKL", "EEL@5", by="kind"):
             assert (
-                one.null_position == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
+                one.null_position
+                == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
             )
             assert one.significant
             assert 0 < one.null_low < 1  # of EE-L, too, which has no upper bound

@@ -53,7 +53,7 @@ class TestTheRule:
         ],
     )
     def test_for_twins_level_is_0(self, given: Effect, expected: str) -> None:
-        assert given.level == 0
+        assert given.neutral == 0
         assert given.verdict() == expected
         assert given.side(expected) == {"a": "human", "b": "llm"}.get(expected, "")
 
@@ -71,7 +71,7 @@ class TestTheRule:
         self, given: Effect, expected: str
     ) -> None:
         banded = tilt(given.low, given.high, given.p, null_low=55.0, null_high=95.0)
-        assert banded.level == 75
+        assert banded.neutral == 75
         assert banded.verdict() == expected
 
     @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0)])
@@ -389,7 +389,7 @@ class TestFromTheOtherSide:
         found = answer(0.1, 0.4, null_low=0.15, null_high=0.3, details=EXTRA).swapped()
         assert (found.a, found.b) == ("llm", "human")
         assert (found.value, found.low, found.high) == (-0.25, -0.4, -0.1)
-        assert (found.level, found.null_low, found.null_high) == (
+        assert (found.neutral, found.null_low, found.null_high) == (
             pytest.approx(-0.225),
             -0.3,
             -0.15,
@@ -418,7 +418,7 @@ class TestFromTheOtherSide:
             turned.value,
             turned.low,
             turned.high,
-            turned.level,
+            turned.neutral,
             turned.null_low,
             turned.null_high,
         )

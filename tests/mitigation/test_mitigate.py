@@ -85,12 +85,12 @@ def test_a_known_tilt_is_levelled(
 ) -> None:
     found = levelled(tmp_path, method, measures=[asked], strengths=strengths)
     before, *steps = (found.tilt(step.name, PAIR) for step in found.candidates)
-    assert before.low > before.level
-    nearest = min(steps, key=lambda tilt: abs(tilt.value - tilt.level))
+    assert before.low > before.neutral
+    nearest = min(steps, key=lambda tilt: abs(tilt.value - tilt.neutral))
     # det-const-sort holds both sides to a least share, rounded down: what is left may favour
     # either.
-    assert method == "fair-rerank" or nearest.low <= nearest.level <= nearest.high
-    assert abs(nearest.value - nearest.level) < abs(before.value - before.level) / 2
+    assert method == "fair-rerank" or nearest.low <= nearest.neutral <= nearest.high
+    assert abs(nearest.value - nearest.neutral) < abs(before.value - before.neutral) / 2
 
 
 def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ SPEC: dict[str, Any] = {
     "by": "source",
     "runs": [],
     "rounding": "none",
-    "level": 5.0,
+    "margin": 5.0,
     "primary": "nDCG@3",
     "correction": "holm",
     "test": "permutation",

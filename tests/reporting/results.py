@@ -307,7 +307,7 @@ def by_the_papers_rules() -> Audit:
 
 def beside() -> PairwiseAudit:
     """Men are chosen of relevant pairs."""
-    return chosen(level=5.0)
+    return chosen(margin=5.0)
 
 
 def designed() -> ManipulationChecks:

@@ -174,7 +174,7 @@ class TestFigures:
         audit = colours().audit
         chosen = parts.drawn_pairs(audit)
         assert len(audit.tilted_pairs) == 21
-        clear = {(t.a, t.b): abs(t.value - t.level) / t.error for t in audit.tilts}
+        clear = {(t.a, t.b): abs(t.value - t.neutral) / t.error for t in audit.tilts}
         assert set(chosen) == set(sorted(clear, key=lambda pair: -clear[pair])[: parts.MOST_PAIRS])
         assert list(chosen) == [pair for pair in audit.tilted_pairs if pair in chosen]
 

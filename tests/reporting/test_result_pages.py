@@ -354,7 +354,7 @@ def test_how_a_result_was_made_is_written_plainly_and_command_notes_and_files_st
     spec = {
         "path": "toy",
         "rankers": ["bm25", "tfidf"],
-        "level": 5.0,
+        "margin": 5.0,
         "seed": 0,
         "map": True,
         "split": None,
@@ -364,7 +364,7 @@ def test_how_a_result_was_made_is_written_plainly_and_command_notes_and_files_st
     expected = (
         ("collection", "toy"),
         ("rankers", "bm25, tfidf"),
-        ("level", "5"),
+        ("margin", "5"),
         ("seed", "0"),
         ("map", "yes"),
         ("score order", "score"),

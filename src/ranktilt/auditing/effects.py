@@ -11,7 +11,7 @@ import numpy as np
 from ranktilt.data.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.margin import LEVEL, Margin, half_width
+from ranktilt.measures.margin import DEFAULT_MARGIN, Margin, half_width
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.correction import detectable_effect
 from ranktilt.statistics.variation import Variation
@@ -157,16 +157,16 @@ class Effect:
         return not (self.null_low == self.null_high == 0)
 
     @property
-    def level(self) -> float:
+    def neutral(self) -> float:
         """The value that favours nobody: the estimand's own for twins, the median of random labels otherwise."""
-        return self.estimand.level if self.twins else self.null_median
+        return self.estimand.neutral if self.twins else self.null_median
 
     @property
     def leans(self) -> Literal["a", "b", ""]:
         """The side on which the whole interval lies, seen from the level value; empty where it holds it."""
-        if self.low > self.level:
+        if self.low > self.neutral:
             return "a"
-        return "b" if self.high < self.level else ""
+        return "b" if self.high < self.neutral else ""
 
     @property
     def favours(self) -> Literal["a", "b", ""]:
@@ -195,17 +195,19 @@ class Effect:
             return "below"
         return "above" if self.value > self.null_high else "inside"
 
-    def extent(self, margin: Margin = LEVEL) -> Literal["within", "beyond", "across"]:
+    def extent(self, margin: Margin = DEFAULT_MARGIN) -> Literal["within", "beyond", "across"]:
         """Where its interval lies beside ±`margin` around the level value, ends included; ``across`` if undefined."""
         half = half_width(self.estimand, margin)
-        low, high = self.level - half, self.level + half
+        low, high = self.neutral - half, self.neutral + half
         if not self.testable or not half >= 0 or np.isnan(self.value):
             return "across"
         if low <= self.low and self.high <= high:
             return "within" if self.can_be_level else "across"
         return "beyond" if self.low > high or self.high < low else "across"
 
-    def verdict(self, margin: Margin = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
+    def verdict(
+        self, margin: Margin = DEFAULT_MARGIN
+    ) -> Literal["a", "b", "level", "inconclusive"]:
         """Give the one verdict of every command: a favoured side, or ``level`` where the whole interval lies within."""
         if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
             return "inconclusive"
@@ -245,7 +247,7 @@ class Effect:
             "measure": self.measure,
             "kind": self.estimand.key,
             "name": self.name,
-            "level": self.level,
+            "neutral": self.neutral,
             "mean_a": self.mean_a,
             "mean_b": self.mean_b,
             "detectable": self.detectable,
@@ -264,14 +266,14 @@ class Change(Effect):
     new: float
     old: float
     """What both runs say by themselves over the compared queries, in percent or the estimand's unit."""
-    level_new: float = 0.0
-    level_old: float = 0.0
+    neutral_new: float = 0.0
+    neutral_old: float = 0.0
     """What favours nobody: 0 for twins, the median of each run's random labels otherwise."""
     growth: float = np.nan
-    """|new − level_new| − |old − level_old|: above 0, the new run tilts more, whichever way."""
+    """|new − neutral_new| − |old − neutral_old|: above 0, the new run tilts more, whichever way."""
     growth_low: float = np.nan
     growth_high: float = np.nan
-    """Its 95 % bootstrap interval; the levels are taken as known."""
+    """Its 95 % bootstrap interval; the neutral values are taken as known."""
     growth_error: float = np.nan
 
     @property
@@ -287,9 +289,9 @@ class Change(Effect):
         return isinstance(self.estimand, RelativeDelta)
 
     @property
-    def level(self) -> float:
-        """The difference that favours nobody: that of both runs' levels."""
-        return self.level_new - self.level_old
+    def neutral(self) -> float:
+        """The difference that favours nobody: that of both runs' neutral values."""
+        return self.neutral_new - self.neutral_old
 
     @property
     def unit(self) -> str:
@@ -324,7 +326,8 @@ class Change(Effect):
     def swapped(self) -> Self:
         """Return the same change seen from the other side; a tilt grows whichever way it points."""
         negated = {
-            name: -getattr(self, name) + 0.0 for name in ("new", "old", "level_new", "level_old")
+            name: -getattr(self, name) + 0.0
+            for name in ("new", "old", "neutral_new", "neutral_old")
         }
         return replace(super().swapped(), **negated)
 

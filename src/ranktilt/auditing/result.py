@@ -22,7 +22,7 @@ from ranktilt.auditing.top_results import TopResults
 from ranktilt.data.artifact import Coded, Result, register
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
-from ranktilt.measures.margin import LEVEL, Margin
+from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 RAW = "raw"
 """Name of the row that no control is applied to."""
@@ -48,12 +48,12 @@ class Move(NamedTuple):
     high: float
     """95 % interval."""
     queries: int
-    level: float = 0.0
+    neutral: float = 0.0
     """The difference that favours nobody: 0 for twins, that of both medians of random labels else."""
 
     @property
     def shown(self) -> bool:
-        return self.low > self.level or self.high < self.level
+        return self.low > self.neutral or self.high < self.neutral
 
 
 @dataclass(frozen=True)
@@ -178,13 +178,13 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     @property
     def margin(self) -> Margin:
         """Half-width of what counts as level: points, or a number with the unit of the primary question."""
-        given: Margin = self.spec["level"]
+        given: Margin = self.spec["margin"]
         return given
 
     @property
-    def level(self) -> float:
+    def margin_points(self) -> float:
         """The same in points, where answers in percent are drawn; the usual one where the margin has another unit."""
-        return LEVEL if isinstance(self.margin, str) else self.margin
+        return DEFAULT_MARGIN if isinstance(self.margin, str) else self.margin
 
     @property
     def noun(self) -> str:

@@ -140,7 +140,7 @@ class Sample:
     def neutral(self) -> float:
         """The value that favours nobody: the estimand's own for twins, else that of random labels."""
         if self.twins or self.null is None:
-            return self.estimand.level
+            return self.estimand.neutral
         return self.null.median
 
     def influence(self) -> Influence:
@@ -337,7 +337,7 @@ class ChangeTask:
     """Of the new and the old run in turn: of both groups, or total and weight; means have one each."""
     clusters: tuple[Clusters | None, Clusters | None] = (None, None)
     """What documents add to the answers of the new and of the old run, in one numbering of both."""
-    levels: tuple[float, float] = (0.0, 0.0)
+    neutral_values: tuple[float, float] = (0.0, 0.0)
     twins: bool = True
     parts: Mapping[str, float] = field(default_factory=dict)
     """Counts that the estimand tells beside it."""
@@ -392,7 +392,9 @@ class ChangeTask:
         )
 
 
-def contrast_task(new: Sample, old: Sample, levels: tuple[float, float] = (0.0, 0.0)) -> ChangeTask:
+def contrast_task(
+    new: Sample, old: Sample, neutral_values: tuple[float, float] = (0.0, 0.0)
+) -> ChangeTask:
     """Hold two runs' answers to one question side by side, on the queries that count for both."""
     sides = [np.where(sample.mask, (sample.one, sample.two), np.nan) for sample in (new, old)]
     columns = np.stack(sides, axis=1).reshape(4, -1)
@@ -404,7 +406,7 @@ def contrast_task(new: Sample, old: Sample, levels: tuple[float, float] = (0.0, 
         b=new.b,
         columns=Columns(columns, in_all([new.distinct, old.distinct])),
         clusters=(new.clusters, old.clusters),
-        levels=levels,
+        neutral_values=neutral_values,
         twins=new.twins and old.twins,
         parts=new.parts,
     )
@@ -453,7 +455,7 @@ def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) 
 
 
 def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
-    (level, old_level), combine = task.levels, task.estimand.combine
+    (neutral, old_neutral), combine = task.neutral_values, task.estimand.combine
     values, old_values = combine(samples[:2], samples[2:])
     new, old = combine(task.columns.means[:2], task.columns.means[2:]).tolist()
     variance = task.variance()
@@ -462,12 +464,12 @@ def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
         values - old_values,
         new - old,
         variance=variance,
-        neutral=level - old_level,
+        neutral=neutral - old_neutral,
         bounds=(lowest - highest, highest - lowest),
     )
-    growth = abs(new - level) - abs(old - old_level)
+    growth = abs(new - neutral) - abs(old - old_neutral)
     grown = infer(
-        np.abs(values - level) - np.abs(old_values - old_level),
+        np.abs(values - neutral) - np.abs(old_values - old_neutral),
         growth,
         variance=variance,
         neutral=0.0,
@@ -478,8 +480,8 @@ def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
         old,
         difference,
         effective_n=variance.effective_n,
-        level_new=level,
-        level_old=old_level,
+        neutral_new=neutral,
+        neutral_old=old_neutral,
         growth=growth,
         growth_low=grown.low,
         growth_high=grown.high,

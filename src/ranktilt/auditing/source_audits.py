@@ -31,7 +31,7 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 
-_OPTIONS = ("by", "level", "missing", "ties", "rounding", "test", "correction")
+_OPTIONS = ("by", "margin", "missing", "ties", "rounding", "test", "correction")
 _SAMPLING = ("resamples", "seed")
 
 
@@ -74,9 +74,9 @@ class SourceAudits(
         return self.audits[0].margin
 
     @property
-    def level(self) -> float:
+    def margin_points(self) -> float:
         """The same in points, where answers in percent are drawn."""
-        return self.audits[0].level
+        return self.audits[0].margin_points
 
     @property
     def primary(self) -> str:

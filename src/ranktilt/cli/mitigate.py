@@ -156,7 +156,7 @@ def mitigate(
     for name in ("missing", "rounding"):  # which an audit alone has
         if keywords.pop(name, None) is not None and name in settings().assigned_statistics:
             raise UserError(f"--set statistics.{name}: ranktilt mitigate does not read it")
-    margin = keywords.pop("level")
+    margin = keywords.pop("margin")
     pair = next(iter(inputs.pairs or ()), None)
     chosen = corrections.chosen(by=inputs.column or "", pair=pair, seed=seed)
     output.check(*inputs.files, *collection_files(fit))

@@ -18,7 +18,7 @@ from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.correction import holm
 from ranktilt.statistics.family_difference import family_difference
 
-LEVEL = 0.02
+MARGIN = 0.02
 """Half-width of what counts as level, in the measure's own values: 2 points of nDCG."""
 
 
@@ -134,7 +134,7 @@ def _compared(families: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return dict(list(families.items())[: 1 if len(families) == 2 else None])
 
 
-def verdict_of(scales: Sequence[FamilyScale], level: float = LEVEL) -> Favour:
+def verdict_of(scales: Sequence[FamilyScale], margin: float = MARGIN) -> Favour:
     """Give one verdict: a preference only where every scale shows it, the same way."""
     points = scales[0].preference
     if points.value != points.value:
@@ -145,4 +145,4 @@ def verdict_of(scales: Sequence[FamilyScale], level: float = LEVEL) -> Favour:
         return "favours" if signs == {1.0} else "disfavours"
     if shown:
         return "depends on scale"
-    return "level" if -level <= points.low and points.high <= level else "inconclusive"
+    return "level" if -margin <= points.low and points.high <= margin else "inconclusive"

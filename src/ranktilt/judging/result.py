@@ -16,7 +16,7 @@ from ranktilt.measures.margin import Margin
 
 HUMAN = "human"
 """How the reference judge is called."""
-GAP_LEVEL: Margin = "0.1 grades"
+GAP_MARGIN: Margin = "0.1 grades"
 """Grade gaps within this margin count as level."""
 FEWEST_QUERIES = 6
 """Queries from which intervals are drawn: from fewer, resamples repeat each other and intervals are far too narrow."""

@@ -82,7 +82,7 @@ class Estimand:
     """What it answers, in a line."""
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     """Smallest and largest value."""
-    level: ClassVar[float] = 0.0
+    neutral: ClassVar[float] = 0.0
     """The value that favours nobody, where groups are twins."""
     per_ratio: ClassVar[float] = 1.0
     """The value of a ratio of 1."""
@@ -183,7 +183,7 @@ class Estimand:
             1 / self.scale
             if self.suffix in (" %", " points")
             else 0.01
-            if self.level == 1
+            if self.neutral == 1
             else float("nan")
         )
 

@@ -38,7 +38,7 @@ class ExposureRatioOfGroups(GroupEstimand):
     }
     question = "who gets more attention, document for document?"
     bounds = (0.0, np.inf)
-    level = 1.0
+    neutral = 1.0
     directed = True
     digits = 3
     signed = False

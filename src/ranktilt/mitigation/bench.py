@@ -40,7 +40,7 @@ from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
-from ranktilt.measures.margin import LEVEL
+from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all
 
@@ -92,7 +92,7 @@ def bench(
     ties: str = "expected",
     test: str = "interval",
     correction: str = "holm",
-    margin: float = LEVEL,
+    margin: float = DEFAULT_MARGIN,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Bench:
@@ -294,7 +294,7 @@ def prepare_candidates(
         confounds=False,
         missing="zero",
         ties=options.ties,
-        level=options.margin if is_grouped else LEVEL,
+        margin=options.margin if is_grouped else DEFAULT_MARGIN,
         keep_top=0,
         inference=options.inference,
     )
@@ -433,7 +433,7 @@ def _spec(
     audited: Audit, runs: CandidateRuns, changes: Sequence[Change], options: BenchOptions
 ) -> dict[str, Any]:
     """Return how the bench was made, with the rankers' own texts."""
-    audit_only = ("missing", "rounding", "level")
+    audit_only = ("missing", "rounding", "margin")
     shared = {key: value for key, value in audited.spec.items() if key not in audit_only}
     baseline, *others = (dict(run.spec) for run in runs.values())
     spec = {

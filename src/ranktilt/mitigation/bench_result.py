@@ -211,7 +211,7 @@ class Bench(
         Infinite where one is undefined.
         """
         tilts = [self.tilt(name, pair) for pair in self.pairs]
-        distances = [in_percent(tilt) * abs(tilt.value - tilt.level) for tilt in tilts]
+        distances = [in_percent(tilt) * abs(tilt.value - tilt.neutral) for tilt in tilts]
         return math.inf if any(map(math.isnan, distances)) else max(distances)
 
     def _effect(self, *key: str) -> Effect:
@@ -372,7 +372,7 @@ class Choice:
         for pair in self.bench.pairs:
             before = self.bench.tilt(self.bench.baseline.name, pair)
             after = self.bench.tilt(name, pair)
-            is_turned = (before.value - before.level) * (after.value - after.level) < 0
+            is_turned = (before.value - before.neutral) * (after.value - after.neutral) < 0
             if is_turned and after.leans and after.extent(self.margin) != "within":
                 return True
         return False

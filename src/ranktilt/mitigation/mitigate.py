@@ -21,7 +21,7 @@ from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
-from ranktilt.measures.margin import LEVEL
+from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.base import Correction
 from ranktilt.mitigation.baseline import Baseline, only_queries
 from ranktilt.mitigation.bench import (
@@ -67,7 +67,7 @@ def mitigate(
     ties: str = "expected",
     test: str = "interval",
     correction: str = "holm",
-    margin: float = LEVEL,
+    margin: float = DEFAULT_MARGIN,
     resamples: int = RESAMPLES,
 ) -> Bench:
     """Compare effectiveness and tilt of corrections of a ranker, on queries that none of them saw.

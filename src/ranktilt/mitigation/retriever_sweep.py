@@ -12,7 +12,7 @@ from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand
-from ranktilt.measures.margin import LEVEL
+from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.bench import bench
 from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
 from ranktilt.rankers.dense.retriever import Dense
@@ -61,7 +61,7 @@ def retriever_sweep(
     options: RetrieverTraining | None = None,
     dev: Collection | None = None,
     measures: Iterable[str | Estimand] = DEFAULT_MEASURES,
-    margin: float = LEVEL,
+    margin: float = DEFAULT_MARGIN,
     budget: float = BUDGET,
     resamples: int = RESAMPLES,
 ) -> tuple[Bench, list[Trained]]:

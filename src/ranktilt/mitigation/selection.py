@@ -100,7 +100,7 @@ def _contrast_leads(inputs: AuditInputs, values: Floats, measured: Measure) -> l
     a, b = pair.numbers
     leads = []
     for of_run in values[:, inputs.measures.index(measured)]:
-        leads.append(contrast.value(of_run[a + 1], of_run[b + 1]) - contrast.level)
+        leads.append(contrast.value(of_run[a + 1], of_run[b + 1]) - contrast.neutral)
     if pair.are_twins:
         return leads
     # Between groups that are no twins, what random labels give favours nobody, as in an audit.

@@ -29,7 +29,7 @@ from ranktilt.data.group_names import name_among
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.margin import (
-    LEVEL,
+    DEFAULT_MARGIN,
     Margin,
     half_width,
     read_margin,
@@ -259,7 +259,7 @@ def _decide(
     if max_left_out is not None and baseline is None:
         raise UserError("--max-left-out needs a baseline: --baseline OLD.json")
     check_resamples(resamples)
-    limit = LEVEL if max_tilt is None and baseline is None else max_tilt
+    limit = DEFAULT_MARGIN if max_tilt is None and baseline is None else max_tilt
     chosen = _chosen(audit, measures, runs, pairs)
     for of in dict.fromkeys(e.estimand for e in chosen):
         if limit is not None:
@@ -344,15 +344,15 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
         value=scale * tilt.value,
         low=scale * tilt.low,
         high=scale * tilt.high,
-        floor=scale * (tilt.level - half),
-        ceiling=scale * (tilt.level + half),
+        floor=scale * (tilt.neutral - half),
+        ceiling=scale * (tilt.neutral + half),
         asked_limit=limit,
         checked_tilt=tilt,
     )
 
 
 def _tilt_outcome(tilt: Effect, limit: Margin) -> Outcome:
-    is_defined = not math.isnan(tilt.value) and not math.isnan(tilt.level)
+    is_defined = not math.isnan(tilt.value) and not math.isnan(tilt.neutral)
     if not is_defined or not tilt.has_interval or not tilt.testable:
         return "inconclusive"
     extent = tilt.extent(limit)

@@ -14,7 +14,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.data.group_names import OTHERS, REST
 from ranktilt.data.labels import SEVERAL, LabelFile
 from ranktilt.errors import UserError
-from ranktilt.measures.margin import LEVEL
+from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.spec import Stage, parse_stages
 
 Audit = Any
@@ -201,7 +201,7 @@ def _question(audit: Audit) -> list[str]:
         else "Share@10"
     )
     words = [] if repr(audit.primary) == usual else ["--primary", repr(audit.primary)]
-    return words if audit.margin == LEVEL else [*words, "--margin", _margin(audit)]
+    return words if audit.margin == DEFAULT_MARGIN else [*words, "--margin", _margin(audit)]
 
 
 def _computation(audit: Audit) -> list[str]:

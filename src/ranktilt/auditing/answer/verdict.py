@@ -131,7 +131,7 @@ def effect_row(effect: Effect, margin: Margin) -> dict[str, Any]:
     estimand, verdict = effect.estimand, effect.verdict(margin)
     side = effect.side(verdict)
     unit = estimand.suffix.strip()
-    if estimand.level == 1:
+    if estimand.neutral == 1:
         unit = unit or "ratio"
     return {
         "run": effect.run,
@@ -141,7 +141,7 @@ def effect_row(effect: Effect, margin: Margin) -> dict[str, Any]:
         "value": estimand.scale * effect.value,
         "low": estimand.scale * effect.low,
         "high": estimand.scale * effect.high,
-        "level": estimand.scale * effect.level,
+        "neutral": estimand.scale * effect.neutral,
         "unit": unit,
         "p": effect.p_corrected,
         "queries": effect.queries,
@@ -156,11 +156,11 @@ def finding_order(kind: FindingKind, size: float) -> tuple[int, float]:
 
 
 def margins(effect: Effect, margin: Margin) -> float:
-    """Return how many margins an effect lies from its level.
+    """Return how many margins an effect lies from its neutral value.
 
     Where no margin is in its unit, count standard errors.
     """
-    distance = abs(effect.value - effect.level)
+    distance = abs(effect.value - effect.neutral)
     half = half_width(effect.estimand, margin)
     if half > 0:
         return distance / half

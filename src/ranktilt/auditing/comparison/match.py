@@ -363,19 +363,19 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
         b=pair[1],
         columns=columns,
         clusters=match.clusters(runs, repr(new.estimand), pair),
-        levels=levels_of(new, old),
+        neutral_values=neutral_values(new, old),
         twins=new.twins and old.twins,
     )
 
 
-def levels_of(new: Effect, old: Effect) -> tuple[float, float]:
+def neutral_values(new: Effect, old: Effect) -> tuple[float, float]:
     """Return what favours nobody under the new and the old run.
 
     A level of random labels is no level beside that of twins: then both are measured from the same.
     """
     if new.twins != old.twins:
-        return new.estimand.level, new.estimand.level
-    return new.level, old.level
+        return new.estimand.neutral, new.estimand.neutral
+    return new.neutral, old.neutral
 
 
 def estimand_tasks(match: Match) -> list[ChangeTask]:
@@ -407,4 +407,4 @@ def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTas
             )
         )
         effects.append(e)
-    return contrast_task(samples[0], samples[1], levels_of(*effects))
+    return contrast_task(samples[0], samples[1], neutral_values(*effects))

@@ -153,9 +153,9 @@ class PairwiseAudit(
     """What was chosen of each pair, for the documents' part of a comparison's error."""
 
     @property
-    def level(self) -> float:
+    def margin(self) -> float:
         """Half-width of what counts as level, in points."""
-        return float(self.spec["level"])
+        return float(self.spec["margin"])
 
     def effect(self, one: PairOutcome) -> Effect:
         """Return the preference on a kind of pairs as an effect, whose level is 0."""
@@ -196,7 +196,7 @@ class PairwiseAudit(
     def verdict(self, outcome: PairOutcome) -> PairVerdict:
         """Return the verdict on a kind of pairs, by the rule of all verdicts."""
         effect = self.effect(outcome)
-        verdict = verdict_for(effect.measure, [effect], self.level, noun="documents")
+        verdict = verdict_for(effect.measure, [effect], self.margin, noun="documents")
         return PairVerdict(
             effect=effect,
             kind=verdict.kind,
@@ -211,5 +211,5 @@ class PairwiseAudit(
     def derived(self) -> dict[str, Any]:
         return {
             "next_steps": (),
-            "effects": [effect_row(self.effect(one), self.level) for one in self.outcomes],
+            "effects": [effect_row(self.effect(one), self.margin) for one in self.outcomes],
         }

@@ -33,7 +33,7 @@ class AttentionWeightedRankFairness(TargetedEstimand):
         "nearer to the target than random rankings",
     )
     bounds = (FLOOR, 1.0)
-    level = 1.0
+    neutral = 1.0
     term = "AWRF"
     definition = (
         "Attention-weighted rank fairness: 1 where every group gets the share of attention that it should, .307 at "

@@ -90,9 +90,9 @@ def _page(estimand: PageShare, effect: Effect, noun: str) -> str:
 
 @basis_words.register
 def _page_basis(estimand: PageShare, effect: Effect) -> str:
-    if abs(effect.level) < _VISIBLE:
+    if abs(effect.neutral) < _VISIBLE:
         return _queries(effect)
-    level = estimand.amount(effect.level)
+    level = estimand.amount(effect.neutral)
     return f"{_queries(effect)}; level {level}, the median of random labels"
 
 
@@ -128,7 +128,7 @@ def _exposure_ratio(estimand: ExposureRatioOfGroups, effect: Effect, noun: str) 
 
 @basis_words.register
 def _exposure_ratio_basis(estimand: ExposureRatioOfGroups, effect: Effect) -> str:
-    level = estimand.amount(effect.level)
+    level = estimand.amount(effect.neutral)
     return (
         f"{effect.a} / {effect.b}; {_queries(effect)}; level {level}, the median of random labels"
     )

@@ -109,7 +109,7 @@ def _growth(change: Change) -> str:
 def _difference(change: Change) -> str:
     """Print a difference with its interval, what is level where that is not 0, and its p."""
     interval = f" [{', '.join(change.ends)}]" if change.has_interval else ""
-    level = change.amount(change.level, sign=True)
+    level = change.amount(change.neutral, sign=True)
     # Groups that are no twins are neutral where random labels stand, which differs between the
     # runs.
     is_zero = level == change.amount(0.0, sign=True)

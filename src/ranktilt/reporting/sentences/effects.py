@@ -20,7 +20,7 @@ def effect_words(effect: Effect, noun: str) -> str:
     words = answer_words(estimand, effect, noun)
     name = f"{estimand.term} " if isinstance(estimand, RelativeDelta) else ""
     value = f"{name}{estimand.answer(effect.value)}"
-    level = estimand.answer(effect.level)
+    level = estimand.answer(effect.neutral)
     is_said = level in (estimand.answer(0.0), estimand.answer(math.nan))
     if is_said or words.endswith("is level"):
         level = ""
@@ -38,7 +38,7 @@ def interval_words(effect: Effect) -> str:
     if not effect.has_interval:
         return ""
     ends = [estimand.scale * end for end in (effect.low, effect.high)]
-    digits = digits_apart(ends, [estimand.scale * effect.level], estimand.digits)
+    digits = digits_apart(ends, [estimand.scale * effect.neutral], estimand.digits)
     low = estimand.amount(effect.low, digits=digits)
     high = estimand.amount(effect.high, digits=digits)
     return f"[{low}, {high}]"
@@ -86,7 +86,7 @@ def cannot_vary(effect: Effect) -> str:
 def could_detect(effect: Effect) -> str:
     """Say what these queries could show: ``a tilt of 24 % or more``."""
     estimand = effect.estimand
-    if not effect.detectable <= estimand.bounds[1] - estimand.level:
+    if not effect.detectable <= estimand.bounds[1] - estimand.neutral:
         return "this query set could not detect any tilt"
     is_percent = estimand.scale == 100 or estimand.suffix == " %"
     size = estimand.amount(effect.detectable, sign=False, digits=0 if is_percent else None)

@@ -85,8 +85,8 @@ def limit_reason(check: LimitCheck, queries: int = 0) -> str:
 
 def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
     amount, half = tilt.estimand.amount, half_width(tilt.estimand, check.asked_limit)
-    floor, ceiling = tilt.level - half, tilt.level + half
-    is_defined = not math.isnan(tilt.value) and not math.isnan(tilt.level)
+    floor, ceiling = tilt.neutral - half, tilt.neutral + half
+    is_defined = not math.isnan(tilt.value) and not math.isnan(tilt.neutral)
     if not is_defined or (tilt.testable and not tilt.has_interval):
         return f"{tilt_name(tilt)} is undefined: {undefined(tilt)}"
     numbers = f"{tilt_name(tilt)} {tilt_numbers(tilt, floor, ceiling)}"
@@ -95,7 +95,7 @@ def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
     extent = tilt.extent(check.asked_limit)
     if extent != "beyond" and not tilt.can_be_level:
         return f"{cannot_vary(tilt)}; {numbers}"
-    around = "" if tilt.twins else f" around the median of random labels ({amount(tilt.level)})"
+    around = "" if tilt.twins else f" around the median of random labels ({amount(tilt.neutral)})"
     if extent == "within":
         favours = tilt.side(tilt.favours)
         all_the_same = f", and favours {favours} all the same" if favours else ""

@@ -10,7 +10,7 @@ from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.errors import counted, join_words
 from ranktilt.judging.result import (
-    GAP_LEVEL,
+    GAP_MARGIN,
     Agreement,
     Estimate,
     FamilyPreference,
@@ -43,7 +43,7 @@ _PREFERENCE_KINDS: dict[Favour, FindingKind] = {
 }
 _GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconclusive"}
 _GRADES = 0.1
-"""`GAP_LEVEL` as a number."""
+"""`GAP_MARGIN` as a number."""
 _NORMAL = 1.96
 """Standard errors from the middle of a 95 % interval to its end."""
 
@@ -67,11 +67,11 @@ def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
 
 
 def _gap_finding(effect: Effect) -> Finding:
-    verdict = effect.verdict(GAP_LEVEL)
+    verdict = effect.verdict(GAP_MARGIN)
     return Finding(
         kind=_GAP_KINDS.get(verdict, "favours"),
         sentence=gap_sentence(effect),
-        size=margins(effect, GAP_LEVEL),
+        size=margins(effect, GAP_MARGIN),
         run=effect.run,
         tone=VERDICT_TONES[verdict],
     )
@@ -123,11 +123,11 @@ def _agreement_finding(agreement: Agreement) -> Finding:
 
 def gap_sentence(effect: Effect) -> str:
     """Say whether a judge grades the twins of one source higher."""
-    verdict = effect.verdict(GAP_LEVEL)
+    verdict = effect.verdict(GAP_MARGIN)
     numbers = effect_words(effect, "text")
     if verdict == "level":
         return (
-            f"{effect.run} is level between {effect.a} and {effect.b} twins, within ±{GAP_LEVEL}: "
+            f"{effect.run} is level between {effect.a} and {effect.b} twins, within ±{GAP_MARGIN}: "
             f"{numbers}"
         )
     if verdict == "inconclusive":
@@ -247,7 +247,7 @@ def derived(audit: JudgeAudit) -> dict[str, Any]:
 
 
 def _gap_row(effect: Effect) -> dict[str, Any]:
-    verdict = effect.verdict(GAP_LEVEL)
+    verdict = effect.verdict(GAP_MARGIN)
     side = effect.side(verdict)
     return {
         "run": effect.run,
@@ -255,7 +255,7 @@ def _gap_row(effect: Effect) -> dict[str, Any]:
         "side": side or None,
         "sentence": gap_sentence(effect),
         "primary": repr(effect.estimand),
-        "margin": GAP_LEVEL,
+        "margin": GAP_MARGIN,
         "a": effect.a,
         "b": effect.b,
     }

@@ -21,7 +21,7 @@ def pairwise_findings(audit: PairwiseAudit) -> tuple[Finding, ...]:
         finding = Finding(
             kind=verdict.kind,
             sentence=pair_verdict_sentence(verdict),
-            size=margins(verdict.effect, audit.level),
+            size=margins(verdict.effect, audit.margin),
             run=outcome.kind,
             verdict=verdict,
         )

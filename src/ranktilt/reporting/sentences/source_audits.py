@@ -66,6 +66,6 @@ def derived(audits: SourceAudits) -> dict[str, Any]:
     return {
         "verdicts": [verdict_row(verdict) for verdict in audits.verdicts()],
         "next_steps": [step_row(step) for step in audits.next_steps],
-        "effects": [effect_row(tilt, audits.level) for tilt in audits.tilts],
+        "effects": [effect_row(tilt, audits.margin_points) for tilt in audits.tilts],
         "sentences": trend_sentences(audits),
     }

@@ -66,7 +66,7 @@ def _inconclusive_sentence(verdict: Verdict) -> str:
         reason = (
             too_few(effect)
             or cannot_vary(effect)
-            or across(effect.p_corrected, f"level ({effect.estimand.answer(effect.level)})")
+            or across(effect.p_corrected, f"level ({effect.estimand.answer(effect.neutral)})")
             or _power(verdict)
         )
         sentence += f"{reason}; {effect_words(effect, verdict.noun)}"

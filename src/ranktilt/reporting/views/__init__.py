@@ -15,6 +15,7 @@ _VIEWS = {
     "Comparison": "compare",
     "Explanation": "explain",
     "FactorEffects": "factors",
+    "FileReport": "check_file",
     "Gate": "gate",
     "Installation": "doctor",
     "JudgeAudit": "judge",

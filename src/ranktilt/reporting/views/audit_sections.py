@@ -245,7 +245,7 @@ def _rank_figures(
     reach, names = _reach(found), found[0].groups
     first, *others = order
     for g in order if len(others) > 1 else [first]:
-        level = 100 * float(found[0].level[g])
+        level = 100 * float(found[0].neutral[g])
         filled = {one.run: 100 * _filled(one)[g][:reach] for one in found}
         yield Figure(
             f"Who fills the first ranks: {names[g]}",
@@ -282,7 +282,7 @@ def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
         return pairs
     clear = dict.fromkeys(pairs, -1.0)
     for tilt in audit.tilts:
-        size = abs(tilt.value - tilt.level)
+        size = abs(tilt.value - tilt.neutral)
         if tilt.measure == repr(audit.primary_measure) and size > 0:
             pair = tilt.a, tilt.b
             distance = size / tilt.error if tilt.error else np.inf
@@ -299,7 +299,7 @@ def tilt_figure(audit: Audit, pair: Pair) -> Figure:
         run: [t for t in _tilts(audit, run, pair) if t.measure in measures] for run in audit.runs
     }
     name = f"Relative Δ of {measures[0]}" if len(measures) == 1 else "Relative Δ"
-    marks = {run: [tilt_mark(t, audit.level) for t in some] for run, some in found.items()}
+    marks = {run: [tilt_mark(t, audit.margin_points) for t in some] for run, some in found.items()}
     return _intervals(audit, pair, name, marks, x="Relative Δ, %")
 
 
@@ -309,7 +309,7 @@ def control_figure(audit: Audit, pair: Pair) -> Figure:
     for one in audit.controls:
         if (one.a, one.b) == pair and one.tilts:
             marks[one.run].append(
-                tilt_mark(one.tilts[audit.primary_index], audit.level, one.control)
+                tilt_mark(one.tilts[audit.primary_index], audit.margin_points, one.control)
             )
     name = f"Relative Δ of {audit.primary_measure!r}"
     return _intervals(audit, pair, f"{name}, raw and controlled", marks, x=f"{name}, %")
@@ -344,7 +344,7 @@ def _intervals(
 ) -> Figure:
     """Draw values with their intervals, and say how to read them."""
     banded = any(mark.band != (0.0, 0.0) for some in marks.values() for mark in some)
-    margin = 0.0 if banded else audit.level if level is None else level
+    margin = 0.0 if banded else audit.margin_points if level is None else level
     middle, rest = ("the hatched band", _BAND) if banded else ("0", "")
     shaded = f" Dotted: ±{margin:g} points, which count as level." if margin else ""
     says = f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval. Grey: {_UNSEEN}.{shaded}{rest}"
@@ -375,15 +375,15 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
         tilt.high,
         VERDICT_TONES[tilt.verdict(level)],
         detectable=tilt.detectable,
-        level=tilt.level,
+        neutral=tilt.neutral,
         band=band,
         hover=tuple(lines),
     )
 
 
 def _answer_mark(e: Effect) -> Mark:
-    value, low, high, detectable, level = (
-        100 * v for v in (e.value, e.low, e.high, e.detectable, e.level)
+    value, low, high, detectable, neutral = (
+        100 * v for v in (e.value, e.low, e.high, e.detectable, e.neutral)
     )
     ends = f" [{e.estimand.amount(e.low)}, {e.estimand.amount(e.high)}]" if e.has_interval else ""
     hover = (e.run, f"{e.name} {e.estimand.answer(e.value)}{ends}", *filter(None, [corrected_p(e)]))
@@ -395,7 +395,7 @@ def _answer_mark(e: Effect) -> Mark:
         high,
         VERDICT_TONES[e.favours or "inconclusive"],
         detectable=detectable,
-        level=level,
+        neutral=neutral,
         band=band,
         hover=hover,
     )
@@ -408,7 +408,7 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
     tilts = {run: _tilts(audit, run, pair)[audit.primary_index] for run in audit.runs}
     points = []
     for run, mean in means.select("run", 100 * pl.col("mean")).iter_rows():
-        mark = tilt_mark(tilts[run], audit.level, run)
+        mark = tilt_mark(tilts[run], audit.margin_points, run)
         hover = (run, f"{name} {decimal(mean)} %", *mark.hover[1:])
         points.append(
             ScatterPoint(Mark(run, mark.value, mark.low, mark.high, mark.tone, hover=hover), mean)
@@ -432,7 +432,7 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
             points,
             x=f"{name} over all documents, %",
             y=f"Relative Δ of {name}, %",
-            margin=audit.level if twins else 0.0,
+            margin=audit.margin_points if twins else 0.0,
             names=sides_named(pair),
         ),
     )

@@ -96,7 +96,7 @@ def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Ro
     which = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"
     share = audit.tied_share(run, *pair)
     last = [Cell("" if share != share else f"{percent(share)} %", share)] * tied
-    deltas = (_delta(t, audit.level) for t in found)
+    deltas = (_delta(t, audit.margin_points) for t in found)
     yield Row(
         (
             Cell(f"Relative Δ{which}", emphasis="strong"),
@@ -180,7 +180,7 @@ def control_table(audit: Audit) -> Table:
     measures = [repr(measure) for measure in audit.measures]
     columns: list[ColumnOf] = [(named("control"), lambda of: of[0].control)]
     columns += [
-        (name, partial(_controlled, place=place, level=audit.level))
+        (name, partial(_controlled, place=place, level=audit.margin_points))
         for place, name in enumerate(measures)
     ]
     columns += [
@@ -279,7 +279,10 @@ def control_sentences(audit: Audit) -> list[str]:
         raw = raws.get((one.run, one.a, one.b))
         if raw is None or not one.moves or not one.moves[place].shown:
             continue
-        before, after = raw.verdict(audit.level), one.tilts[place].verdict(audit.level)
+        before, after = (
+            raw.verdict(audit.margin_points),
+            one.tilts[place].verdict(audit.margin_points),
+        )
         if before != after:
             said.append(
                 f"{one.run}, control {one.control}: Relative Δ on {raw.measure} moves from {signed(raw.value)} to "

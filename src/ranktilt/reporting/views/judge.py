@@ -12,7 +12,7 @@ import numpy as np
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.errors import counted
 from ranktilt.judging.result import (
-    GAP_LEVEL,
+    GAP_MARGIN,
     Agreement,
     Corrected,
     Estimate,
@@ -123,7 +123,7 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
             ),
             (
                 worded("verdict", spare=3),
-                lambda e: e.side(e.verdict(GAP_LEVEL)) or e.verdict(GAP_LEVEL),
+                lambda e: e.side(e.verdict(GAP_MARGIN)) or e.verdict(GAP_MARGIN),
             ),
         ]
         rows = sorted(audit.grade_gaps, key=lambda e: audit.judges.index(e.run))
@@ -149,7 +149,7 @@ def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
     marks: dict[str, list[Mark]] = {}
     for e in audit.grade_gaps:
         label = f"human grade {e.estimand.grade}" if e.estimand.options else "all twins"  # type: ignore[attr-defined]
-        tone = VERDICT_TONES[e.verdict(GAP_LEVEL)]
+        tone = VERDICT_TONES[e.verdict(GAP_MARGIN)]
         marks.setdefault(e.run, []).append(
             Mark(label, e.value, e.low, e.high, tone, detectable=e.detectable)
         )
@@ -157,7 +157,7 @@ def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
     drawing = forest(
         marks,
         x="grade gap",
-        margin=half_width(first.estimand, GAP_LEVEL),
+        margin=half_width(first.estimand, GAP_MARGIN),
         sides=(first.a, first.b),
         names=sides_named((first.a, first.b)),
     )
@@ -503,7 +503,7 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
     if audit.grade_gaps:
         yield (
             "Grade gap: grade of the first side less that of its twin, for one query and with the same human grade; "
-            f"level is ±{GAP_LEVEL}."
+            f"level is ±{GAP_MARGIN}."
         )
     if audit.preferences:
         put = ", which are put on its scale" if audit.agreements else ""

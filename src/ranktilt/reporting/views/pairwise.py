@@ -107,7 +107,7 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
     drawing = forest(
         {"": rows},
         x=f"share of {found.protected} among what is decided, less 50 %, in points",
-        margin=found.level,
+        margin=found.margin,
     )
     yield Figure(
         f"How often {found.protected} documents are chosen",
@@ -153,6 +153,6 @@ def legend(found: PairwiseAudit) -> Iterator[str]:
     yield (
         f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p is the inversion of "
         "the interval) and the interval excludes 50 %; level: within "
-        f"{50 - found.level:g} to {50 + found.level:g} %. Intervals: bootstrap over queries, "
+        f"{50 - found.margin:g} to {50 + found.margin:g} %. Intervals: bootstrap over queries, "
         f"{spec['resamples']:,} resamples, widened by what documents add. {ONE_AT_A_TIME}"
     )

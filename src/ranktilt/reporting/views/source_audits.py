@@ -140,7 +140,11 @@ def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
     points = {run: audits.points(run, measure, series) for run in audits.runs}
     temperatures = sorted({source.temperature for source, _ in points[audits.runs[0]]})
     span = temperatures[-1] - temperatures[0]
-    band = f" Shaded: ±{audits.level:g} points, which count as level." if audits.level else ""
+    band = (
+        f" Shaded: ±{audits.margin_points:g} points, which count as level."
+        if audits.margin_points
+        else ""
+    )
     return Figure(
         f"Relative Δ of {measure}, {audits.reference} against {series}",
         f"Bars: 95 % intervals.{band}",
@@ -148,7 +152,7 @@ def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
             {run: [_point(*point) for point in drawn] for run, drawn in points.items()},
             x="temperature of the rewrites",
             y=f"Relative Δ {measure}, %",
-            band=audits.level,
+            band=audits.margin_points,
             dodge=_DODGE * (span or 1.0),
         ),
     )

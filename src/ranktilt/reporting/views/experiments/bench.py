@@ -198,7 +198,7 @@ def _changes(bench: Bench, candidate: Candidate) -> list[Cell]:
 
 
 def _units(bench: Bench) -> str:
-    ratio = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand.level == 1
+    ratio = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand.neutral == 1
     units, of_difference = (
         ("Ratios, and effectiveness in %", "") if ratio else ("In %", " in points")
     )
@@ -211,7 +211,7 @@ def _units(bench: Bench) -> str:
 def legend(bench: Bench) -> Iterator[str]:
     """Say what the numbers are, in a few lines."""
     question = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand
-    above = "+" if question.level == 0 else "above 1"
+    above = "+" if question.neutral == 0 else "above 1"
     cost = ""
     if _has_costs(bench):
         loss = f"a loss of more than {points(bench.budget)} of {bench.effectiveness_measure}"
@@ -325,7 +325,7 @@ def _level_band(tilts: Sequence[Effect], margin: float) -> float:
 
 def _in_percent(tilt: Effect) -> tuple[float, float, float]:
     """Return value and interval as figures draw them: in percent, a ratio by how far it is from 1."""
-    scale, neutral = in_percent(tilt), tilt.estimand.level
+    scale, neutral = in_percent(tilt), tilt.estimand.neutral
     return (
         scale * (tilt.value - neutral),
         scale * (tilt.low - neutral),
@@ -335,7 +335,7 @@ def _in_percent(tilt: Effect) -> tuple[float, float, float]:
 
 def _axis(bench: Bench, measure: str | None = None) -> str:
     question = bench.tilt(bench.baseline.name, bench.pairs[0], measure).estimand
-    return f"{primary(bench, measure)}, {'% from 1' if question.level == 1 else '%'}"
+    return f"{primary(bench, measure)}, {'% from 1' if question.neutral == 1 else '%'}"
 
 
 def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
@@ -358,7 +358,7 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
         tone = "level" if is_level else tilt.leans or "inconclusive"
         marked = Mark(candidate.name, *_in_percent(tilt), VERDICT_TONES[tone], hover=hover)
         places.append(ScatterPoint(marked, 100 * mean.value, 100 * mean.low, 100 * mean.high))
-    distances = [abs(tilt.value - tilt.level) for tilt in tilts]
+    distances = [abs(tilt.value - tilt.neutral) for tilt in tilts]
     front = pareto([(100 * mean.value, away) for mean, away in zip(means, distances, strict=True)])
     drawing = scatter(
         places,
