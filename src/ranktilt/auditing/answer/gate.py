@@ -49,17 +49,17 @@ _WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level")
 class LimitCheck:
     """One limit held against one comparison: whether the tilt is small, or has not grown."""
 
-    name: Literal["tilt", "growth", "cost", "tau"]
+    name: Literal["tilt", "growth", "tau"]
     outcome: Outcome
     """``within``: a side is shown to be favoured, but within the limit."""
     value: float
-    """The answer, the growth of its distance from level, or the change of effectiveness; in points or its own unit."""
+    """The answer, or the growth of its distance from level, in points or its own unit; or τ-b."""
     low: float
     high: float
     """95 % bootstrap interval."""
     floor: float
     ceiling: float
-    """What is allowed, both ends included; `floor` is −inf for the growth, `ceiling` inf for the cost."""
+    """What is allowed, both ends included; `floor` is −inf for the growth, `ceiling` inf for τ-b."""
     queries: int | None = None
     """Queries that it rests on; None where those of its row."""
     asked_limit: Margin = 0.0

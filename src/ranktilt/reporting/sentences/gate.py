@@ -24,7 +24,7 @@ OUTCOME_KINDS: dict[Outcome, FindingKind] = {
     "level": "level",
 }
 _WORDS = {"within": "within the limit"}
-_COST_WORDS = {"level": "within", "tilted": "beyond"}
+_ORDER_WORDS = {"level": "within", "tilted": "beyond"}
 
 
 def leading(gate: Gate) -> Finding:
@@ -59,8 +59,8 @@ def gate_questions(gate: Gate) -> list[str]:
 
 
 def outcome_word(check: LimitCheck) -> str:
-    """Say an outcome in a word: a cost is within its limit, or beyond it."""
-    words = _COST_WORDS if check.name in ("cost", "tau") else _WORDS
+    """Say an outcome in a word: an order of systems is within its limit, or beyond it."""
+    words = _ORDER_WORDS if check.name == "tau" else _WORDS
     return words.get(check.outcome, check.outcome)
 
 
