@@ -469,7 +469,7 @@ class Noisy(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         lists = []
-        for name in collection.judged["id"]:
+        for name in collection.queries_with_judgments["id"]:
             rng = np.random.default_rng([self.salt, int(name)])
             scores = rng.normal(0, 1, DOCS)
             scores[::2] += self.raised
@@ -478,7 +478,12 @@ class Noisy(Ranker):
                 rows = rows[::2]
             lists.append((rows + DOCS * int(name), scores[rows]))
         parts = cut(iter(lists), collection.tie_keys(), None)
-        return Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": "noisy"})
+        return Run(
+            tuple(collection.queries_with_judgments["id"]),
+            *parts,
+            collection.ids,
+            {"ranker": "noisy"},
+        )
 
 
 def collection(queries: int = 600) -> Collection:
@@ -555,13 +560,21 @@ class Recurring(Ranker):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         number, rows = len(collection.ids), np.arange(len(collection.ids))
         quality = np.random.default_rng(self.world).normal(0, 1, number)
-        draws = (np.random.default_rng([self.world, int(name)]) for name in collection.judged["id"])
+        draws = (
+            np.random.default_rng([self.world, int(name)])
+            for name in collection.queries_with_judgments["id"]
+        )
         parts = cut(
             ((rows, quality + rng.normal(0, 1, number)) for rng in draws),
             collection.tie_keys(),
             None,
         )
-        return Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": "recurring"})
+        return Run(
+            tuple(collection.queries_with_judgments["id"]),
+            *parts,
+            collection.ids,
+            {"ranker": "recurring"},
+        )
 
 
 @pytest.mark.parametrize("twins", [False, True])

@@ -200,7 +200,7 @@ def test_what_is_no_score_is_refused_and_the_order_can_be_taken(score: Any) -> N
 def test_collection_ranks_with_replayed_distances(tmp_path: Path) -> None:
     collection = rt.bundled()
     names = collection.ids.to_list()[:3]
-    query = collection.judged["id"][0]
+    query = collection.queries_with_judgments["id"][0]
     path = write(
         tmp_path / "run.json", json.dumps({query: dict(zip(names, (0.1, 0.2, 0.3), strict=True))})
     )

@@ -60,7 +60,7 @@ class MtebRanker(ObjectRanker):
         )
         corpus = datasets.Dataset.from_dict(docs.to_dict(as_series=False))
         queries = datasets.Dataset.from_dict(
-            collection.judged.select("id", "text").to_dict(as_series=False)
+            collection.queries_with_judgments.select("id", "text").to_dict(as_series=False)
         )
         with _without_bars(datasets):
             model.index(corpus, **task)
@@ -68,7 +68,7 @@ class MtebRanker(ObjectRanker):
         # Larger scores are better; the documents of a query come in no order.
         frame = Run.from_dict(results, score_order="score").frame()
         spec = {"ranker": repr(self), **object_spec(self.model)}
-        return Run.from_frame(frame, queries=collection.judged["id"], spec=spec)
+        return Run.from_frame(frame, queries=collection.queries_with_judgments["id"], spec=spec)
 
     def __repr__(self) -> str:
         name = str(self.model.mteb_model_meta.name or _NO_NAME)

@@ -32,12 +32,12 @@ class PyTerrierRanker(ObjectRanker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Let the pipeline answer the judged queries, or re-rank the results of a run."""
-        topics = collection.judged.select(qid="id", query="text")
+        topics = collection.queries_with_judgments.select(qid="id", query="text")
         if run is not None:
             topics = _results(run).join(topics, on="qid", maintain_order="left")
         found = Run.from_pandas(self.pipeline(topics.to_pandas())).frame()
         spec = {"ranker": repr(self), **object_spec(self.pipeline)}
-        return Run.from_frame(found, queries=collection.judged["id"], spec=spec)
+        return Run.from_frame(found, queries=collection.queries_with_judgments["id"], spec=spec)
 
     def __repr__(self) -> str:
         return f"pyterrier:{self.pipeline!r}"

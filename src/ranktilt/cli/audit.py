@@ -636,7 +636,7 @@ def demo(
     note(
         f"Bundled collection: {spec['matched']} of {spec['pairs']} paragraphs of the NumPy {spec['numpy']} and "
         f"SciPy {spec['scipy']} documentation (human), each with a rewrite by a language model (Claude), and "
-        f"{collection.judged.height} queries judged by the same model. Small and technical: it shows how an audit "
+        f"{collection.queries_with_judgments.height} queries judged by the same model. Small and technical: it shows how an audit "
         "reads, not how your ranker behaves on your data."
         + (
             ""
