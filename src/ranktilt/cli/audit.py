@@ -636,8 +636,8 @@ def demo(
     note(
         f"Bundled collection: {spec['matched']} of {spec['pairs']} paragraphs of the NumPy {spec['numpy']} and "
         f"SciPy {spec['scipy']} documentation (human), each with a rewrite by a language model (Claude), and "
-        f"{collection.queries_with_judgments.height} queries judged by the same model. Small and technical: it shows how an audit "
-        "reads, not how your ranker behaves on your data."
+        f"{collection.queries_with_judgments.height} queries judged by the same model. Small and "
+        "technical: it shows how an audit reads, not how your ranker behaves on your data."
         + (
             ""
             if card or controls

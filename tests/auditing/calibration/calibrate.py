@@ -239,8 +239,8 @@ def _notes(collection: Collection, kept: Collection) -> Iterator[str]:
     ):
         yield (
             f"Sampled: {drawn:,} of {held:,} documents of {one} and {kept.queries_with_judgments.height:,} of "
-            f"{collection.queries_with_judgments.height:,} queries; documents are drawn by origin, up to three quarters of them "
-            "relevant to a query that was drawn."
+            f"{collection.queries_with_judgments.height:,} queries; documents are drawn by origin, "
+            "up to three quarters of them relevant to a query that was drawn."
         )
 
 
