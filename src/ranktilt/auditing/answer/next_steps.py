@@ -15,7 +15,7 @@ from ranktilt.data.group_names import OTHERS, REST
 from ranktilt.data.labels import SEVERAL, LabelFile
 from ranktilt.errors import UserError
 from ranktilt.measures.margin import DEFAULT_MARGIN
-from ranktilt.spec import Stage, parse_stages
+from ranktilt.spec import OBJECT_NAMES, Stage, parse_stages
 
 Audit = Any
 """A `ranktilt.auditing.result.Audit`, whose JSON lists what to do next."""
@@ -172,9 +172,10 @@ def _ranked(audit: Audit, runs: list[str]) -> list[str]:
 def _stages(ranker: str) -> list[Stage]:
     """Return the stages that a command line could read; none of a ranker that is an object of its maker's."""
     try:
-        return parse_stages(ranker)
+        stages = parse_stages(ranker)
     except UserError:
         return []
+    return [] if any(stage.name in OBJECT_NAMES for stage in stages) else stages
 
 
 def _sources(audit: Audit) -> list[str]:
