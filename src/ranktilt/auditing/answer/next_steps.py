@@ -91,7 +91,8 @@ def _level(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
         or "pairs" in audit.spec
     )
     sides = ["--pair", ",".join(pair)] if several else []
-    return ["ranktilt", "mitigate", *_inputs(audit, [run]), *sides, *_question(audit)]
+    inputs = _inputs(audit, [run], with_names=False)
+    return ["ranktilt", "mitigate", *inputs, *sides, *_question(audit)]
 
 
 def _explain(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
@@ -121,10 +122,11 @@ def _pairs_retrieved(audit: Audit, run: str, sides: tuple[str, str]) -> int:
     return int(counts["both"].sum())
 
 
-def _inputs(audit: Audit, runs: list[str]) -> list[str]:
+def _inputs(audit: Audit, runs: list[str], *, with_names: bool = True) -> list[str]:
     """Return the words that name the same collection or labels, runs and judgments; none where one has no name."""
     collection = audit.spec["collection"]
-    folder, labels, ranked = _folder(audit), collection.get("labels"), _ranked(audit, runs)
+    folder, labels = _folder(audit), collection.get("labels")
+    ranked = _ranked(audit, runs, with_names=with_names)
     if not (folder or labels) or not ranked:
         return []
     words = [*([folder] if folder else []), *ranked]
@@ -145,7 +147,7 @@ def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
     return [spec for name, spec in every if name in runs]
 
 
-def _ranked(audit: Audit, runs: list[str]) -> list[str]:
+def _ranked(audit: Audit, runs: list[str], *, with_names: bool) -> list[str]:
     """Return the words that name the same runs and rankers; none where one of them was made in memory."""
     words, read = list[str](), dict[str, str]()
     for spec in _run_specs(audit, runs):
@@ -153,8 +155,9 @@ def _ranked(audit: Audit, runs: list[str]) -> list[str]:
         if not stages:
             return []
         first = stages[0]
+        name = f"{spec['alias']}=" if with_names and "alias" in spec else ""
         if len(stages) == 1 and first.name == "replay" and first.argument is not None:
-            words += ["--run", first.argument]
+            words += ["--run", f"{name}{first.argument}"]
             read |= {
                 name: first.options[name]
                 for name in ("score_order", "queries")
@@ -163,7 +166,7 @@ def _ranked(audit: Audit, runs: list[str]) -> list[str]:
         elif _folder(audit) is None:
             return []  # labels alone have no texts to rank
         else:
-            words += ["-r", str(spec["ranker"])]
+            words += ["-r", f"{name}{spec['ranker']}"]
     return words + [
         word for name, value in read.items() for word in (f"--{name.replace('_', '-')}", value)
     ]
