@@ -700,3 +700,8 @@ def test_what_is_no_run_is_said_with_a_way_on(content: str, words: str, tmp_path
     path = write(tmp_path / "run", content)
     with refused(f"{path}{words}", DataError):
         Run.load(path)
+
+
+def test_quotes_count_in_tables_of_runs(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.tsv", 'qid\tdocno\tscore\nq\t"""a"""\t2\nq\t"b\tc"\t1\n')
+    assert entries(Run.load(path)) == [("q", '"a"', 2.0), ("q", "b\tc", 1.0)]
