@@ -647,6 +647,25 @@ SHAPES = [
         read_as="responses of Typesense: request_params.q, document.id, in their order",
     ),
     ShapeCase(
+        name="scores beside ids",
+        content='[{"qid": "q1", "doc_ids": ["a", "b"], "scores": [2, 1]}]',
+        entries=[("q1", "a", 2.0), ("q1", "b", 1.0)],
+        read_as="JSON answers: qid, doc_ids: id, score",
+    ),
+    ShapeCase(
+        name="distances beside ids",
+        content='[{"qid": "q1", "ids": [4, 5], "distances": [0.1, 0.2]}]',
+        entries=[("q1", "4", -0.1), ("q1", "5", -0.2)],
+        read_as="JSON answers: qid, ids: id, distance, smaller is better",
+    ),
+    ShapeCase(
+        name="Databricks",
+        content="""{"q1": {"manifest": {"column_count": 2, "columns": [{"name": "id"}, {"name": "score"}]},
+            "result": {"row_count": 1, "data_array": [["a", 0.9]]}}}""",
+        entries=[("q1", "a", 0.9)],
+        read_as="JSON lists: id, score",
+    ),
+    ShapeCase(
         name="a table of SQL",
         content="""{"columns": [{"name": "query"}, {"name": "doc_id"}, {"name": "score"}],
             "rows": [["q1", "a", 2.0], ["q1", "b", 1.0]]}""",
@@ -693,8 +712,16 @@ def test_json_is_read_by_its_shape_and_says_so(case: ShapeCase, tmp_path: Path) 
             "doc_id,source\na,human\n",
             ":1: expected a run (query, document and score (or rank)), got labels (CSV: …",
         ),
+        (
+            "docno\tqid\tsim\na\tq\t2\nb\tq\t1\n",
+            ": no column is called score or rank, but 'sim' holds numbers; FILE:score=sim or FILE:rank=sim …",
+        ),
+        (
+            '["q", "a", 2.5]\n["q", "b", 1.0]\n',
+            ":1: expected lists of documents, or records with names, got a row without names: ['q', 'a', 2.5]",
+        ),
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_what_is_no_run_is_said_with_a_way_on(content: str, words: str, tmp_path: Path) -> None:
     path = write(tmp_path / "run", content)

@@ -24,6 +24,7 @@ from ranktilt.data.formats.column_names import (
 )
 from ranktilt.data.formats.hit_fields import (
     HIT_KEYS,
+    NUMBER_KEYS,
     SAMPLE,
     find_fields,
     find_hit_list,
@@ -54,8 +55,10 @@ _STRONG_QUERY = QUERY[: QUERY.index("query") + 1]
 _NAMES = ("id", "_id", "name", "key")
 """Names of an answer that has a list and calls nothing a query, as in requests for an evaluation."""
 _ANSWER_LISTS = ("responses",)
-_BODIES = ("data", "rows")
-"""Keys of the cells of a table, beside ``columns``."""
+_HEADS = ("columns", "schema", "manifest.columns")
+"""Paths of the names of a table's columns, the last of Databricks."""
+_BODIES = ("data", "rows", "datarows", "result.data_array")
+"""Paths of its rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +85,8 @@ class ReadingPlan:
     """Path of the query in a value; empty where values do not name it."""
     hits: str = ""
     """Path of the list in a value."""
+    numbers: str = ""
+    """Path of a list of scores that stands beside a list of ids."""
     is_flat: bool = False
     """Whether a value is a document itself."""
     is_list: bool = False
@@ -110,6 +115,8 @@ class ReadingPlan:
             return [{PLACE: name, VALUE: number} for name, number in hits.items()]
         if not isinstance(hits, list):
             return None
+        if self.numbers:
+            return _with_numbers(hits, value_at(value, self.numbers), self.fields)
         if set(map(type, hits)) <= {dict}:
             return hits
         return [_as_record(hit) for hit in hits]
@@ -126,10 +133,20 @@ class ReadingPlan:
     def read_as(self, columns: Sequence[str], *, is_by_place: bool) -> str:
         """Say what was understood of the file."""
         paths = [self.fields[column] for column in columns if column in self.fields]
+        if not self.fields:
+            return f"{self.form} without documents"
         query = [self.query] if self.query else []
         within = f"{self.hits}: " if self.hits and self.layout is None else ""
         order = ", in their order" if is_by_place else ""
         return f"{self.form}: {', '.join([*query, within + ', '.join(paths)])}{order}"
+
+
+def _with_numbers(ids: list[Any], numbers: Any, fields: Mapping[str, str]) -> list[Any] | None:
+    """Return ids with the scores beside them; None where these are not as many."""
+    if not isinstance(numbers, list) or len(numbers) != len(ids):
+        return None
+    name = fields["score"]
+    return [{PLACE: doc, name: number} for doc, number in zip(ids, numbers, strict=True)]
 
 
 def _as_record(hit: Any) -> Any:
@@ -147,7 +164,7 @@ def _as_record(hit: Any) -> Any:
 def content_of(document: Any, valid: Names, choices: Mapping[str, str]) -> Content:
     """Take a JSON value apart into answers or documents."""
     if isinstance(document, list):
-        return Content(values=document)
+        return Content(values=[one_table(value) or value for value in document])
     if not isinstance(document, Mapping) or not document:
         return Content(values=[document], is_list=False)
     if "hits" in choices:
@@ -162,7 +179,8 @@ def content_of(document: Any, valid: Names, choices: Mapping[str, str]) -> Conte
     if lists is not None:
         return Content(values=list(lists.values()), keys=list(lists), form="JSON lists")
     if layout_of(document) is None and _is_by_query(document):
-        return Content(values=list(document.values()), keys=list(document), form="JSON lists")
+        values = [one_table(value) or value for value in document.values()]
+        return Content(values=values, keys=list(document), form="JSON lists")
     if _has_records_by_key(document, valid):
         return Content(values=list(document.values()))
     return Content(values=[document], is_list=False)
@@ -183,12 +201,13 @@ def _is_by_query(document: Mapping[str, Any]) -> bool:
         return len(document) > 1 or folded(next(iter(document))) not in HIT_KEYS
     if not all(isinstance(value, Mapping | list) for value in values):
         return False
-    return any(_is_answer(value) for value in values[:SAMPLE])
+    sample = values[:SAMPLE]
+    return 2 * sum(map(_is_answer, sample)) > len(sample)
 
 
 def _is_answer(value: Any) -> bool:
     """Return whether a value holds a list of documents, or an error in place of one."""
-    if layout_of(value) is not None or is_error(value):
+    if layout_of(value) is not None or is_error(value) or one_table(value) is not None:
         return True
     return isinstance(value, Mapping) and bool(has_hit_list(value))
 
@@ -252,18 +271,45 @@ def _lists_of_records(document: Mapping[str, Any], valid: Names) -> dict[str, li
 
 def table_rows(document: Mapping[str, Any], valid: Names) -> list[Any] | None:
     """Return the rows of a table that is written as columns; None where an object is no table."""
-    names = document.get("columns")
-    body = next((document[key] for key in _BODIES if isinstance(document.get(key), list)), None)
-    if isinstance(names, list) and body is not None:
-        heads = [str(value_at(name, "name") or name) for name in names]
-        if all(isinstance(row, list) and len(row) == len(heads) for row in body):
-            return [dict(zip(heads, row, strict=True)) for row in body]
+    rows = _rows_below_names(document)
+    if rows is not None:
+        return rows
     if isinstance(document.get("ids"), list):
         return _parallel_lists(document)
     needed = {name: valid[name] for name in ("query", "document")}
     if len(find_columns(document, needed)) < len(needed):
         return None
     return _rows_of_columns(document)
+
+
+def one_table(value: Any) -> list[Any] | None:
+    """Return the documents of an answer that is written as a table, or as lists of ids and scores; else None."""
+    if not isinstance(value, Mapping):
+        return None
+    if isinstance(value.get("ids"), list):
+        answers = _parallel_lists(value)
+        return answers[0] if answers is not None and len(answers) == 1 else None
+    return _rows_below_names(value)
+
+
+def _rows_below_names(document: Mapping[str, Any]) -> list[Any] | None:
+    """Return the rows of a table whose columns are named apart from them, as of SQL and pandas."""
+    names = _first_list(document, _HEADS)
+    body = _first_list(document, _BODIES)
+    if names is None or body is None:
+        return None
+    heads = [str(value_at(name, "name") or name) for name in names]
+    if not all(isinstance(row, list) and len(row) == len(heads) for row in body):
+        return None
+    return [dict(zip(heads, row, strict=True)) for row in body]
+
+
+def _first_list(document: Mapping[str, Any], paths: Sequence[str]) -> list[Any] | None:
+    for path in paths:
+        values = value_at(document, path)
+        if isinstance(values, list):
+            return values
+    return None
 
 
 def _parallel_lists(document: Mapping[str, Any]) -> list[Any] | None:
@@ -342,12 +388,23 @@ def _plan_of_lists(
 ) -> ReadingPlan:
     documents = list[Any]()
     for hits in sample:
+        _refuse_row(content, hits)
         documents += map(_as_record, hits) if isinstance(hits, list) else ()
     records = [hit for hit in documents[:_MOST_HITS] if isinstance(hit, Mapping)]
     fields = find_fields(records, _of_hits(valid), choices)
     require_distinct(_keys(records), fields)
     form = content.form if content.keys is not None else "JSON lists"
     return ReadingPlan(form=form, fields=fields, is_list=True)
+
+
+def _refuse_row(content: Content, values: Any) -> None:
+    """Refuse a row of a table without names, which a list of ids may look like."""
+    if content.keys is not None or not isinstance(values, list):
+        return
+    kinds = set(map(type, values))
+    if str in kinds and not kinds.isdisjoint({int, float}):
+        expected = "expected lists of documents, or records with names"
+        raise UserError(f"{expected}, got a row without names: {shorten(values)}")
 
 
 def _plan_of_responses(
@@ -411,7 +468,30 @@ def _plan_of_answers(
     if content.keys is not None:
         query = ""
     form = "JSON answers" if query or content.keys is not None else "responses to searches"
-    return ReadingPlan(form=form, fields=fields, query=query, hits=hits, is_response=is_response)
+    numbers = _numbers_beside(records, hits, documents) if "score" in valid else ""
+    if numbers:
+        fields["score"] = folded(numbers.rpartition(".")[2]).removesuffix("s")
+    return ReadingPlan(
+        form=form,
+        fields=fields,
+        query=query,
+        hits=hits,
+        numbers=numbers,
+        is_response=is_response,
+    )
+
+
+def _numbers_beside(records: Sequence[Any], hits: str, documents: Sequence[Any]) -> str:
+    """Return the path of the lists of scores that stand beside lists of bare ids; empty where there are none."""
+    if not documents or any(set(document) != {PLACE} for document in documents):
+        return ""
+    parent = hits.rpartition(".")[0]
+    for record in records:
+        siblings = value_at(record, parent) if parent else record
+        for key in siblings if isinstance(siblings, Mapping) else ():
+            if folded(key) in NUMBER_KEYS and isinstance(siblings[key], list):
+                return f"{parent}.{key}" if parent else key
+    return ""
 
 
 def _of_hits(valid: Names) -> Names:

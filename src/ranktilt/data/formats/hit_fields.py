@@ -38,7 +38,7 @@ HIT_KEYS = (
     "rankings",
     "ranked_list",
     "predictions",
-    "scores",
+    "idlist",
     "search_results",
     "records",
     "rows",
@@ -55,6 +55,8 @@ HIT_KEYS = (
     "references",
 )
 """Names that lists of documents have; what is called otherwise is one by its records."""
+NUMBER_KEYS = ("scores", "score", "similarities", "relevance_scores", "distances")
+"""Names of objects of documents and scores, and of lists of scores beside lists of ids."""
 _ENDING_OF_IDS = "_ids"
 """How names of lists of ids end."""
 _QUERY_PARENTS = ("query", "topic", "question", "search", "request")
@@ -209,7 +211,8 @@ def _lists_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tu
             elif is_hit_list(value, is_known=is_known):
                 yield path, False
         elif isinstance(value, Mapping):
-            if is_known and value and all(map(is_number, value.values())):
+            is_scored = is_known or folded(key) in NUMBER_KEYS
+            if is_scored and value and all(map(is_number, value.values())):
                 yield path, False
             elif depth < _DEEPEST:
                 yield from _lists_in(value, f"{path}.", depth + 1)
