@@ -516,6 +516,12 @@ def test_nested_keys_are_named_by_dots(tmp_path: Path) -> None:
     assert entries(run) == [("q1", "a", -1.0), ("q1", "b", -2.0)]
 
 
+def test_scores_below_a_name_are_read(tmp_path: Path) -> None:
+    content = '{"name": "bm25", "results": {"q1": {"a": 1.5, "b": 1.0}, "q2": {"a": 1.0}}}'
+    run = Run.load(write(tmp_path / "run.json", content))
+    assert entries(run) == [("q1", "a", 1.5), ("q1", "b", 1.0), ("q2", "a", 1.0)]
+
+
 def test_several_lists_are_no_choice_until_one_is_named(tmp_path: Path) -> None:
     content = """[{"qid": "q1", "sparse": [{"id": "a"}, {"id": "b"}],
         "dense": [{"id": "b"}, {"id": "a"}]}]"""
@@ -645,6 +651,20 @@ SHAPES = [
             {"found": 0, "hits": [], "request_params": {"q": "two"}}]}""",
         entries=[("one", "a", -1.0)],
         read_as="responses of Typesense: request_params.q, document.id, in their order",
+    ),
+    ShapeCase(
+        name="rank_llm of before",
+        content="""[{"query": "one", "hits": [
+            {"content": "A", "qid": 7, "docid": "a", "rank": 1, "score": 2.0},
+            {"content": "B", "qid": 7, "docid": "b", "rank": 2, "score": 1.0}]}]""",
+        entries=[("7", "a", 2.0), ("7", "b", 1.0)],
+        read_as="JSON answers: hits.qid, hits: docid, score",
+    ),
+    ShapeCase(
+        name="lists below a name",
+        content='{"model": "x", "rankings": {"q1": ["a", "b"]}}',
+        entries=[("q1", "a", -1.0), ("q1", "b", -2.0)],
+        read_as="JSON lists: id, in their order",
     ),
     ShapeCase(
         name="scores beside ids",

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import Content, ReadingPlan, content_of, plan_of
+from ranktilt.data.formats.answers import Content, ReadingPlan, content_of, plan_of, unwrapped
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import RUN_COLUMNS, require_columns
@@ -59,6 +59,8 @@ def read_content(file: DataFile, document: Any, request: RunRequest) -> RunFile:
     if isinstance(document, Mapping) and isinstance(document.get(MTEB), Mapping):
         tag = str(document[MTEB].get("model_name", ""))
         document = mteb_scores(file.path, document)
+    elif not file.columns:
+        document = unwrapped(document)
     try:
         content = content_of(document, RUN_COLUMNS, file.columns)
         if not file.columns and _is_score_map(document, content):

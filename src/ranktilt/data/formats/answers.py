@@ -29,6 +29,7 @@ from ranktilt.data.formats.hit_fields import (
     find_fields,
     find_hit_list,
     has_hit_list,
+    is_number,
     is_pair,
     pick_path,
     pick_query,
@@ -52,6 +53,8 @@ _MOST_HITS = 2_000
 """Documents that are looked at to find out where fields lie."""
 _STRONG_QUERY = QUERY[: QUERY.index("query") + 1]
 """Names of queries that a document would hardly have for something else."""
+_IDS_OF_QUERIES = QUERY[: QUERY.index("query")]
+"""Names of ids of queries, not of their texts."""
 _NAMES = ("id", "_id", "name", "key")
 """Names of an answer that has a list and calls nothing a query, as in requests for an evaluation."""
 _ANSWER_LISTS = ("responses",)
@@ -85,6 +88,8 @@ class ReadingPlan:
     """Path of the query in a value; empty where values do not name it."""
     hits: str = ""
     """Path of the list in a value."""
+    hit_query: str = ""
+    """Path of the query's id in each document, where the value itself has its text alone."""
     numbers: str = ""
     """Path of a list of scores that stands beside a list of ids."""
     is_flat: bool = False
@@ -102,6 +107,11 @@ class ReadingPlan:
 
     def query_of(self, value: Any) -> Any:
         """Return the query that a value names; None where it names none."""
+        if self.hit_query:
+            hits = hits_at(value, self.hits)
+            name = value_at(hits[0], self.hit_query) if isinstance(hits, list) and hits else None
+            if name is not None:
+                return plain_value(name)
         return plain_value(value_at(value, self.query)) if self.query else None
 
     def hits_of(self, value: Any) -> list[Any] | None:
@@ -135,7 +145,8 @@ class ReadingPlan:
         paths = [self.fields[column] for column in columns if column in self.fields]
         if not self.fields:
             return f"{self.form} without documents"
-        query = [self.query] if self.query else []
+        query = [f"{self.hits}.{self.hit_query}" if self.hit_query else self.query]
+        query = [path for path in query if path]
         within = f"{self.hits}: " if self.hits and self.layout is None else ""
         order = ", in their order" if is_by_place else ""
         return f"{self.form}: {', '.join([*query, within + ', '.join(paths)])}{order}"
@@ -159,6 +170,26 @@ def _as_record(hit: Any) -> Any:
         expected = "expected documents as ids, as pairs of id and score, or as records"
         raise UserError(f"{expected}, got {shorten(hit)}")
     return {PLACE: hit}
+
+
+def unwrapped(document: Any) -> Any:
+    """Return ``{query: …}`` without an object around it that has its name; any other value as it is."""
+    if not isinstance(document, Mapping):
+        return document
+    inner = [value for value in document.values() if isinstance(value, Mapping) and value]
+    others = [value for value in document.values() if isinstance(value, Mapping | list)]
+    if len(inner) != 1 or len(others) != 1:
+        return document
+    answers = list(inner[0].values())
+    are_lists = len(document) > 1 and all(isinstance(value, list) for value in answers)
+    return inner[0] if are_lists or all(map(_is_number_map, answers)) else document
+
+
+def _is_number_map(value: Any) -> bool:
+    """Return whether a value is ``{document: number}``, and no record with a score."""
+    if not isinstance(value, Mapping) or not value or "score" in value or "rank" in value:
+        return False
+    return all(map(is_number, value.values()))
 
 
 def content_of(document: Any, valid: Names, choices: Mapping[str, str]) -> Content:
@@ -476,9 +507,18 @@ def _plan_of_answers(
         fields=fields,
         query=query,
         hits=hits,
+        hit_query=_id_in_hits(query, documents),
         numbers=numbers,
         is_response=is_response,
     )
+
+
+def _id_in_hits(query: str, documents: Sequence[Any]) -> str:
+    """Return the path of the query's id in documents whose answer has its text alone, as rank_llm wrote them."""
+    if not query or folded(query.rpartition(".")[2]) in _IDS_OF_QUERIES:
+        return ""
+    records = [document for document in documents if isinstance(document, Mapping)]
+    return pick_path(scalar_paths(records), _IDS_OF_QUERIES)
 
 
 def _numbers_beside(records: Sequence[Any], hits: str, documents: Sequence[Any]) -> str:

@@ -178,10 +178,10 @@ def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
     lists = dict.fromkeys(path for path, is_empty in paths if not is_empty)
     if len(lists) < 2:
         return next(iter([*lists, *(path for path, _ in paths)]), "")
-    # Prefer the shallowest, then the best-known name; two of one name and depth are no choice.
-    order = {path: _list_order(path) for path in lists}
-    best = min(order.values())
-    candidates = [path for path in lists if order[path] == best]
+    known = [path for path in lists if _has_known_name(path)]
+    depths = [path.count(".") for path in lists]
+    shallow = [path for path in lists if path.count(".") == min(depths)]
+    candidates = known or shallow
     if len(candidates) > 1:
         listed = join_words([repr(path) for path in candidates])
         raise UserError(
@@ -190,14 +190,14 @@ def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
     return candidates[0]
 
 
+def _has_known_name(path: str) -> bool:
+    name = folded(path.rpartition(".")[2])
+    return name in HIT_KEYS or name.endswith(_ENDING_OF_IDS)
+
+
 def has_hit_list(record: Any) -> bool:
     """Return whether a record has a list of documents in it, which may be empty."""
     return isinstance(record, Mapping) and any(True for _ in _lists_in(record, "", 1))
-
-
-def _list_order(path: str) -> tuple[int, int]:
-    name = folded(path.rpartition(".")[2])
-    return (HIT_KEYS.index(name) if name in HIT_KEYS else len(HIT_KEYS), path.count("."))
 
 
 def _lists_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, bool]]:
