@@ -36,7 +36,7 @@ from ranktilt.data.formats.response_folder import response_files
 from ranktilt.data.labels import read_labels
 from ranktilt.data.queries import read_queries
 from ranktilt.data.run import Run
-from ranktilt.data.stated_sources import MOST_VALUES
+from ranktilt.data.stated_sources import MOST_VALUES, columns_of_few_values
 from ranktilt.errors import DataError, UserError, counted
 
 _KEYS = {
@@ -310,13 +310,7 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
     except DataError as error:
         return _unread(text, DOCUMENTS, recognition, error)
     folder = str(Path(text).parent)
-    few = [
-        column.name
-        for column in documents.iter_columns()
-        if column.name not in ("id", "text", "title", "source", "origin")
-        and column.dtype != pl.Binary
-        and 2 <= column.drop_nulls().n_unique() <= min(MOST_VALUES, documents.height - 1)
-    ]
+    few = columns_of_few_values(documents)
     has_source = "source" in documents.columns
     missing = ["queries.jsonl and qrels/test.tsv beside it"]
     commands = [_command("check", folder), _command("audit", folder, "-r", "bm25")]
