@@ -10,7 +10,8 @@ import polars as pl
 
 from ranktilt.auditing.card import HEAD_TO_HEAD, card_estimands
 from ranktilt.auditing.groups import Groups, Pair, are_twins, grouped_pairs, twin_rows
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import without_fitted
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import AuditOptions, usual_primary
