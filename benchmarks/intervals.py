@@ -182,7 +182,7 @@ def _first_effects(case: PowerCase, tilt: float, draws: int, salt: int) -> list[
         audit = audited(world, [case.primary], by=case.by, resamples=1_000, seed=number)
         effect = next(
             effect
-            for effect in (*audit.tilts, *audit.estimates)
+            for effect in (*audit.tilts, *audit.card)
             if effect.run == world.runs[0].name and effect.measure == case.primary
         )
         effects.append(
@@ -246,7 +246,7 @@ def _named_sides(collection: rt.Collection, runs: Sequence[rt.Run], labelings: i
         labelled = with_random_sources(collection, np.random.default_rng([number, 8]))
         world = World(collection=labelled, runs=tuple(runs))
         audit = audited(world, LEVEL_MEASURES, card=True, resamples=1_000, seed=number)
-        effects = {(effect.name, effect.run): effect for effect in (*audit.estimates, *audit.tilts)}
+        effects = {(effect.name, effect.run): effect for effect in (*audit.card, *audit.tilts)}
         for (name, run), effect in effects.items():
             is_named = effect.p < ALPHA and bool(effect.leans)
             counts.setdefault(name, Counter())[run] += is_named

@@ -152,8 +152,7 @@ def _places(whole: Audit) -> Iterator[tuple[int, int]]:
 def _pages(whole: Audit, part: Audit) -> Iterator[tuple[str, float, float, float, float]]:
     for run in whole.runs:
         found = [
-            next(e for e in one.estimates_of(run) if e.estimand.key == "page")
-            for one in (whole, part)
+            next(e for e in one.card_of(run) if e.estimand.key == "page") for one in (whole, part)
         ]
         yield (run, *(n for e in found for n in (e.value, e.level)))
 

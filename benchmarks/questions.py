@@ -122,7 +122,7 @@ def audited(
 
 def audit_answers(audit: Any) -> Iterator[Answer]:
     """Return each question's answer once, however many tables show it."""
-    effects = {effect.name: effect for effect in (*audit.estimates, *audit.tilts)}
+    effects = {effect.name: effect for effect in (*audit.card, *audit.tilts)}
     return map(from_effect, effects.values())
 
 
@@ -209,7 +209,7 @@ def effectiveness_compared(
     audit = audited(world, ["nDCG@10"], resamples=resamples, seed=seed)
     baseline = world.runs[1].name
     comparison = rt.compare(audit, baseline_run=baseline, resamples=resamples, seed=seed)
-    return map(from_effect, comparison.means)
+    return map(from_effect, comparison.effectiveness)
 
 
 # ---- real rankings ------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def audited_and_compared(
     first, baseline = (run.name for run in world.runs)
     comparison = rt.compare(audit, baseline_run=baseline, resamples=resamples, seed=seed)
     answers = {}
-    for effect in (*audit.estimates, *audit.tilts):
+    for effect in (*audit.card, *audit.tilts):
         if effect.run == first:
             answers[effect.name] = from_effect(effect)
     for effect in (*comparison.estimates, *comparison.tilts):

@@ -139,7 +139,7 @@ def ours(folder: Path, precision: str) -> Measured:
 
     def scored(pairs: Sequence[tuple[str, str]]) -> Any:
         places = np.arange(len(pairs))
-        found = TextPairs.of([q for q, _ in pairs], [d for _, d in pairs], places, places)
+        found = TextPairs.from_texts([q for q, _ in pairs], [d for _, d in pairs], places, places)
         return scorer.relevance(scorer.logits(found, "scoring"))[found.entry]
 
     pairs, watch = shared(folder), Watch()

@@ -67,7 +67,8 @@ def timed(folder: Path, workers: int) -> Measured:
     def score(pairs: list[tuple[str, str]]) -> Any:
         places = np.arange(len(pairs))
         return scorer.logits(
-            TextPairs.of([q for q, _ in pairs], [d for _, d in pairs], places, places), "scoring"
+            TextPairs.from_texts([q for q, _ in pairs], [d for _, d in pairs], places, places),
+            "scoring",
         )
 
     model = Dense(body(folder), precision="float32", device="cpu").encoder

@@ -77,7 +77,7 @@ class Planted(Ranker):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Cut the table's rows at depth `k`, or read the candidates' scores."""
         if run is not None:
-            found = Candidates.of(collection, run, self)
+            found = Candidates.from_run(collection, run, self)
             return reranked_run(self, collection, found, self.table[found.query, found.rows], {})
         parts = cut(
             ((np.arange(row.size), row) for row in self.table), collection.tie_keys(), self.k

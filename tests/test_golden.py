@@ -47,7 +47,7 @@ def command(folder: Path, *arguments: str | Path) -> tuple[Audit, str]:
 
 
 def card_of(audited: Audit) -> dict[str, Effect]:
-    return {e.estimand.key: e for e in audited.estimates_of(None)}
+    return {e.estimand.key: e for e in audited.card_of(None)}
 
 
 @pytest.fixture(scope="module")
@@ -121,9 +121,11 @@ class TestDL19:
         # The interval holds 0, but almost no shuffle of the labels favours long passages as much.
         assert short_long.low < 0 < short_long.high
         assert short_long.value < short_long.band_low
-        pages = [e for e in found.estimates if e.estimand.key == "page"]
-        assert [e.estimand.key for e in found.estimates] == ["relative delta", "page"] * 3
-        assert all(e.banded and abs(e.level) < 0.1 and abs(e.parts["shares"]) < 0.01 for e in pages)
+        pages = [e for e in found.card if e.estimand.key == "page"]
+        assert [e.estimand.key for e in found.card] == ["relative delta", "page"] * 3
+        assert all(
+            e.banded and abs(e.level) < 0.1 and abs(e.details["shares"]) < 0.01 for e in pages
+        )
 
 
 @pytest.fixture(scope="module")
@@ -238,7 +240,7 @@ class TestNFCorpus:
         assert page.name == "ΔNDSR@20"
         assert page.value == pytest.approx(0.050, abs=0.005)
         assert (page.side(page.favours), page.banded) == ("human", False)
-        assert (twins.parts["wins"], twins.parts["losses"]) == (
+        assert (twins.details["wins"], twins.details["losses"]) == (
             pytest.approx(1448, abs=5),
             pytest.approx(1806, abs=5),
         )
@@ -318,12 +320,15 @@ class TestPerplexityTrap:
         card = card_of(audited)
         twins, gap = card["relevant twins" if judged else "twins"], card["score gap"]
         assert (twins.a, twins.b) == ("human", "llm")
-        assert (twins.parts["pairs"], twins.parts["ties"]) == (4739, 1)
-        assert 100 * twins.parts["losses"] / 4739 == pytest.approx(56.87, abs=0.005)
+        assert (twins.details["pairs"], twins.details["ties"]) == (4739, 1)
+        assert 100 * twins.details["losses"] / 4739 == pytest.approx(56.87, abs=0.005)
         assert twins.side(twins.favours) == "llm"
-        assert (gap.parts["pairs"], gap.parts["raw"]) == (4739, pytest.approx(-0.0881, abs=5e-5))
+        assert (gap.details["pairs"], gap.details["raw"]) == (
+            4739,
+            pytest.approx(-0.0881, abs=5e-5),
+        )
         assert (
-            f"4,739 pairs: human {int(twins.parts['wins']):,}, llm {int(twins.parts['losses']):,}"
+            f"4,739 pairs: human {int(twins.details['wins']):,}, llm {int(twins.details['losses']):,}"
             in printed
         )
 
@@ -337,7 +342,7 @@ class TestPerplexityTrap:
         ]
         run, labels = converted(tmp_path, scored)
         audited, printed = command(tmp_path, "--run", run, "--groups", labels)
-        twins = card_of(audited)["twins"].parts
+        twins = card_of(audited)["twins"].details
         assert twins["whole"] == 1406
         assert 100 * twins["whole_losses"] / 1406 == pytest.approx(53.5, abs=0.05)
         assert "1,406" in printed

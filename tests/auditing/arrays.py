@@ -185,7 +185,7 @@ def tilt(low: float = 10.0, high: float = 30.0, p: float = 0.001, **fields: Any)
         "p_corrected": p,
         "queries": 50,
         "twins": "band_low" not in fields,
-        "parts": {"mean_a": fields.pop("mean_a", 0.3), "mean_b": fields.pop("mean_b", 0.25)},
+        "details": {"mean_a": fields.pop("mean_a", 0.3), "mean_b": fields.pop("mean_b", 0.25)},
     }
     return Effect(**{**made, **_level(fields), **fields})
 

@@ -551,7 +551,7 @@ class TestOneQueryAgain:
         [a], [b] = single.tilts, four.tilts
         assert (b.queries, b.votes, a.votes) == (100, 25, 25)
         assert (a.value, a.low, a.high, a.error, a.p) == (b.value, b.low, b.high, b.error, b.p)
-        for x, y in zip(single.estimates, four.estimates, strict=True):
+        for x, y in zip(single.card, four.card, strict=True):
             assert np.array_equal([x.value, x.p], [y.value, y.p], equal_nan=True)
             assert [x.low, x.high, x.error] == pytest.approx([y.low, y.high, y.error], nan_ok=True)
 
@@ -569,7 +569,10 @@ class TestOneQueryAgain:
             for given in (repeating(1, distinct_texts(1)), repeating(4, ALIKE))
         )
         single, four = compare(*ones), compare(*fours)
-        for x, y in ((single.tilts[0], four.tilts[0]), (single.means[0], four.means[0])):
+        for x, y in (
+            (single.tilts[0], four.tilts[0]),
+            (single.effectiveness[0], four.effectiveness[0]),
+        ):
             assert (y.queries, y.votes) == (100, 25)
             assert (x.value, x.low, x.high, x.p) == pytest.approx(
                 (y.value, y.low, y.high, y.p), nan_ok=True

@@ -59,7 +59,7 @@ class TestByHand:
     def test_effectiveness(self) -> None:
         overall = ([1.0, 0.5, 0.5, 0.25], [0.75, 0.25, 0.25, 0.0])
         new, old = (one([0, 0, 0, 0], [1, 1, 1, 1], overall=values) for values in overall)
-        (change,) = compared(new, old).means
+        (change,) = compared(new, old).effectiveness
         assert (change.new, change.old, change.value) == (56.25, 31.25, 25.0)
         assert (change.low, change.high, change.error) == (25.0, 25.0, 0.0)
         assert change.p == 2 / 2**4
@@ -69,7 +69,7 @@ class TestByHand:
         new = one([1, 0.5, NAN, 1], [0.5, 0.5, 0.5, 0.25], overall=[1, 1, 1, 1])
         old = one([0.5, NAN, 1, 1], [0.5, 0.5, 0.5, 1.0], overall=[0.5, 1, 1, NAN])
         found = compared(new, old)
-        (change,), (mean,) = found.tilts, found.means
+        (change,), (mean,) = found.tilts, found.effectiveness
         assert change.new == pytest.approx(delta([1, 1], [0.5, 0.25]))
         assert change.old == pytest.approx(delta([0.5, 1], [0.5, 1]))
         assert (change.queries, change.excluded) == (2, 2)
@@ -106,7 +106,7 @@ class TestOtherQueries:
 
     def test_values_are_of_the_common_queries(self) -> None:
         found = compared(self.NEW, self.OLD, max_left_out=34)
-        (change,), (mean,) = found.tilts, found.means
+        (change,), (mean,) = found.tilts, found.effectiveness
         assert (change.new, change.old) == pytest.approx((100 * 0.25 / 0.375, -100 * 0.25 / 0.375))
         assert (change.queries, change.excluded) == (4, 0)
         assert (mean.new, mean.old, mean.queries) == (37.5, 37.5, 4)
@@ -143,7 +143,7 @@ class TestOtherQueries:
         ]
         for pair in ((new, fewer[1]), (fewer[0], old)):
             found, alone = compared(*pair), compared(*fewer)
-            assert (found.tilts, found.means) == (alone.tilts, alone.means)
+            assert (found.tilts, found.effectiveness) == (alone.tilts, alone.effectiveness)
             assert [v.sentence.replace(", on 38 common queries", "") for v in found.verdicts()] == [
                 v.sentence for v in alone.verdicts()
             ]
@@ -230,7 +230,7 @@ def test_exchanging_the_audits_negates_everything_exactly(
     new, old = (audit_of(t, measures=("nDCG@5", "RR"), null=null, resamples=100) for t in tables)
     there, back = (compare(*both, resamples=100) for both in ((new, old), (old, new)))
     assert all(is_turned(x, y) for x, y in zip(there.tilts, back.tilts, strict=True))
-    for x, y in zip(there.means, back.means, strict=True):
+    for x, y in zip(there.effectiveness, back.effectiveness, strict=True):
         turned = (-y.value, -y.high, -y.low, y.p, y.p_corrected)
         assert same((x.value, x.low, x.high, x.p, x.p_corrected), turned)
 
@@ -269,9 +269,9 @@ def test_rows_come_run_by_run_and_pair_by_pair_and_every_p_is_in_one_family() ->
     found = compared(new, old, correction="bonferroni")
     every = product("xy", [("a", "b"), ("a", "c"), ("b", "c")], ["RR", "P@1"])
     assert [(t.run, (t.a, t.b), t.measure) for t in found.tilts] == list(every)
-    assert [(m.run, m.measure) for m in found.means] == list(product("xy", ["RR", "P@1"]))
+    assert [(m.run, m.measure) for m in found.effectiveness] == list(product("xy", ["RR", "P@1"]))
     assert found.spec["tests"] == 16
-    for change in (*found.tilts, *found.means):
+    for change in (*found.tilts, *found.effectiveness):
         assert change.p_corrected == pytest.approx(min(16 * change.p, 1))
     fronts = [v.sentence.split(": ")[0] for v in found.verdicts()]
     assert fronts == ["a | b", "a | c", "b | c", "x", "a | b", "a | c", "b | c", "y"]
@@ -318,7 +318,7 @@ class TestMatching:
     def test_without_groups_effectiveness_alone_and_without_judgments_nothing(self) -> None:
         new, old = (audit_of(np.full((1, 1, 1, 40), v), groups=(), by=None) for v in (0.5, 0.25))
         found = compared(new, old)
-        assert (found.tilts, found.means[0].value) == ((), 25)
+        assert (found.tilts, found.effectiveness[0].value) == ((), 25)
         (verdict,) = found.verdicts()
         assert verdict.sentence.startswith("run is more effective than its old run on nDCG@5: ")
         with refused(
@@ -459,7 +459,7 @@ def test_a_difference_is_shown_where_p_and_interval_say_so() -> None:
         (-2, 0, 0.001, False),
     ]
     for change, (low, high, p, expected) in product(
-        (*found.tilts, *found.means), [*shown, (0.1, 2, 0.05, False)]
+        (*found.tilts, *found.effectiveness), [*shown, (0.1, 2, 0.05, False)]
     ):
         given = replace(change, low=low, high=high, p_corrected=p, votes=50, tests=1)
         assert given.shown is expected, (low, high, p)
@@ -469,7 +469,7 @@ def test_a_difference_is_shown_where_p_and_interval_say_so() -> None:
 def test_what_no_difference_could_reach_is_not_given_as_a_number(points: float, says: bool) -> None:
     rng = np.random.default_rng(10)
     found = compared(noisy(rng, 40), noisy(rng, 40))
-    for change, most in ((found.tilts[0], 400), (found.means[0], 100)):
+    for change, most in ((found.tilts[0], 400), (found.effectiveness[0], 100)):
         error = change.error * points * most / change.detectable
         assert change.detectable == pytest.approx(detectable_effect(change.error, 2, change.sample))
         text = change_sentence(replace(change, error=error, p_corrected=0.5))

@@ -196,14 +196,14 @@ class TestOneAudit:
         assert [(c.run, c.measure) for c in comparison.estimates] == list(
             product(("female", "male"), (*SIDED, *WHOLE))
         )
-        assert [c.run for c in comparison.means] == ["female", "male"]
+        assert [c.run for c in comparison.effectiveness] == ["female", "male"]
         assert comparison.spec["baseline_run"] == "neutral"
         assert comparison.spec["tests"] == 2 * (2 + len(SIDED) + len(WHOLE))
         assert not any(
             "is compared with" in note or "left out" in note for note in comparison.notes
         )
         for change in comparison.estimates:
-            effects = {e.run: e.value for e in AUDIT.estimates if e.measure == change.measure}
+            effects = {e.run: e.value for e in AUDIT.card if e.measure == change.measure}
             assert (change.new, change.old) == pytest.approx(
                 (effects[change.run], effects["neutral"])
             )

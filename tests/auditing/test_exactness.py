@@ -109,7 +109,7 @@ def audited(collection: Collection, run: Run, *, page: int = 3, **options: objec
 
 def answers(found: Audit) -> list[Effect]:
     """Relative Δ of every measure, and the other questions of the card."""
-    return [*found.tilts, *(e for e in found.estimates if e.estimand.key != "relative delta")]
+    return [*found.tilts, *(e for e in found.card if e.estimand.key != "relative delta")]
 
 
 def is_null(effect: Effect) -> bool:
@@ -150,7 +150,7 @@ class TestNull:
         judged = audited(collection, run, page=page)
         assert [e.estimand.key for e in answers(judged)[len(MEASURES) :]] == CARD
         bare = audit(unjudged(collection), run, card=True, resamples=200)
-        assert [e.estimand.key for e in bare.estimates] == BARE
+        assert [e.estimand.key for e in bare.card] == BARE
         for found in (judged, bare):
             assert [e.name for e in answers(found) if not is_null(e)] == []
             assert found.verdict("r").side is None
@@ -158,7 +158,7 @@ class TestNull:
 
 def numbers(e: Effect) -> list[float]:
     fields = [e.value, e.low, e.high, e.error, e.p, e.p_corrected, e.level, e.band_low, e.band_high]
-    beside = [e.parts[name] for name in sorted(e.parts)] + [
+    beside = [e.details[name] for name in sorted(e.details)] + [
         e.checks[name] for name in sorted(e.checks)
     ]
     return [*fields, e.votes, e.queries, e.dropped, e.twins, *beside]
@@ -218,7 +218,7 @@ class TestAntisymmetry:
             (unjudged(collection), ["Share@3"]),
         ):
             one, other = (
-                audit(c, run, measures, card=True, resamples=200).estimates
+                audit(c, run, measures, card=True, resamples=200).card
                 for c in (judged, relabelled(judged))
             )
             assert differing([e.swapped() for e in one], other) == []
@@ -316,7 +316,7 @@ class TestKnownTilt:
         low, high = (
             {
                 e.estimand.key: e.value
-                for e in audited(collection, world.run(collection, tilt=t)).estimates
+                for e in audited(collection, world.run(collection, tilt=t)).card
             }
             for t in (-9.0, 9.0)
         )
@@ -360,7 +360,7 @@ def card(collection: Collection, scores: Table, **options: Any) -> dict[str, Eff
         **options,
     }
     found = audit(collection, run_of(collection, scores, ranker="r"), card=True, **given)
-    return {e.estimand.key: e for e in found.estimates}
+    return {e.estimand.key: e for e in found.card}
 
 
 def exchanged(collection: Collection, flips: tuple[bool, ...]) -> Collection:
@@ -512,7 +512,7 @@ class TestTheBand:
         found = card(
             collection, {f"q{q}": {"0-de": 3.0, "0-de2": 2.0, "0-en": 1.0} for q in range(10)}
         )["twins"]
-        assert (found.parts["pairs"], found.value, exchange_p(found)) == (20, 1, 1)
+        assert (found.details["pairs"], found.value, exchange_p(found)) == (20, 1, 1)
         assert (found.band_low, found.band_high) == (-1, 1)
         found = card(paired(4, 40), ahead(40, [0, 1, 2, 3], []))["page"]
         assert (found.leans, found.favours) == ("a", "")
@@ -544,7 +544,7 @@ class TestWhatRestsOnLittle:
         assert (one.queries, one.testable, one.verdict()) == (40, False, "inconclusive")
         assert one.votes == pytest.approx(votes)
         assert gate(found, max_tilt=1).outcome == "inconclusive"
-        twins = next(e for e in found.estimates if e.estimand.key == "relevant twins")
+        twins = next(e for e in found.card if e.estimand.key == "relevant twins")
         assert (twins.votes, twins.favours) == (origins, "")
         ones = "one" if origins == 1 else "ones"
         words = f"count as {votes:.3g} independent {ones}, too few for a verdict; it takes 10; nDCG@10 is"

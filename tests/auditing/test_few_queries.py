@@ -123,7 +123,7 @@ def share_effect(even: float, value: float, *, level: float) -> Effect:
         band_low=level - 0.05,
         band_high=level + 0.05,
         band_level=level,
-        parts={"even_a": even, "even_b": 1 - even},
+        details={"even_a": even, "even_b": 1 - even},
     )
 
 
@@ -214,5 +214,5 @@ def test_share_of_lists_has_no_interval_of_one_query() -> None:
     found = audit(
         collection, run_of(collection, {"q": {f"d{n}": 12.0 - n for n in range(12)}}), "Share@10"
     )
-    [effect] = found.estimates
+    [effect] = found.card
     assert (round(effect.value, 3), isnan(effect.low), isnan(effect.p)) == (0.1, True, True)

@@ -64,7 +64,7 @@ def listed(
 def asked(
     collection: Collection, run: Run, *measures: str, by: str = "source", **options: Any
 ) -> tuple[Effect, ...]:
-    return rt.audit(collection, run, list(measures), by=by, **{**QUICK, **options}).estimates
+    return rt.audit(collection, run, list(measures), by=by, **{**QUICK, **options}).card
 
 
 LETTERS: dict[str, str | None] = {"a": "a", "b": "b", "c": "c", "-": None, "x": "a|b"}
@@ -105,8 +105,8 @@ class TestLabels:
             collection, run, "Share@2", "AWRF(target=a:1;b:1)@2", by="kind", pairs=[("a", "b")]
         )
         assert share.value == pytest.approx(1 - 2 / 4)
-        assert awrf.parts == {
-            **awrf.parts,
+        assert awrf.details == {
+            **awrf.details,
             "groups": 2,
             "listed": 15,
             "several": 3,
@@ -132,7 +132,7 @@ class TestLabels:
         collection, run = listed(["a-b-" * 5] * 8, LETTERS, relevant=20)
         awrf = ("AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4")
         out, own = asked(collection, run, *awrf, by="kind")
-        assert (out.parts["unlabelled"], out.parts["several"]) == (80, 0)
+        assert (out.details["unlabelled"], out.details["several"]) == (80, 0)
         assert "80 of 160 results without a label, left out" in out.estimand.basis(out)
         assert "80 of 160 results without a label, a class of their own" in own.estimand.basis(own)
         assert out.value != own.value
@@ -163,7 +163,7 @@ class TestLabels:
 def test_queries_of_one_text_are_rankings_of_one_query() -> None:
     collection, run = listed(["ab" * 3, "ba" * 3, "ab" * 3], LETTERS, texts=["x", "x", "y"])
     (effect,) = asked(collection, run, "EEL@1", by="kind")
-    assert (effect.queries, effect.parts["rankings"]) == (2, 1.5)
+    assert (effect.queries, effect.details["rankings"]) == (2, 1.5)
     assert "1.5 rankings each" in effect.estimand.basis(effect)
 
 
@@ -224,12 +224,12 @@ def test_what_speaks_of_all_groups_stands_once_on_the_first_card(tmp_path: Path)
     collection, run = listed(["abcab", "cabba", "bacab"] * 3, LETTERS)
     measures = ["Share@2", "AWRF@3", "NDSR@3", "NDSR@1"]  # of which the card asks one anyhow
     found = rt.audit(collection, run, measures, by="kind", card=True, depth=3, **QUICK)
-    assert [(e.a, e.b) for e in found.estimates if e.name == "AWRF@3"] == [("all", "all")]
-    assert [[e.name for e in found.estimates_of("r", "a", b)].count("AWRF@3") for b in "bc"] == [
+    assert [(e.a, e.b) for e in found.card if e.name == "AWRF@3"] == [("all", "all")]
+    assert [[e.name for e in found.card_of("r", "a", b)].count("AWRF@3") for b in "bc"] == [
         1,
         0,
     ]
-    names = [e.name for e in found.estimates_of("r", "a", "b")]
+    names = [e.name for e in found.card_of("r", "a", "b")]
     assert len(names) == len(set(names))
     assert {"ΔNDSR@1", "ΔNDSR@3"} <= set(names)
     assert Audit.load(found.save(tmp_path / "audit.json")) == found
@@ -246,7 +246,7 @@ def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
     assert "AWRF@3 speaks of all groups at once and favours none." in table(found)
     collection, run = listed(["aaabbb"] * 4, LETTERS, texts=["x"] * 4, relevant=6)
     found = rt.audit(collection, run, ["NDKL"], by="kind", **QUICK)
-    (effect,) = found.estimates
+    (effect,) = found.card
     assert (effect.place, effect.significant) == (
         "above",
         False,
@@ -304,7 +304,7 @@ def test_an_estimand_of_another_package_prints_everywhere(
 ) -> None:
     collection = toy()
     found = rt.audit(collection, one_of_three(), ["nDCG@3", "FirstRank"], **QUICK)
-    (effect,) = found.estimates
+    (effect,) = found.card
     assert (effect.estimand, round(effect.value, 3), effect.queries) == (MINE, 0.333, 3)
     assert Audit.load(found.save(tmp_path / "audit.json")) == found
     assert json.loads(found.to_json())["card"][0]["estimand"] == "FirstRank"
@@ -322,7 +322,7 @@ def test_an_estimand_of_another_package_prints_everywhere(
 def test_a_ratio_stays_as_it_is_whichever_group_is_asked_for_first() -> None:
     collection, run = listed(["abbabaabab", "babaabbaab", "aabbbababa"], LETTERS)
     found = rt.audit(collection, run, ["ExposureRatio"], by="kind", pairs=[("a", "b")], **QUICK)
-    assert found.estimates_of("r", "b", "a") == [*found.estimates]
+    assert found.card_of("r", "b", "a") == [*found.card]
 
 
 class TestRandomLists:
@@ -369,6 +369,6 @@ class TestRandomLists:
                 run = Run(run.queries, run.offsets, shared, run.scores, run.ids, run.spec)
             (effect,) = rt.audit(
                 collection, run, ["AWRF(target=candidates)@3"], by="kind", **QUICK
-            ).estimates
+            ).card
             bands.append(effect.band_high - effect.band_low)
         assert bands[1] > 2 * bands[0]

@@ -359,7 +359,7 @@ class TestManyGroups:
         every = audit(unseen, runs, ["nDCG@5"], card=True, by="kind", pairs=pairs, resamples=100)
         assert len(every.groups) == 63
         assert repr(few.tilts) == repr(every.tilts)
-        assert repr(few.estimates) == repr(every.estimates)
+        assert repr(few.card) == repr(every.card)
         assert few.notes == every.notes
         at = [every.groups.index(name) for name in few.groups[:-1]]
         np.testing.assert_array_equal(few.values[:, :, :-1], every.values[:, :, at])

@@ -180,8 +180,8 @@ class TestFailed:
         failed = means[0] == 1
         assert np.isnan(found.values[0, 0, 0]).tolist() == [False, False, False, failed]
         assert (found.tilts[0].queries, found.tilts[0].excluded) == (4 - failed, int(failed))
-        (gap,) = (e for e in found.estimates if e.name == "pair rank gap")
-        assert gap.parts["pairs"] == 4 - failed
+        (gap,) = (e for e in found.card if e.name == "pair rank gap")
+        assert gap.details["pairs"] == 4 - failed
 
     def test_what_failed_and_what_is_lacking_are_told_apart(self) -> None:
         run = answered("q1", "q2", failed={"q4": "timed out"})

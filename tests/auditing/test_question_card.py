@@ -26,7 +26,7 @@ KINDS = ("relative delta", "page", "relevant twins", "other twins", "rank gap", 
 
 
 def card_of(found: Audit) -> dict[str, Effect]:
-    return {e.estimand.key: e for e in found.estimates_of(None)}
+    return {e.estimand.key: e for e in found.card_of(None)}
 
 
 def toy_card(
@@ -195,14 +195,14 @@ class TestByHand:
         runs = [ordered(collection, [("gpt", "human", "llm")] * 3, name) for name in "rs"]
         found = audit(collection, runs, ["AP@3", "nDCG@1"], card=True, resamples=100, depth=3)
         pairs = (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
-        assert [(e.run, e.a, e.b, e.estimand.key) for e in found.estimates] == [
+        assert [(e.run, e.a, e.b, e.estimand.key) for e in found.card] == [
             (run, *pair, kind) for run in "rs" for pair in pairs for kind in KINDS
         ]
         primary = [t for t in found.tilts if t.measure == "nDCG@1"]
-        assert [(e.value, e.low, e.p) for e in found.estimates[::6]] == [
+        assert [(e.value, e.low, e.p) for e in found.card[::6]] == [
             (t.value, t.low, t.p) for t in primary
         ]
-        assert [e.name for e in found.estimates_of("s", "llm", "gpt")] == [
+        assert [e.name for e in found.card_of("s", "llm", "gpt")] == [
             "Relative Δ nDCG@1",
             "ΔNDSR@3",
             "head-to-head, relevant twins",
@@ -211,7 +211,7 @@ class TestByHand:
             "score gap",
         ]
         with pytest.raises(UserError, match="unknown pair of groups 'human,claude'"):
-            found.estimates_of(None, "human", "claude")
+            found.card_of(None, "human", "claude")
 
     @pytest.mark.parametrize("kind", CELLS)
     def test_value_queries_and_votes(self, kind: str) -> None:
@@ -252,7 +252,7 @@ class TestByHand:
         self,
     ) -> None:
         found = toy_card()
-        relevant, other = found["relevant twins"].parts, found["other twins"].parts
+        relevant, other = found["relevant twins"].details, found["other twins"].details
         assert relevant == {
             "pairs": 4,
             "wins": 1,
@@ -283,16 +283,16 @@ class TestByHand:
             "mean_wins": pytest.approx(2 / 3),
             "mean_losses": pytest.approx(1 / 3),
         }
-        assert found["rank gap"].parts == {"pairs": 4, "absent": 0}
-        assert found["score gap"].parts == {"pairs": 4, "raw": -1 / 4}
-        assert found["page"].parts == {"shares": 0}
+        assert found["rank gap"].details == {"pairs": 4, "absent": 0}
+        assert found["score gap"].details == {"pairs": 4, "raw": -1 / 4}
+        assert found["page"].details == {"shares": 0}
         scores = {**SCORES, "q3": {"d1-human": 2.0, "d3-llm": 1.0}}
         found = toy_card(scores)
         # In query 3 the human side of d3 has rank 3, after a list of two.
         assert found["rank gap"].value == pytest.approx((-0.5 - 1 + (2 - 3)) / 4)
-        assert found["rank gap"].parts == {"pairs": 4, "absent": 1 / 8}
-        assert found["relevant twins"].parts["whole"] == 3
-        assert found["relevant twins"].parts["pairs"] == 4
+        assert found["rank gap"].details == {"pairs": 4, "absent": 1 / 8}
+        assert found["relevant twins"].details["whole"] == 3
+        assert found["relevant twins"].details["pairs"] == 4
 
     def test_a_lost_pair_stays_relevant_when_its_judged_side_is_not_retrieved(self) -> None:
         """Judged is the human side of pair 1 only; of it only the other side is found, then both, then only it."""
@@ -416,8 +416,8 @@ class TestWithoutJudgments:
         assert found.values.shape == (1, 0, 3, 3)
         assert card["page"].value == pytest.approx(sum(PAGE) / 3)
         assert (
-            card["twins"].parts | {"pairs": 7, "wins": 3, "losses": 3, "ties": 1, "whole": 4}
-            == card["twins"].parts
+            card["twins"].details | {"pairs": 7, "wins": 3, "losses": 3, "ties": 1, "whole": 4}
+            == card["twins"].details
         )
         assert card["score gap"].value == pytest.approx(-1 / SD2 / 4)
 
@@ -428,7 +428,7 @@ class TestWithoutJudgments:
         totals = [-0.5 + (6 - 4.5), -1 + (1 - 4), 4 - 3]
         assert found.name == "pair rank gap, summed per query"
         assert found.value == pytest.approx(sum(totals) / 3)
-        assert found.parts == {}
+        assert found.details == {}
         # The parts of a query's documents add up to its sum; each document found is an equal share
         # of its weight.
         cells: Cells = {
@@ -449,12 +449,12 @@ class TestWithoutJudgments:
     def test_without_the_card_the_primary_question_alone_is_asked(self) -> None:
         collection = without_judgments(toy())
         found = audit(collection, run_of(collection, SCORES))
-        assert [repr(e.estimand) for e in found.estimates] == [
+        assert [repr(e.estimand) for e in found.card] == [
             "HeadToHead",
             "HeadToHead(over=pairs)",
         ]
         with refused("this audit has no card; audit with --card (card=True)"):
-            audit(toy(), run_of(toy(), SCORES), "nDCG@1").estimates_of(None)
+            audit(toy(), run_of(toy(), SCORES), "nDCG@1").card_of(None)
         with pytest.raises(
             UserError,
             match=r"^no judgments, so no measure can be computed, and no groups to ask abou",
@@ -466,8 +466,8 @@ class TestWhatARunLacks:
     def test_a_missing_query_counts_its_relevant_pairs_or_not_at_all_run_by_run(self) -> None:
         scores = {q: SCORES[q] for q in ("q1", "q3")}
         zero, exclude = toy_card(scores), toy_card(scores, missing="exclude")
-        assert zero["rank gap"].parts == {"pairs": 4, "absent": 2 / 8}
-        assert exclude["rank gap"].parts == {"pairs": 3, "absent": 0}
+        assert zero["rank gap"].details == {"pairs": 4, "absent": 2 / 8}
+        assert exclude["rank gap"].details == {"pairs": 3, "absent": 0}
         assert (zero["rank gap"].value, exclude["rank gap"].value) == pytest.approx(
             (-0.5 / 4, -0.5 / 3)
         )
@@ -479,7 +479,7 @@ class TestWhatARunLacks:
             run_of(collection, {"q1": SCORES["q1"]}, ranker="one"),
         ]
         found = audit(collection, runs, "nDCG@1", card=True, missing="exclude")
-        assert [e.queries for e in found.estimates if e.estimand.key == "rank gap"] == [3, 1]
+        assert [e.queries for e in found.card if e.estimand.key == "rank gap"] == [3, 1]
         assert found.by_group().filter(pl.col("group") == "all")["queries"].to_list() == [3, 1]
         assert "one: 2 judged queries not in the run, not counted" in found.notes
 
@@ -494,7 +494,7 @@ class TestWhatARunLacks:
         scores = {**SCORES, "q9": {"d1-human": 9.0, "d1-llm": 1.0, "d2-human": 0.5}}
         one, two = toy_card(), toy_card(scores, collection=more)
         for kind in KINDS:
-            assert (two[kind].value, two[kind].parts) == (one[kind].value, one[kind].parts)
+            assert (two[kind].value, two[kind].details) == (one[kind].value, one[kind].details)
 
     def test_a_run_ordered_by_ranks_has_no_score_gap_and_nothing_retrieved_is_undefined_and_not_0(
         self,
@@ -508,7 +508,7 @@ class TestWhatARunLacks:
         assert [kind for kind, e in found.items() if math.isnan(e.value)] == ["score gap"]
         found = toy_card({})
         assert all(math.isnan(found[kind].value) for kind in KINDS if kind != "rank gap")
-        assert (found["rank gap"].value, found["rank gap"].parts["absent"]) == (0, 1)
+        assert (found["rank gap"].value, found["rank gap"].details["absent"]) == (0, 1)
         assert [found[kind].queries for kind in ("page", "relevant twins", "score gap")] == [
             0,
             0,
@@ -553,7 +553,7 @@ class TestGroupsThatAreNotTwins:
         more = Collection(pl.concat([plain.docs, extra]), plain.queries, plain.qrels)
         found = toy_card(collection=more)
         assert found["page"].banded
-        assert found["page"].parts["shares"] == pytest.approx(1 / 7)
+        assert found["page"].details["shares"] == pytest.approx(1 / 7)
         assert not found["relative delta"].banded
 
 
@@ -567,7 +567,7 @@ def test_ps_beside_the_primary_one_are_a_family_but_those_of_the_score_gap(corre
             for n, (top, low) in enumerate(sides)
         }
         runs.append(run_of(collection, scores, ranker=name))
-    found = audit(collection, runs, "nDCG@1", card=True, correction=correction).estimates
+    found = audit(collection, runs, "nDCG@1", card=True, correction=correction).card
     tested = [e for e in found if e.estimand.key not in ("score gap", "other twins")]
     exact = sorted([2 / 4096, 26 / 4096, 158 / 4096] * 4)
     assert sorted(e.checks["sign flips"] for e in tested) == pytest.approx(exact)

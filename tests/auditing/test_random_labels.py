@@ -356,7 +356,7 @@ def test_labels_that_a_coin_tossed_name_no_side_however_many_queries_meet_them()
             by="side",
             resamples=200,
         )
-        every = [found.tilts[0], *(e for e in found.estimates if e.estimand.kind != "relevance")]
+        every = [found.tilts[0], *(e for e in found.card if e.estimand.kind != "relevance")]
         small += [e.p < 0.05 for e in every]
         away += [e.leans != "" for e in every]
     assert (small <= 3).all(), small  # 1 of 20 is expected
@@ -460,7 +460,7 @@ class TestDifference:
         )
         assert page.known.tolist() == [True, True, False]
         origins = np.array([0, 1, 0, -1, 1])  # d0 and d2 are of one origin, d1 and d4 of another
-        nets = page.clusters(signs_of(given.groups, ("a", "b"))).of(origins).origin_totals
+        nets = page.clusters(signs_of(given.groups, ("a", "b"))).with_origins(origins).origin_totals
         assert nets.tolist() == pytest.approx(
             [1 / (1.5 + t) - 1, (0.5 - (t + 0.5) / 2) / (1.5 + t) - 0.5 / (1.5 + t)]
         )

@@ -134,7 +134,7 @@ def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(
     for measure in MEASURES[2:]:
         pair = (ALL, ALL) if measure in MEASURES[5:] else ("human", "llm")
         model, parser, _, strict = (change(split, part, measure, pair) for part in range(4))
-        effects = {e.run: e.value for e in audited.estimates if repr(e.estimand) == measure}
+        effects = {e.run: e.value for e in audited.card if repr(e.estimand) == measure}
         assert [model.old, model.new, parser.new, strict.new] == pytest.approx(
             [effects[run] for run in found.runs]
         )

@@ -143,7 +143,7 @@ class TestFile:
         assert np.array_equal(back.values, audited.values, equal_nan=True)
         assert back.pair_counts.equals(audited.pair_counts)
         assert (back.measures, back.confounds) == (audited.measures, audited.confounds)
-        for part in ("tilts", "estimates", "controls"):
+        for part in ("tilts", "card", "controls"):
             assert repr(getattr(back, part)) == repr(getattr(audited, part))
         assert back.by_group().equals(audited.by_group(), null_equal=True)
 
@@ -158,9 +158,9 @@ class TestFile:
         assert content["tilts"][0]["detectable"] is None  # of three queries
         assert uneven.table["value"].null_count() == 0
         content = json.loads(whole.to_json())
-        assert (len(whole.estimates), len(whole.confounds), len(whole.controls)) == (12, 7, 12)
+        assert (len(whole.card), len(whole.confounds), len(whole.controls)) == (12, 7, 12)
         assert [e["kind"] for e in content["card"][:2]] == ["relative delta", "page"]
-        assert content["card"][2]["extra"]["wins"] == whole.estimates[2].parts["wins"]
+        assert content["card"][2]["details"]["wins"] == whole.card[2].details["wins"]
         assert content["confounds"][0]["name"] == "words"
         assert content["controls"][0]["control"] == "raw"
         length = next(c for c in content["controls"] if c["control"] == "length")

@@ -310,7 +310,7 @@ def test_the_card_says_what_its_other_questions_answer(
     others: list[tuple[float, float]], ending: str
 ) -> None:
     kinds = ["page", "rank gap", "other twins"]
-    first = replace(question("twins", *CLEAR), parts=PARTS)
+    first = replace(question("twins", *CLEAR), details=PARTS)
     questions = [first, *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
     found = verdict_on([*questions, question("score gap", *CLEAR)])
     assert found.sentence.startswith(
@@ -342,7 +342,7 @@ def test_a_side_may_be_favoured_no_more_than_slightly() -> None:
 def test_a_margin_is_in_the_questions_own_unit(
     kind: str, low: float, high: float, margin: Any, expected: str
 ) -> None:
-    found = answer(low, high, kind, p_corrected=0.5, parts=PARTS)
+    found = answer(low, high, kind, p_corrected=0.5, details=PARTS)
     assert found.verdict(read_margin(margin)) == expected
 
 
@@ -383,7 +383,7 @@ EXTRA = {
 
 class TestFromTheOtherSide:
     def test_every_sign_turns(self) -> None:
-        found = answer(0.1, 0.4, band_low=0.15, band_high=0.3, parts=EXTRA).swapped()
+        found = answer(0.1, 0.4, band_low=0.15, band_high=0.3, details=EXTRA).swapped()
         assert (found.a, found.b) == ("llm", "human")
         assert (found.value, found.low, found.high) == (-0.25, -0.4, -0.1)
         assert (found.level, found.band_low, found.band_high) == (
@@ -397,7 +397,7 @@ class TestFromTheOtherSide:
             0.01,
             40,
         )
-        parts = found.parts
+        parts = found.details
         assert (parts["wins"], parts["losses"], parts["ties"]) == (10, 12, 8)
         assert (parts["whole_wins"], parts["whole_losses"], parts["whole"]) == (8, 9, 25)
         assert (parts["raw"], parts["shares"], parts["pairs"], parts["absent"]) == (
@@ -408,7 +408,7 @@ class TestFromTheOtherSide:
         )
 
     def test_twice_is_the_same_and_nothing_becomes_a_negative_zero(self) -> None:
-        found = answer(0.0, 0.0, parts={**EXTRA, "raw": 0.0, "shares": 0.0})
+        found = answer(0.0, 0.0, details={**EXTRA, "raw": 0.0, "shares": 0.0})
         assert found.swapped().swapped() == found
         turned = found.swapped()
         numbers = (
@@ -419,7 +419,7 @@ class TestFromTheOtherSide:
             turned.band_low,
             turned.band_high,
         )
-        assert not any(np.signbit([*numbers, turned.parts["raw"], turned.parts["shares"]]))
+        assert not any(np.signbit([*numbers, turned.details["raw"], turned.details["shares"]]))
 
 
 def test_a_p_value_has_a_relation_sign_unless_it_is_undefined() -> None:

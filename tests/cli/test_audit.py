@@ -219,11 +219,11 @@ def test_judgments_can_be_left_out_or_replaced_and_labels_added(
     cli: Cli, toy_folder: Path, tmp_path: Path
 ) -> None:
     none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none")
-    assert "ΔNDSR@20" in {estimate.name for estimate in none.estimates}, (
+    assert "ΔNDSR@20" in {estimate.name for estimate in none.card}, (
         "without judgments the card comes by itself"
     )
     assert (none.measures, none.queries) == ((), ("q1", "q2", "q3"))
-    assert [e.estimand.key for e in none.estimates] == [
+    assert [e.estimand.key for e in none.card] == [
         "page",
         "twins",
         "twins, pooled",
@@ -249,7 +249,7 @@ def test_the_order_of_ranks_can_be_asked_for(cli: Cli, toy_folder: Path, tmp_pat
     for first in ((toy_folder,), ("--groups", table, "--qrels", qrels)):
         one = saved(cli, tmp_path, *first, "--run", file, "--score-order", "rank", "--card")
         assert one.values[0, 0, :, 0].tolist() == [1, 0, 1]
-        assert np.isnan(next(e.value for e in one.estimates if e.estimand.key == "score gap"))
+        assert np.isnan(next(e.value for e in one.card if e.estimand.key == "score gap"))
     result = cli("audit", "--groups", table, "--qrels", qrels, "--run", file, *QUICK)
     assert result.code == 0
     assert result.err.startswith(f"warning: {file}")
@@ -274,7 +274,7 @@ def test_distances_are_audited_once_their_order_is_named(
             f"ranktilt: {file}: the scores rise along the given order in 2 of 2 lists; --score-order ascending (smaller"
         )
         audit = saved(cli, tmp_path, *first, "--run", file, "--score-order", "ascending")
-        values = {estimate.estimand.key: estimate.value for estimate in audit.estimates}
+        values = {estimate.estimand.key: estimate.value for estimate in audit.card}
         assert values["twins"] == -1.0  # the llm's version is above in all four pairs
 
 

@@ -205,9 +205,9 @@ def test_a_run_and_a_list_are_audited_and_read_again(
     assert (found.pairs, turned.pairs) == ((("human", "an AI"),), (("an AI", "human"),))
     # Human text holds rank 1 and two of three places in q1, no first rank and one of two places in
     # q2.
-    share = next(e for e in found.estimates if repr(e.estimand) == "Share@1")
+    share = next(e for e in found.card if repr(e.estimand) == "Share@1")
     assert share.value == pytest.approx(((1 - 2 / 3) + (0 - 1 / 2)) / 2)
-    assert [e.value for e in found.estimates] == [-e.value for e in turned.estimates]
+    assert [e.value for e in found.card] == [-e.value for e in turned.card]
     again = reload(found).collection
     assert again is not None
     assert dict(again.docs.select("id", "source").iter_rows()) == {
@@ -325,7 +325,7 @@ def test_demo_is_an_audit_of_the_bundled_collection_and_names_what_its_texts_are
     assert err.count("\n") == 1
     expected = rt.audit(collection, rt.ranker("bm25").rank(collection), ["P@1"])
     assert found.values.tolist() == expected.values.tolist()
-    assert {e.estimand.key for e in found.estimates} >= {"page", "relevant twins", "rank gap"}
+    assert {e.estimand.key for e in found.card} >= {"page", "relevant twins", "rank gap"}
     assert {c.control for c in found.controls} == {"raw", *CONTROLS}
     assert (
         cli("demo", "-r", "bm25", "-m", "P@1", "--quiet", "-o", tmp_path / "report.html").err == ""

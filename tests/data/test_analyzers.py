@@ -187,7 +187,7 @@ def test_whitespace_changes_nothing_and_every_analyzer_has_terms() -> None:
 
 
 def codes(*texts: str) -> TokenCodes:
-    return TokenCodes.of(analyzer("whitespace"), pl.Series(texts))
+    return TokenCodes.from_texts(analyzer("whitespace"), pl.Series(texts))
 
 
 def test_terms_are_numbered_as_they_come_and_sorted_within_one_call() -> None:

@@ -305,26 +305,24 @@ def test_a_run_and_labels_give_what_the_texts_give_and_nobody_has_a_twin_without
         audit(c, mine, ["nDCG@3", "AP"], card=True, resamples=200) for c in (bare, toy())
     )
     assert labels.tilts == texts.tilts
-    assert labels.estimates == texts.estimates
+    assert labels.card == texts.card
     assert labels.pair_counts.equals(texts.pair_counts)
     assert (labels.confounds, bool(texts.confounds)) == ((), True)
     mine = run(tmp_path)
     found = audit(
         labelled(label_file(tmp_path, origin=False), [mine]), mine, card=True, resamples=200
     )
-    assert [e.estimand.key for e in found.estimates] == ["page", "Share"]
+    assert [e.estimand.key for e in found.card] == ["page", "Share"]
     assert found.pair_counts.height == 0
     text = label_file(tmp_path).read_text()
-    straight = audit(
-        labelled(tmp_path / "labels.tsv", [mine]), mine, card=True, resamples=200
-    ).estimates
+    straight = audit(labelled(tmp_path / "labels.tsv", [mine]), mine, card=True, resamples=200).card
     turned = (
         text.replace("\thuman\t", "\t?\t")
         .replace("\tllm\t", "\thuman\t")
         .replace("\t?\t", "\tllm\t")
     )
     turned_file = write(tmp_path / "turned.tsv", turned)
-    estimates = audit(labelled(turned_file, [mine]), mine, card=True, resamples=200).estimates
+    estimates = audit(labelled(turned_file, [mine]), mine, card=True, resamples=200).card
     assert [e.value for e in estimates] == [-e.value for e in straight]
 
 
@@ -348,7 +346,7 @@ def test_an_unlabelled_document_is_counted_keeps_its_rank_and_counts_in_the_row_
     found = audit(labelled(label_file(tmp_path), [mine]), mine, card=True, depth=1, resamples=200)
     note = f"{mine.name}: 1 entry of 1 document without a label (first: 'web-7'); these keep their ranks and belong to "
     assert [text for text in found.notes if text.startswith(note)]
-    assert found.estimates[0].value == pytest.approx((0 - 1) / 2)
+    assert found.card[0].value == pytest.approx((0 - 1) / 2)
     mine = run(tmp_path)
     found = labelled(label_file(tmp_path), [mine], qrels=judgments(tmp_path, ("q2", "web-7", 1)))
     values = audit(found, mine, "R@5", resamples=200).by_group()

@@ -336,7 +336,7 @@ TEXTS = [
 
 
 def fitted(texts: Sequence[str], **options: object) -> tuple[NgramModel, Words]:
-    words = Words.of(pl.Series(texts))
+    words = Words.from_texts(pl.Series(texts))
     trigrams, _ = words.trigrams(np.arange(len(texts)))
     return NgramModel.fit(trigrams, words.vocabulary, **options), words  # type: ignore[arg-type]
 

@@ -300,7 +300,7 @@ def test_runs_audits_and_mixes_are_equal_and_parts_of_others_go_by_their_numbers
     assert BM25().rank(lines) == BM25().rank(parts)
     one, two = (audit(c, BM25().rank(c), card=True, resamples=200) for c in (lines, parts))
     assert one.table.equals(two.table)
-    assert repr(one.estimates) == repr(two.estimates)
+    assert repr(one.card) == repr(two.card)
     assert one.confounds == two.confounds
     assert mix(parts, lines) == mix(parts, parts) == lines
     names = (

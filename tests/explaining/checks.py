@@ -139,7 +139,7 @@ def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Eq
     return tuple(
         Equivalence(
             run=run,
-            parts={"mean_a": a, "mean_b": b},
+            details={"mean_a": a, "mean_b": b},
             **dict(zip(names, rest, strict=True)),
             **numbers,
         )

@@ -104,7 +104,7 @@ def test_identical_sides_are_equivalent_and_the_human_one_is_the_reference(
     assert (row.value, row.outcome, row.p) == (0.0, "equivalent", 1.0)
     assert found.terms[0].jaccard.mean == found.terms[0].overlap.mean == 1.0
     near = found.similarity[0]
-    assert near.cosine.values == pytest.approx(1.0)
+    assert near.twins.values == pytest.approx(1.0)
     assert near.separation.auc == 0.5
     whole = three()
     named = check(whole, reference="gpt")

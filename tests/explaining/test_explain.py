@@ -48,7 +48,7 @@ def test_each_probe_says_what_its_function_finds() -> None:
     means = [("Jaccard", shared.jaccard.mean), ("overlap", shared.overlap.mean)]
     assert [(row["of"], row["mean"]) for row in terms.rows] == means
     (vectors,) = SimilarityProbe().measure(whole, "human", LETTERS)
-    means = [("twins", vectors.cosine.mean), ("other pairs", vectors.baseline.mean)]
+    means = [("twins", vectors.twins.mean), ("other pairs", vectors.other_pairs.mean)]
     assert [(row["of"], row["mean"]) for row in near.rows] == means
     assert not near.effects, "a cosine belongs to both twins"
     assert [(e.source, e.pairs) for result in (counted, terms) for e in result.effects] == [

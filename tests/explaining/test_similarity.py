@@ -49,17 +49,17 @@ def near(
 
 def test_twins_and_the_sentence_by_hand() -> None:
     found = near(bed(5, rewrite="z"))
-    assert found.cosine.values == pytest.approx(np.full(5, math.sqrt(0.5)))
-    assert found.cosine.range == (-1.0, 1.0)
+    assert found.twins.values == pytest.approx(np.full(5, math.sqrt(0.5)))
+    assert found.twins.range == (-1.0, 1.0)
     assert (found.source, found.text) == ("llm", "text")
     assert found.map is None
     drawn = near(bed(6), map_pairs=5).map
     assert drawn is not None
     assert (drawn.pairs, drawn.of) == (5, 6)
     few = near(bed(5), letters="abcd")
-    assert few.cosine.undefined == 1
-    assert math.isnan(few.cosine.values[4])
-    found = replace(near(bed(4)), cosine=Cosines("twins", np.array([0.9, 0.96, 0.98])))
+    assert few.twins.undefined == 1
+    assert math.isnan(few.twins.values[4])
+    found = replace(near(bed(4)), twins=Cosines("twins", np.array([0.9, 0.96, 0.98])))
     told_by = "twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
     for auc, apart in (
         (0.612, "; a classifier tells the sources apart with an AUC of 0.61"),
@@ -67,7 +67,7 @@ def test_twins_and_the_sentence_by_hand() -> None:
     ):
         separated = replace(found, separation=Separation(auc, auc, auc, 3))
         assert _sentence(separated) == f"{told_by}{apart} ({found.model})"
-    nothing = replace(found, cosine=Cosines("twins", np.array([math.nan])))
+    nothing = replace(found, twins=Cosines("twins", np.array([math.nan])))
     assert (
         _sentence(nothing)
         == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
@@ -81,24 +81,24 @@ def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(
     again = [{**row, "id": f"{row['id']}-2"} for row in bed(4) if row["source"] == "llm"]
     for seed in range(5):
         found = near(bed(9), seed=seed)
-        assert found.cosine.values.tolist() == [1.0] * 9
-        assert found.baseline.values.tolist() == [0.0] * 9
+        assert found.twins.values.tolist() == [1.0] * 9
+        assert found.other_pairs.values.tolist() == [0.0] * 9
         two = near([*bed(4), *again], seed=seed)
-        assert len(two.cosine.values) == 8
-        assert 0 < two.baseline.count <= 8
-        assert set(two.baseline.values.tolist()) == {0.0}
+        assert len(two.twins.values) == 8
+        assert 0 < two.other_pairs.count <= 8
+        assert set(two.other_pairs.values.tolist()) == {0.0}
     docs = [{**row, "text": row["text"] + "a" * n} for n, row in enumerate(bed(12))]
     first, again, other = near(docs, seed=1), near(docs, seed=1), near(docs, seed=2)
     assert (
-        first.baseline.values.tolist()
-        == again.baseline.values.tolist()
-        != other.baseline.values.tolist()
+        first.other_pairs.values.tolist()
+        == again.other_pairs.values.tolist()
+        != other.other_pairs.values.tolist()
     )
-    assert first.cosine.values.tolist() == other.cosine.values.tolist()
+    assert first.twins.values.tolist() == other.twins.values.tolist()
     alone = near(bed(1))
-    assert (alone.cosine.count, alone.baseline.count) == (1, 0)
+    assert (alone.twins.count, alone.other_pairs.count) == (1, 0)
     monkeypatch.setattr("ranktilt.explaining.similarity.MOST_OTHERS", 5)
-    assert near(bed(9)).baseline.count == 5
+    assert near(bed(9)).other_pairs.count == 5
 
 
 def mapped_texts(count: int) -> list[dict[str, str]]:
@@ -110,7 +110,9 @@ def mapped_texts(count: int) -> list[dict[str, str]]:
 def maps(docs: list[dict[str, str]], pairs: np.ndarray, most: int = 100) -> list[Map]:
     """The map of these documents, if there is one."""
     whole = collection_of(docs, {}, {})
-    found = scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs, most=most)
+    found = scatter(
+        whole, DocumentVectors.from_ranker(whole, LetterVectors("abcd")), pairs, most=most
+    )
     return [] if found is None else [found]
 
 
@@ -200,7 +202,7 @@ def test_neither_pairs_nor_versions_of_one_text_are_parted_by_the_folds() -> Non
 
 def made() -> DocumentVectors:
     docs = [{"id": text, "title": "aaaa", "text": text} for text in ("a", "b", "aa", "ab", "xyz")]
-    return DocumentVectors.of(collection_of(docs, {}, {}), LetterVectors("ab"))
+    return DocumentVectors.from_ranker(collection_of(docs, {}, {}), LetterVectors("ab"))
 
 
 def rows(*numbers: int) -> np.ndarray:
@@ -219,7 +221,7 @@ def test_vectors_have_length_one_cosines_by_hand_and_parts_cover_them_once(
     docs = [{"id": "d0", "title": "a", "text": "b"}, {"id": "d1", "title": "a", "text": "a"}]
     whole = collection_of(docs, {}, {})
     for text, expected in (("text", 0.0), ("title", 1.0), ("title+text", math.sqrt(0.5))):
-        found = DocumentVectors.of(whole, LetterVectors("ab", text=text))
+        found = DocumentVectors.from_ranker(whole, LetterVectors("ab", text=text))
         assert found.cosines(rows(0), rows(1)).tolist() == [pytest.approx(expected)]
     monkeypatch.setattr(vectors_module, "_AT_ONCE", 3)
     assert [list(range(8))[part] for part in parts(8)] == [[0, 1, 2], [3, 4, 5], [6, 7]]

@@ -160,7 +160,9 @@ def test_a_taste_for_models_text_is_found_on_twins_and_none_where_grades_are_the
         "b",
         "level",
     )
-    assert fond.value == pytest.approx(-(fond.parts["lower"] - fond.parts["higher"]) / 240, abs=0.2)
+    assert fond.value == pytest.approx(
+        -(fond.details["lower"] - fond.details["higher"]) / 240, abs=0.2
+    )
     assert {e.estimand.options.get("grade") for e in found.grade_gaps} == {None, "0", "1", "2"}
     assert any(row.name == "words" for row in found.confounds)
     collection = bed()

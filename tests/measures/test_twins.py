@@ -135,7 +135,7 @@ UNITS = np.array([0, 1, 1, 2, 3, 0, 1, 2, 3])
 def nets(clusters: Clusters | None) -> list[float]:
     """What each of the four origins adds."""
     assert clusters is not None
-    found = clusters.of(UNITS).origin_totals
+    found = clusters.with_origins(UNITS).origin_totals
     return np.append(found, np.zeros(4 - len(found))).tolist()
 
 

@@ -139,7 +139,7 @@ def test_values_and_changes_are_those_of_an_audit_and_a_comparison_and_are_saved
     compared = compare(audits[1], audits[0], resamples=200)
     for theirs, pair in [
         *((t, PAIR) for t in compared.tilts),
-        *((m, (ALL, ALL)) for m in compared.means),
+        *((m, (ALL, ALL)) for m in compared.effectiveness),
     ]:
         change = found.change("α = 0.001", pair, theirs.measure)
         assert change is not None

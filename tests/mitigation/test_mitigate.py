@@ -145,7 +145,7 @@ def test_a_target_is_where_fair_re_ranking_ends_and_a_third_group_counts_among_t
         resamples=100,
         confounds=False,
     )
-    assert today == pytest.approx(100 * test.estimates[0].value, abs=5)
+    assert today == pytest.approx(100 * test.card[0].value, abs=5)
 
 
 def test_strengths_are_chosen_by_values_alone_and_an_open_depth_gets_one() -> None:

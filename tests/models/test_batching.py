@@ -325,7 +325,7 @@ def fitted(limits: TokenLimits, query: int, document: int, *, around: int = 0) -
 
 
 def test_each_combination_of_texts_is_one_pair_and_own_limits_come_first() -> None:
-    pairs = TextPairs.of(
+    pairs = TextPairs.from_texts(
         ["q", "r", "q"], ["d", "e", "d"], ints(0, 0, 1, 2, 2, 0), ints(0, 1, 0, 0, 2, 2)
     )
     texts = [
@@ -353,14 +353,14 @@ def test_a_pairs_key_is_its_texts_and_nothing_else(
 ) -> None:
     rows = st.tuples(st.integers(0, len(queries) - 1), st.integers(0, len(documents) - 1))
     query, document = np.array(data.draw(st.lists(rows, min_size=1, max_size=12))).T
-    pairs = TextPairs.of(queries, documents, query, document)
+    pairs = TextPairs.from_texts(queries, documents, query, document)
     keys = {
         (queries[q], documents[d]): pairs.keys[entry].tobytes()
         for q, d, entry in zip(query, document, pairs.entry, strict=True)
     }
     assert len(pairs) == len(keys) == len(set(keys.values()))
     for (text, other), expected in keys.items():
-        assert TextPairs.of([text], [other], ints(0), ints(0)).keys[0].tobytes() == expected
+        assert TextPairs.from_texts([text], [other], ints(0), ints(0)).keys[0].tobytes() == expected
 
 
 @settings(max_examples=80)

@@ -177,7 +177,7 @@ def toy_tilt(run: str, source: str, value: float, half: float, measure: str = "n
         p_corrected=p,
         queries=300,
         excluded=23,
-        parts={"mean_a": 0.3 * (1 + value / 200), "mean_b": 0.3 * (1 - value / 200)},
+        details={"mean_a": 0.3 * (1 + value / 200), "mean_b": 0.3 * (1 - value / 200)},
     )
 
 

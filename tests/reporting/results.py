@@ -165,9 +165,7 @@ def prompts() -> Comparison:
     ]
     answers = tuple(QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in samples)
     found = effects(samples, InferenceOptions(200, 0, "interval", "holm", "none"))
-    whole = replace(
-        audit_of(values, runs=runs, by="gender"), estimates=found, query_answers=answers
-    )
+    whole = replace(audit_of(values, runs=runs, by="gender"), card=found, query_answers=answers)
     return compare(whole, baseline_run="neutral", resamples=200)
 
 

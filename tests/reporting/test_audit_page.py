@@ -64,7 +64,7 @@ def drawn(figure: Figure) -> list[tuple[float, float, float]]:
 
 
 def figures(section: Section) -> list[Figure]:
-    return [block for block in section.blocks if isinstance(block, Figure)]
+    return [block for block in section.shown("page") if isinstance(block, Figure)]
 
 
 def grid(section: Section, caption: str) -> list[list[str]]:
@@ -183,15 +183,15 @@ class TestFigures:
         self, key: str, primary: str | None
     ) -> None:
         audit = unjudged().audit
-        asked = tuple(e for e in audit.estimates if e.estimand.key == key)
+        asked = tuple(e for e in audit.card if e.estimand.key == key)
         if primary is not None:
-            audit = replace(audit, estimates=asked, spec={**audit.spec, "primary": primary})
-        figure = parts.card_figure(audit, PAIR)
-        assert figure is not None
+            audit = replace(audit, card=asked, spec={**audit.spec, "primary": primary})
+        figure = parts.card_figure(audit, PAIR, asked)
         assert [value for value, _, _ in drawn(figure)] == pytest.approx(
             [100 * e.value for e in asked], rel=1e-5
         )
-        assert parts.card_figure(replace(audit, estimates=()), PAIR) is None
+        unasked = LoadedAudit(replace(audit, card=()))
+        assert "tilt" not in [section.name for section in parts.audit_sections(unasked)]
 
     def test_tilt_stands_above_effectiveness_and_what_is_undefined_is_said_not_to_be_drawn(
         self,
@@ -376,3 +376,15 @@ class TestControls:
         assert sections["controls"].lead[1:] == (
             "No control changes a verdict on the primary measure.",
         )
+
+
+def test_printing_draws_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawings = list[str]()
+    for name in ("tilt_figure", "effectiveness_figure"):
+        monkeypatch.setattr(parts, name, lambda audit, pair, name=name: drawings.append(name))
+    document = view(small())
+    document.blocks("text")
+    assert drawings == []
+    document.blocks("page")
+    document.blocks("page")  # which are not drawn again
+    assert drawings == ["tilt_figure", "effectiveness_figure"]

@@ -45,7 +45,7 @@ SOURCES = toy_source_audits()
 
 def figures(found: object) -> dict[str, list[Figure]]:
     return {
-        one.name: [block for block in one.blocks if isinstance(block, Figure)]
+        one.name: [block for block in one.shown("page") if isinstance(block, Figure)]
         for one in view(found).sections
     }
 
@@ -272,7 +272,7 @@ def section(name: str, **changes: object) -> Section:
 
 
 def drawn_in(one: Section) -> list[Figure]:
-    return [block for block in one.blocks if isinstance(block, Figure)]
+    return [block for block in one.shown("page") if isinstance(block, Figure)]
 
 
 def spread(*values: float, low: float = 0.0) -> Distribution:
@@ -315,10 +315,10 @@ def test_figure_5_sets_twins_against_unrelated_pairs(check_page: Markup) -> None
     }
     one = CHECK.similarity[0]
     assert check_page.grid("Cosine similarity").numbers("mean") == [
-        one.cosine.mean,
-        one.baseline.mean,
+        one.twins.mean,
+        one.other_pairs.mean,
     ]
-    one = replace(NEAR, cosine=spread(0.91, low=-1.0), baseline=spread(0.01, low=-1.0))
+    one = replace(NEAR, twins=spread(0.91, low=-1.0), other_pairs=spread(0.01, low=-1.0))
     low, high = domain(drawn_in(section("meaning", similarity=(one,)))[0].drawing, "x")
     assert (low, high) == pytest.approx((0.0, 0.925))  # what there is
 

@@ -39,7 +39,7 @@ class TestClusters:
             assert one.tolist() == (-other).tolist() == [(0.1 + 0.2 + 0.3) - 0.7]
 
     def test_rows_without_an_origin_drop_out(self) -> None:
-        entries = clusters([0, 0, 1], [3, 1, 2], [1, 2, 4]).of(np.array([0, 0, -1, 1]))
+        entries = clusters([0, 0, 1], [3, 1, 2], [1, 2, 4]).with_origins(np.array([0, 0, -1, 1]))
         assert entries.query.tolist() == [0, 0]
         assert entries.origin.tolist() == [1, 0]
         assert entries.total.tolist() == [1, 2]
@@ -63,7 +63,7 @@ class TestInfluence:
         """
         entries = clusters([0, 0, 1, 1, 2], [0, 1, 0, 2, 0], [1, -1, 2, -2, -3])
         residual = np.array([0.0, 0.0, -3.0])
-        variance = Influence.of_ratio(residual, np.ones(3), entries, ratio=0.0).variance()
+        variance = Influence.from_ratio(residual, np.ones(3), entries, ratio=0.0).variance()
         assert variance.of_queries == 9
         assert variance.of_both == 9  # 9 + 5 − 19 is below either floor
         # Weights of origins are 3, 1 and 1: 25 / 11; of queries 1, 1 and 1: 3.
@@ -73,27 +73,29 @@ class TestInfluence:
     def test_one_document_in_all_queries_counts_once(self) -> None:
         """Three queries meet origin 0 alone: (1 + 1 + 1)² + 3 − 3 = 9 for 3 by queries."""
         entries = clusters([0, 1, 2], [0, 0, 0], [1, 1, 1])
-        variance = Influence.of_ratio(np.ones(3), np.ones(3), entries, ratio=0.0).variance()
+        variance = Influence.from_ratio(np.ones(3), np.ones(3), entries, ratio=0.0).variance()
         assert (variance.of_queries, variance.of_both, variance.effective_n) == (3, 9, 1)
         assert np.isnan(variance.total)
 
     def test_what_is_left_of_a_query_is_spread_over_its_documents(self) -> None:
         entries = clusters([0, 0, 2], [4, 5, 5], [1, 0, 2])
-        influence = Influence.of_ratio(np.array([3.0, 7.0, 2.0]), np.ones(3), entries, ratio=0.0)
+        influence = Influence.from_ratio(np.array([3.0, 7.0, 2.0]), np.ones(3), entries, ratio=0.0)
         assert influence.residual.tolist() == [2, 1, 2]
         # Query 1 meets no document: 49 by query, by origin and by cell.
         assert influence.variance().of_both == 9 + 49 + 4 + (4 + 9 + 49) - (4 + 1 + 4 + 49)
 
     def test_scaled_is_in_the_unit_of_the_estimate(self) -> None:
-        influence = Influence.of_queries(np.array([1.0, -1.0]), np.array([2.0, 2.0])).scaled(100.0)
+        influence = Influence.from_queries(np.array([1.0, -1.0]), np.array([2.0, 2.0])).scaled(
+            100.0
+        )
         assert influence.query_residual.tolist() == [25, -25]
         assert influence.query_weight.tolist() == [0.5, 0.5]
 
     def test_difference_takes_what_a_document_adds_to_both(self) -> None:
-        new = Influence.of_ratio(
+        new = Influence.from_ratio(
             np.array([3.0, -3.0]), np.ones(2), clusters([0, 1], [0, 1], [3, -3]), ratio=0.0
         )
-        old = Influence.of_ratio(
+        old = Influence.from_ratio(
             np.array([2.0, -2.0]), np.ones(2), clusters([0, 1], [0, 1], [2, -2]), ratio=0.0
         )
         difference = combined([new, old], [1.0, -1.0])
@@ -112,9 +114,9 @@ class TestInfluence:
         residual, weight = rng.normal(size=3), rng.random(3)
         turned = entries._replace(total=-entries.total)
         variances = [
-            Influence.of_ratio(residual, weight, entries, ratio=0.3).variance(),
-            Influence.of_ratio(residual, weight, permuted, ratio=0.3).variance(),
-            Influence.of_ratio(-residual, weight, turned, ratio=-0.3).variance(),
+            Influence.from_ratio(residual, weight, entries, ratio=0.3).variance(),
+            Influence.from_ratio(residual, weight, permuted, ratio=0.3).variance(),
+            Influence.from_ratio(-residual, weight, turned, ratio=-0.3).variance(),
         ]
         assert variances[0] == variances[1] == variances[2]
 

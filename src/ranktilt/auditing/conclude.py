@@ -49,7 +49,7 @@ def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Infere
         tilts=inferences.tilts,
         pair_counts=measurements.pair_counts,
         notes=tuple(_notes(inputs, measurements, inferences)),
-        estimates=inferences.card,
+        card=inferences.card,
         confounds=tuple(_confounds(inputs)),
         repeated=_repeated(inputs),
         top_results=TopResults.from_runs(runs, options.keep_top) if options.keep_top else None,

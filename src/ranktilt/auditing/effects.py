@@ -62,7 +62,7 @@ class Effect:
     """What random labels give in 95 %, and their median; all 0 where they are not shown."""
     twins: bool = True
     """Whether each document that counts has a twin on the other side, so that the estimand's level is level."""
-    parts: Mapping[str, float] = field(default_factory=dict, metadata={"file": "extra"})
+    details: Mapping[str, float] = field(default_factory=dict)
     """Means and counts behind it, such as ``mean_a``, ``pairs``, ``wins`` (of `a`), ``losses`` and ``ties``."""
     tests: int = 1
     """Tests that are corrected together."""
@@ -117,12 +117,12 @@ class Effect:
     @property
     def mean_a(self) -> float:
         """Mean of the first group's values; NaN where the estimand has none."""
-        return self.parts.get("mean_a", np.nan)
+        return self.details.get("mean_a", np.nan)
 
     @property
     def mean_b(self) -> float:
         """Mean of the second group's values; NaN where the estimand has none."""
-        return self.parts.get("mean_b", np.nan)
+        return self.details.get("mean_b", np.nan)
 
     @property
     def detectable(self) -> float:
@@ -217,8 +217,8 @@ class Effect:
         """Return the same answer seen from the other side: every sign turned. A ratio of two groups stays as it is."""
         if self.estimand.directed:
             return self
-        parts = {
-            _TURNED.get(k, k): (-v + 0.0 if k in _NEGATED else v) for k, v in self.parts.items()
+        details = {
+            _TURNED.get(k, k): (-v + 0.0 if k in _NEGATED else v) for k, v in self.details.items()
         }
         return replace(
             self,
@@ -230,7 +230,7 @@ class Effect:
             band_low=-self.band_high + 0.0,
             band_high=-self.band_low + 0.0,
             band_level=-self.band_level + 0.0,
-            parts={k: parts[k] for k in self.parts},
+            details={k: details[k] for k in self.details},
         )
 
     def seen_from(self, a: str) -> Self:

@@ -199,7 +199,8 @@ def _with_variation(
 ) -> list[Effect]:
     """Tell each effect how much of what it is made of could have come out otherwise."""
     return [
-        replace(effect, variation=variations[effect.run].of(effect.estimand)) for effect in found
+        replace(effect, variation=variations[effect.run].for_estimand(effect.estimand))
+        for effect in found
     ]
 
 

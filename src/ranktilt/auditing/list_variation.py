@@ -33,7 +33,7 @@ class ListVariation:
         self.lists: Bools = known & (first == queries) & np.isin(queries, self.query)
         self._known: dict[Estimand, Variation] = {}
 
-    def of(self, estimand: Estimand) -> Variation:
+    def for_estimand(self, estimand: Estimand) -> Variation:
         """Return what could vary in the answer to one question."""
         if estimand not in self._known:
             self._known[estimand] = self._variation(estimand)

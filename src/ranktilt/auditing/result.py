@@ -110,7 +110,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     ``ties``, ``both`` (both sides retrieved), ``alone`` (of the wins, those with only `a` retrieved)."""
     notes: tuple[str, ...]
     """What a reader should know: exclusions, small samples, unknown documents."""
-    estimates: tuple[Effect, ...] = field(default=(), metadata={"file": "card"})
+    card: tuple[Effect, ...] = ()
     """The question card of every run and pair; empty where it was not asked for."""
     confounds: tuple[Confound, ...] = ()
     """What else differs between the sources of each pair; empty for other groups and without texts."""
@@ -138,8 +138,8 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def pairs(self) -> tuple[Pair, ...]:
         """Pairs of groups that were compared, in order; of questions about all groups at once alone, the first two."""
         tilts = [(t.a, t.b) for t in self.tilts]
-        found = dict.fromkeys([*tilts, *((e.a, e.b) for e in self.estimates if e.estimand.sided)])
-        return tuple(found or ([(self.groups[1], self.groups[2])] if self.estimates else ()))
+        found = dict.fromkeys([*tilts, *((e.a, e.b) for e in self.card if e.estimand.sided)])
+        return tuple(found or ([(self.groups[1], self.groups[2])] if self.card else ()))
 
     @property
     def tilted_pairs(self) -> tuple[Pair, ...]:
@@ -151,7 +151,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         """Pairs of groups with a verdict of their own: one where it speaks of all groups at once."""
         if self.primary is not None and not self.primary.sided:
             return self.pairs[:1]
-        answers = (e for e in (*self.tilts, *self.estimates) if e.measure == repr(self.primary))
+        answers = (e for e in (*self.tilts, *self.card) if e.measure == repr(self.primary))
         return tuple(dict.fromkeys((e.a, e.b) for e in answers))
 
     @cached_property
@@ -162,7 +162,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         name = str(self.spec["primary"])
         known = (
             *self.measures,
-            *(effect.estimand for effect in self.estimates),
+            *(effect.estimand for effect in self.card),
         )  # also a class of no registry
         return next((asked for asked in known if repr(asked) == name), None) or estimand(name)
 
@@ -220,16 +220,14 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
             (~defined).sum().cast(pl.Int64).alias("excluded"),
         )
 
-    def estimates_of(
-        self, run: str | None, a: str | None = None, b: str | None = None
-    ) -> list[Effect]:
+    def card_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
         """Return the card's rows of one run or all, and of one pair; those about all groups are the first pair's."""
-        if not self.estimates:
+        if not self.card:
             raise UserError("this audit has no card; audit with --card (card=True)")
         if a is None or b is None:
             a, b = self.pairs[0]
         sides = [{a, b}, *([{ALL}] if {a, b} == set(self.pairs[0]) else [])]
-        chosen = [e for e in self.estimates if {e.a, e.b} in sides and run in (None, e.run)]
+        chosen = [e for e in self.card if {e.a, e.b} in sides and run in (None, e.run)]
         if not chosen:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
         return [e.seen_from(a) for e in chosen]
@@ -272,7 +270,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         if a is None or b is None or (self.primary is not None and not self.primary.sided):
             a, b = self.pairs[0]
         if self.primary not in self.measures:
-            found = self.estimates_of(run, a, b)
+            found = self.card_of(run, a, b)
             if not any(e.measure == repr(self.primary) for e in found):
                 raise unknown(
                     "pair of groups", f"{a},{b}", [",".join(p) for p in self.judged_pairs]
@@ -288,7 +286,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return [self.verdict(run, *pair) for run in self.runs for pair in self.judged_pairs]
 
     def derived(self) -> dict[str, Any]:
-        others = [e for e in self.estimates if not isinstance(e.estimand, RelativeDelta)]
+        others = [e for e in self.card if not isinstance(e.estimand, RelativeDelta)]
         return {
             "verdicts": self.verdicts() if self.pairs else [],
             "next_steps": next_steps(self),

@@ -183,10 +183,10 @@ def influence_of_ratio(
     residual = estimand.residuals(one, two, ratio)
     weight = estimand.denominator(one, two)
     if clusters is None:
-        influence = Influence.of_queries(residual, weight)
+        influence = Influence.from_queries(residual, weight)
     else:
         entries = clusters.together(distinct).in_rows(numbers)
-        influence = Influence.of_ratio(
+        influence = Influence.from_ratio(
             residual, weight, entries, ratio=0.0 if is_centred else ratio
         )
     return influence.scaled(estimand.per_ratio)
@@ -297,7 +297,7 @@ def _effect(
         band_high=band[1],
         band_level=band[2],
         twins=sample.twins,
-        parts={**estimand.means(sample.one, sample.two), **sample.parts},
+        details={**estimand.means(sample.one, sample.two), **sample.parts},
         votes=variance.effective_n,
         checks=checks,
     )
@@ -384,7 +384,7 @@ class ChangeTask:
             excluded=len(self.columns.mask) - queries,
             dropped=inference.dropped,
             twins=self.twins,
-            parts=dict(self.parts),
+            details=dict(self.parts),
             old_run=self.old_run,
             new=new,
             old=old,
@@ -427,7 +427,7 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
                 float(new_sums.sum() - old_sums.sum()) / float(sizes.sum()) if len(sizes) else 0.0
             )
             residual = new_sums - old_sums - mean * sizes
-            influence = Influence.of_queries(residual, sizes).scaled(100.0)
+            influence = Influence.from_queries(residual, sizes).scaled(100.0)
             resampled_new, resampled_old = sums[2 * number], sums[2 * number + 1]
             inference = infer(
                 100 * (resampled_new / resampled_sizes - resampled_old / resampled_sizes),
@@ -544,7 +544,7 @@ def _equivalence(task: EquivalenceTask, margin: float, alpha: float) -> Equivale
         np.nan,
         len(difference),
         int((~defined).sum()),
-        parts={"mean_a": mean_a, "mean_b": mean_b},
+        details={"mean_a": mean_a, "mean_b": mean_b},
         margin=margin,
         p_equivalent=tost_p(difference, margin),
         smallest=smallest_margin(difference, alpha),

@@ -115,7 +115,7 @@ class SourceAudits(
     def answer(self, run: str, source: str) -> Effect:
         """Return the answer to the primary question for one run and source."""
         audited = self.audit_of(source)
-        for effect in (*audited.tilts, *audited.estimates):
+        for effect in (*audited.tilts, *audited.card):
             if effect.run == run and effect.measure == self.primary:
                 return effect
         raise unknown("run", run, self.runs)
@@ -279,14 +279,14 @@ def _corrected_together(audits: Sequence[Audit]) -> list[Audit]:
     """Correct the p of all audits as one family: their tilts, and the rows of their cards."""
     primary, correction = audits[0].primary, audits[0].spec["correction"]
     all_tilts = chain.from_iterable(audited.tilts for audited in audits)
-    all_estimates = chain.from_iterable(audited.estimates for audited in audits)
+    all_answers = chain.from_iterable(audited.card for audited in audits)
     tilts = iter(corrected(list(all_tilts), correction, primary))
-    estimates = iter(corrected(list(all_estimates), correction, primary))
+    card = iter(corrected(list(all_answers), correction, primary))
     return [
         replace(
             audited,
             tilts=tuple(islice(tilts, len(audited.tilts))),
-            estimates=tuple(islice(estimates, len(audited.estimates))),
+            card=tuple(islice(card, len(audited.card))),
         )
         for audited in audits
     ]

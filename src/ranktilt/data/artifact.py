@@ -1,10 +1,10 @@
 """Results as versioned JSON files: ``{format, version, …, sha256}``, written as they are, read back by their types.
 
 A result is a frozen dataclass that derives from `Result` and says its format, its version and the
-command that makes it. Its fields are checked by msgspec; one that the file calls otherwise has
-``field(metadata={"file": …})``, and ``derived()`` is what the file tells besides. NaN is null, and
-null is NaN where a type says float. Only a file that holds what was written is read, by the SHA-256
-of its values, so that nothing checks whether its parts fit together.
+command that makes it. Its fields are checked by msgspec, and a file calls them as the class does;
+``derived()`` is what the file tells besides. NaN is null, and null is NaN where a type says float.
+Only a file that holds what was written is read, by the SHA-256 of its values, so that nothing
+checks whether its parts fit together.
 """
 
 from __future__ import annotations
@@ -323,11 +323,8 @@ def fields_for_file(record: Any) -> dict[str, Any]:
     header = getattr(record, "header", None)
     front = {"format": header.format, "version": header.version} if header else {}
     derived = record.derived() if hasattr(record, "derived") else {}
-    named = {
-        field.metadata.get("file", field.name): getattr(record, field.name)
-        for field in fields(record)
-    }
-    return {**front, **derived, **named}
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {**front, **derived, **values}
 
 
 def _decoded(kind: Any, found: Any) -> Any:
@@ -352,13 +349,10 @@ def _fields_of(found: Any, shape: Any) -> Any:
         case inspect.NamedTupleType() if isinstance(found, dict):
             return [_fields_of(found[field.name], field.type) for field in shape.fields]
         case inspect.DataclassType() if isinstance(found, dict):
-            names = {
-                field.name: field.metadata.get("file", field.name) for field in fields(shape.cls)
-            }
             return {
-                field.name: _fields_of(found[names[field.name]], field.type)
+                field.name: _fields_of(found[field.name], field.type)
                 for field in shape.fields
-                if names[field.name] in found
+                if field.name in found
             }
         case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item) if isinstance(
             found, list

@@ -6,7 +6,7 @@ And what a picture cannot prove: whether the sources can be told apart.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -81,8 +81,8 @@ class Similarity:
     """The encoder, as typed."""
     text: str
     """What of a document it read."""
-    cosine: Cosines = field(metadata={"file": "twins"})
-    baseline: Cosines = field(metadata={"file": "other_pairs"})
+    twins: Cosines
+    other_pairs: Cosines
     """Of a document of the reference and the rewrite of another one, drawn at random."""
     separation: Separation
     map: Map | None
@@ -98,12 +98,12 @@ def other_pairs(pairs: Rows, origin: Rows, seed: int) -> tuple[Rows, Rows]:
 
 def _sentence(found: Similarity) -> str:
     """Say how near twins are, beside other pairs, and whether the sources can be told apart all the same."""
-    if not found.cosine.count:
+    if not found.twins.count:
         return f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
-    above = percent(100 * found.cosine.above(ABOVE))
-    near = f"twins have a cosine of {found.cosine.quartiles[1]:.2f} in the median, {above} above {ABOVE:g}"
-    if found.baseline.count:
-        near += f"; a text and the rewrite of another, {found.baseline.quartiles[1]:.2f}"
+    above = percent(100 * found.twins.above(ABOVE))
+    near = f"twins have a cosine of {found.twins.quartiles[1]:.2f} in the median, {above} above {ABOVE:g}"
+    if found.other_pairs.count:
+        near += f"; a text and the rewrite of another, {found.other_pairs.quartiles[1]:.2f}"
     if not np.isnan(found.separation.auc):
         near += f"; a classifier tells the sources apart with an AUC of {found.separation.auc:.2f}"
     return f"{near} ({found.model})"
@@ -128,7 +128,7 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
         Vectors are those that the ranker ranks with, and are cached as for ranking.
         """
         vectors, origin = (
-            DocumentVectors.of(collection, ranker, self.name),
+            DocumentVectors.from_ranker(collection, ranker, self.name),
             collection.origin_codes(),
         )
         twins = {
@@ -172,7 +172,7 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
         """Make a row a source and kind of pair; a cosine belongs to both sides, so that there is no effect size."""
         rows, figures = [], []
         for one in measured:
-            kinds = {"twins": one.cosine, "other pairs": one.baseline}
+            kinds = {"twins": one.twins, "other pairs": one.other_pairs}
             rows += [described(one.source, kind, of=name) for name, kind in kinds.items()]
             figures.append(
                 histogram(f"Cosine similarity of {reference} and {one.source}", "cosine", kinds)

@@ -165,7 +165,7 @@ class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
     def measure(
         self, collection: Collection, reference: str, ranker: Ranker | None
     ) -> tuple[Spectrum, ...]:
-        vectors = DocumentVectors.of(collection, ranker, self.name)
+        vectors = DocumentVectors.from_ranker(collection, ranker, self.name)
         return tuple(
             spectrum(
                 vectors,

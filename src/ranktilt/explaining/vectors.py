@@ -44,7 +44,7 @@ class DocumentVectors:
     """How the numbers are kept, which bounds what can be known of them."""
 
     @classmethod
-    def of(
+    def from_ranker(
         cls, collection: Collection, ranker: Ranker | None, for_: str = "similarity"
     ) -> DocumentVectors:
         """Encode a collection's documents as a dense ranker does; what is cached is not computed again."""

@@ -106,7 +106,7 @@ class RelativeDelta(Estimand):
         return {"mean_a": a, "mean_b": b}
 
     def finding(self, effect: Answered, noun: str) -> str:
-        means = [100 * effect.parts.get(side, np.nan) for side in ("mean_a", "mean_b")]
+        means = [100 * effect.details.get(side, np.nan) for side in ("mean_a", "mean_b")]
         digits = _digits_that_tell(means, effect.value)
         a, b = (f"{rounded(mean, digits)} %" for mean in means)
         # The table's means are those of each group's own queries.

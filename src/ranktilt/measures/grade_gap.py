@@ -45,7 +45,7 @@ class GradeGapOfTwins(Estimand):
         return f"{effect.a if effect.value > 0 else effect.b} {noun} is graded {abs(effect.value):.3f} higher"
 
     def basis(self, effect: Answered) -> str:
-        pairs = counted(int(effect.parts.get("pairs", 0)), "pair", "pairs")
+        pairs = counted(int(effect.details.get("pairs", 0)), "pair", "pairs")
         return f"{pairs} of twins; {counted(effect.queries, 'query', 'queries')}"
 
 

@@ -76,7 +76,7 @@ class Held:
     tables: list[Any]
 
     @classmethod
-    def of(
+    def from_ranking(
         cls, pool: RelevantDocuments, measures: Sequence[Measure], ranking: Ranking, at: Ints
     ) -> Held:
         """Find it; `at` holds the place of each entry in the pool, or −1."""

@@ -87,7 +87,7 @@ class ShareOfFirstRanks(GroupEstimand):
         return {"even_a": even_a, "even_b": even_b}
 
     def finding(self, effect: Answered, noun: str) -> str:
-        held = 100 * (effect.parts.get("even_a", np.nan) + effect.value)
+        held = 100 * (effect.details.get("even_a", np.nan) + effect.value)
         # The printed shares differ by the printed answer: what is rounded alone may miss it by its
         # last digit.
         listed = float(rounded(held)) - float(rounded(100 * effect.value))

@@ -209,7 +209,7 @@ def _tilts(audited: Audit, questions: Sequence[Estimand], correction: str) -> tu
     place = {repr(one): number for number, one in enumerate(questions)}
     runs = {name: number for number, name in enumerate(audited.runs)}
     found = sorted(
-        (*audited.tilts, *audited.estimates),
+        (*audited.tilts, *audited.card),
         key=lambda t: (runs[t.run], t.a, t.b, place[t.measure]),
     )
     if not found or found[0].measure != repr(questions[0]):

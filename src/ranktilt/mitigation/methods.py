@@ -78,7 +78,7 @@ class Fitting:
             keep_top=0,
             resamples=FEW,
         )
-        return next((e.value for e in (*found.tilts, *found.estimates)), float("nan"))
+        return next((e.value for e in (*found.tilts, *found.card)), float("nan"))
 
     @cached_property
     def protected(self) -> Pair:

@@ -230,9 +230,7 @@ def _levelled(
             resamples=resamples,
             **keywords,
         )
-        before = tuple(
-            e for e in (*audited.tilts, *audited.estimates) if e.measure == found.primary
-        )
+        before = tuple(e for e in (*audited.tilts, *audited.card) if e.measure == found.primary)
     notes = (*fitting.sentences, *split.notes, _QUERIES_ALONE, *found.notes)
     reasons = tuple(
         RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items()

@@ -41,7 +41,7 @@ def fit_direction(
     """
     plain = replace(dense, project=None, project_strength=1.0)
     twins, left_out = _twins(collection, (reference, source), set(leave_out), seed)
-    vectors = DocumentVectors.of(collection, plain, "a projection")
+    vectors = DocumentVectors.from_ranker(collection, plain, "a projection")
     sides = [vectors.stored.take(vectors.row[codes(twins[side], collection.ids)]) for side in "ba"]
     theirs, own = (unit(side) if plain.cosine else side for side in sides)
     differences = theirs.astype(np.float64) - own

@@ -45,7 +45,7 @@ class TextPairs:
         return len(self.keys)
 
     @classmethod
-    def of(
+    def from_texts(
         cls, queries: Sequence[str], documents: Sequence[str], query: Ints, document: Ints
     ) -> TextPairs:
         """Find the distinct pairs of a run's entries, given by the place of each one's texts."""

@@ -40,7 +40,7 @@ class Candidates:
     """Each entry's document: its row in the collection."""
 
     @classmethod
-    def of(cls, collection: Collection, run: Run | None, ranker: object) -> Candidates:
+    def from_run(cls, collection: Collection, run: Run | None, ranker: object) -> Candidates:
         """Join a run with a collection; refuses a run without a query of the collection, or with a foreign document."""
         if run is None:
             raise UserError(

@@ -164,7 +164,10 @@ class Sparse(TemplatedQueries, FirstStage):
         )
         asked = self.read_queries(collection.judged["text"])
         stored, query = self.encoder.encode(asked, "query", f"{self!r}: encoding queries")
-        copies, cosine = TextCopies.of(row, len(documents)), self.encoder.similarity == "cosine"
+        copies, cosine = (
+            TextCopies.from_rows(row, len(documents)),
+            self.encoder.similarity == "cosine",
+        )
         for found, scores in _search(
             stored.take(query), documents, self.depth + slack, cosine, f"{self!r}: searching"
         ):

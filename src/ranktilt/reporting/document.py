@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -214,7 +215,21 @@ class Explorer:
     """The queries that contribute most, for readers without scripts and for print."""
 
 
-Block = Table | Panels | Figure | Pairs | Lines | Code | Explorer
+@dataclass(frozen=True, kw_only=True)
+class PageBlocks:
+    """Blocks for pages alone, such as figures; made when a page asks for them, and once."""
+
+    kind: ClassVar[str] = "page blocks"
+    only: ClassVar[Audience] = "page"
+    make: Callable[[], Iterable[Block]]
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks, none of which is of this kind again."""
+        return tuple(self.make())
+
+
+Block = Table | Panels | Figure | Pairs | Lines | Code | Explorer | PageBlocks
 
 
 @dataclass(frozen=True)
@@ -235,7 +250,12 @@ class Section:
 
     def shown(self, audience: Audience) -> list[Block]:
         """Return the blocks that an audience is shown."""
-        return [block for block in self.blocks if getattr(block, "only", "") in ("", audience)]
+        shown = list[Block]()
+        for block in self.blocks:
+            if getattr(block, "only", "") not in ("", audience):
+                continue
+            shown += block.blocks if isinstance(block, PageBlocks) else [block]
+        return shown
 
 
 @dataclass(frozen=True)
@@ -310,9 +330,8 @@ class Document:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        return tuple(
-            block for one in self.sections for block in one.blocks if isinstance(block, Table)
-        )
+        """The tables of the page."""
+        return tuple(block for block in self.blocks("page") if isinstance(block, Table))
 
 
 def shown_lines(lines: Iterable[Sentence], *, notes: bool = True) -> list[Sentence]:

@@ -61,7 +61,7 @@ def findings_of(audit: Audit) -> tuple[Finding, ...]:
 
 def conflict_findings(audit: Audit) -> list[Finding]:
     """Return a finding for each run and pair whose answers have opposite signs."""
-    if not audit.estimates:
+    if not audit.card:
         return []
     # By trec_eval's ties Relative Δ follows ids, the other rows do not: that they differ is no
     # conflict.
@@ -69,7 +69,7 @@ def conflict_findings(audit: Audit) -> list[Finding]:
     findings = []
     for run, pair in product(audit.runs, audit.pairs):
         sentence = conflicts(
-            e for e in audit.estimates_of(run, *pair) if e.estimand.kind not in left_out
+            e for e in audit.card_of(run, *pair) if e.estimand.kind not in left_out
         )
         if sentence:
             findings.append(Finding(kind="conflict", sentence=sentence, run=run))
@@ -92,9 +92,7 @@ def _finding(audit: Audit, run: str, pair: Pair) -> Finding:
 def _answer(audit: Audit, run: str, pair: Pair) -> Effect:
     """One run's answer to the primary question about a pair of groups."""
     answers = [
-        e
-        for e in (*audit.tilts, *audit.estimates)
-        if e.run == run and e.measure == repr(audit.primary)
+        e for e in (*audit.tilts, *audit.card) if e.run == run and e.measure == repr(audit.primary)
     ]
     return next((e for e in answers if {e.a, e.b} == set(pair)), answers[0])
 

@@ -78,7 +78,7 @@ class Clusters(NamedTuple):
     weight: Floats
     """Stays as it is."""
 
-    def of(self, origins: Ints) -> Clusters:
+    def with_origins(self, origins: Ints) -> Clusters:
         """Replace rows of documents by `origins`, one number a row; negative ones are left out."""
         origin = origins[self.origin]
         known = origin >= 0
@@ -128,7 +128,7 @@ class Influence:
     weight: Floats
 
     @classmethod
-    def of_queries(cls, residual: Floats, weight: Floats) -> Influence:
+    def from_queries(cls, residual: Floats, weight: Floats) -> Influence:
         """Return the influence of an estimate that queries alone make uncertain."""
         none = np.empty(0, dtype=np.int64)
         return cls(
@@ -141,7 +141,7 @@ class Influence:
         )
 
     @classmethod
-    def of_ratio(
+    def from_ratio(
         cls, residual: Floats, weight: Floats, clusters: Clusters, *, ratio: float
     ) -> Influence:
         """Return the influence of ``Σ total / Σ weight``.

@@ -29,7 +29,7 @@ class TextProperties:
     """Shape (n_documents, n_properties)."""
 
     @classmethod
-    def of(cls, part: Collection) -> TextProperties:
+    def from_collection(cls, part: Collection) -> TextProperties:
         """Measure the documents that are learned from, once for all trainings on them."""
         probes: tuple[TextProbe, ...] = (PerplexityProbe(), SpecificityProbe())
         named = with_source(part, "any")  # a probe needs a reference; nobody sees its name

@@ -241,7 +241,7 @@ class Miner:
     def properties(self) -> TextProperties | None:
         """What negatives are matched on; None where they are not."""
         return (
-            TextProperties.of(self.training_set.part)
+            TextProperties.from_collection(self.training_set.part)
             if self.options.negatives == "controlled"
             else None
         )

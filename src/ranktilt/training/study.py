@@ -337,7 +337,9 @@ def _zero_shot(named: ZeroShot, options: StudyOptions) -> tuple[str, Collection,
     run = Run.load(named.candidates) if named.candidates else run
     collection = _drawn(collection, options)
     if run is not None:
-        Candidates.of(collection, run, "the training study")  # refuses documents without a text
+        Candidates.from_run(
+            collection, run, "the training study"
+        )  # refuses documents without a text
     return name, collection, run
 
 

@@ -95,7 +95,7 @@ def compare_trainings(
     rankers, ranked = list(rankers), list(ranked)
     _check(rankers, ranked)
     how = InferenceOptions(resamples, seed, "interval", "holm", "none")
-    evaluated = [_Evaluated.of(one, rankers, ties, how) for one in ranked]
+    evaluated = [_Evaluated.from_rankers(one, rankers, ties, how) for one in ranked]
     evaluated.sort(key=lambda one: KINDS.index(one.ranked.kind))
     evaluations = tuple(one.evaluation(rankers, how) for one in evaluated)
     tilts, changes, tilt_notes = (
@@ -151,7 +151,7 @@ class _Evaluated:
     """By name of the ranker, places of its runs."""
 
     @classmethod
-    def of(
+    def from_rankers(
         cls, ranked: Ranked, rankers: Sequence[TrainedRanker], ties: str, how: InferenceOptions
     ) -> _Evaluated:
         runs = [

@@ -327,7 +327,7 @@ class _Checks:
 
 def _readings(found: Audit) -> dict[str, Effect]:
     """Every estimand of an audit of one run, by name; Relative Δ of every measure first."""
-    every = [*found.tilts, *(e for e in found.estimates if e.estimand.kind != "relevance")]
+    every = [*found.tilts, *(e for e in found.card if e.estimand.kind != "relevance")]
     return {_plain(e.name): e for e in every}
 
 
@@ -341,7 +341,7 @@ def _negated(one: Effect, two: Effect) -> bool:
     turned = one.swapped()
     names = ("value", "low", "high", "error", "p", "queries", "level", "band_low", "band_high")
     pairs = [(getattr(turned, n), getattr(two, n)) for n in names]
-    pairs += [(turned.parts[n], two.parts[n]) for n in one.parts]
+    pairs += [(turned.details[n], two.details[n]) for n in one.details]
     left, right = zip(*pairs, strict=True)
     return np.array_equal(left, right, equal_nan=True)
 

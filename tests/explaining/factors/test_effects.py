@@ -228,7 +228,7 @@ def test_with_one_factor_effects_are_those_of_an_audit_of_twins() -> None:
     told = audit(
         collection, run, ["RankGap", "HeadToHead(pairs=relevant)"], by="factor:length", pairs=pairs
     )
-    rank, won = (effect.value for effect in told.estimates)
+    rank, won = (effect.value for effect in told.card)
     effects = {row.estimand: row.value for row in found.rows}
     assert effects["head-to-head"] == pytest.approx(100 * won)
     assert rank == pytest.approx(2 * effects["rank gap"] + won)

@@ -143,7 +143,7 @@ class TestOnDisk:
         terms(collection_of(other, {"q": "red"}, {"q": {"x0": 1}}), "english", "text")
         assert len(tokenized) == 1
         first, texts = terms(collection(*TEXTS), "english", "text"), pl.Series(TEXTS)
-        with IndexFolder.of(texts, "english").writing() as writer:
+        with IndexFolder.from_texts(texts, "english").writing() as writer:
             second = index._make(texts, "english", writer)
         assert counted(first) == counted(second)
         assert len(list(folder.iterdir())) == 1
@@ -155,11 +155,16 @@ class TestOnDisk:
         whole = pl.Series([f"text {n} é" for n in range(20)])
         parts = pl.concat([whole.slice(0, 9), whole.slice(9)], rechunk=False)
         longer = pl.concat([pl.Series(["before"]), whole]).slice(1)
-        assert len({IndexFolder.of(texts, "english").path for texts in (whole, parts, longer)}) == 1
+        assert (
+            len({IndexFolder.from_texts(texts, "english").path for texts in (whole, parts, longer)})
+            == 1
+        )
         others = [
             pl.concat([whole.slice(0, n), pl.Series(["x"]), whole.slice(n + 1)]) for n in range(20)
         ]
-        assert len({IndexFolder.of(texts, "english").path for texts in (whole, *others)}) == 21
+        assert (
+            len({IndexFolder.from_texts(texts, "english").path for texts in (whole, *others)}) == 21
+        )
 
 
 class TestWhatGoesWrong:

@@ -305,7 +305,7 @@ def test_what_is_said_to_be_cut_is_what_is_cut(
     t5: Path, query: str, options: dict[str, Any]
 ) -> None:
     documents = ["abc " * n for n in (0, 1, 3, 10, 20, 24, 25, 26, 27, 28, 29, 30, 31, 40, 60)]
-    pairs = TextPairs.of(
+    pairs = TextPairs.from_texts(
         [query], documents, np.zeros(len(documents), dtype=np.int64), np.arange(len(documents))
     )
     scorer: Any = exact_t5(t5, **options).scorer()

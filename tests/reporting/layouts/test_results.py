@@ -121,7 +121,7 @@ class TestAudit:
         rows = [("BM25", "neutral"), (listwise, "neutral"), (listwise, "female")]
         measures = ["P@2", "ExposureRatio", "ExposureRatio(aggregate=means)"]
         assert set(cells) == {(*row, measure) for row in rows for measure in measures}
-        ratios = [e.value for e in found.estimates if e.name == "ExposureRatio@4"]
+        ratios = [e.value for e in found.card if e.name == "ExposureRatio@4"]
         assert [cells[(*row, "ExposureRatio")] for row in rows] == ratios
         # Window and step are the condition of a listwise ranker.
         found = asked_of_groups(

@@ -513,7 +513,7 @@ def _chosen(
     """The answers of an audit that must pass: by run, pair and question."""
     every = {
         (e.run, e.measure, e.a, e.b): e
-        for e in (*audit.estimates, *audit.tilts)
+        for e in (*audit.card, *audit.tilts)
         if not e.estimand.descriptive
     }
     if not every:

@@ -185,7 +185,7 @@ def _question(audit: Audit) -> list[str]:
         "nDCG@10"
         if audit.measures
         else "HeadToHead"
-        if any(e.twins for e in audit.estimates)
+        if any(e.twins for e in audit.card)
         else "Share@10"
     )
     words = [] if repr(audit.primary) == usual else ["--primary", repr(audit.primary)]
@@ -223,7 +223,7 @@ def _step(text: str, words: list[str], *more: str) -> NextStep:
 
 
 def _are_twins(audit: Audit, pair: tuple[str, str]) -> bool:
-    effects: list[Effect] = [*audit.tilts, *audit.estimates]
+    effects: list[Effect] = [*audit.tilts, *audit.card]
     return any(e.twins for e in effects if e.estimand.sided and {e.a, e.b} == set(pair))
 
 
@@ -237,7 +237,7 @@ def _unfair(audit: Audit) -> bool:
         return (
             False  # labels of a file are not the sources that a check of the folder would compare
         )
-    if any(not e.twins for e in (*audit.tilts, *audit.estimates) if e.estimand.sided):
+    if any(not e.twins for e in (*audit.tilts, *audit.card) if e.estimand.sided):
         return True
     alike = (one.value_a for one in audit.confounds if one.name in _PAIRED)
     apart = (abs(one.value_a - one.value_b) for one in audit.confounds if one.name in _SIDED)
@@ -256,7 +256,7 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
             f"What goes with it, after control {moved[0].control}" if moved else "What goes with it"
         )
         yield _step(text, explain, "--attribution")
-    elif audit.measures and not audit.estimates and _are_twins(audit, pair):
+    elif audit.measures and not audit.card and _are_twins(audit, pair):
         yield _step("Which twin stands higher", _audit_again(audit), "--card")
     if verdict.slight:
         yield _gate(audit)
@@ -276,9 +276,7 @@ def _gate(audit: Audit, text: str = "Keep it so in CI") -> NextStep:
 def _more_queries(audit: Audit, run: str) -> Iterator[NextStep]:
     """How many queries would show a tilt."""
     own = (
-        e
-        for e in (*audit.tilts, *audit.estimates)
-        if e.run == run and e.measure == repr(audit.primary)
+        e for e in (*audit.tilts, *audit.card) if e.run == run and e.measure == repr(audit.primary)
     )
     primary = next(own, None)
     points = math.nan if primary is None else primary.detectable / primary.estimand.point
@@ -288,10 +286,5 @@ def _more_queries(audit: Audit, run: str) -> Iterator[NextStep]:
             f"Some {needed:,} queries like these {primary.queries:,} would show ±{SHOWN:g} points"
         )
         yield _step(f"{text}; with more of them, audit again", _audit_again(audit))
-    if (
-        not audit.estimates
-        and audit.spec["by"] == "source"
-        and primary is not None
-        and primary.twins
-    ):
+    if not audit.card and audit.spec["by"] == "source" and primary is not None and primary.twins:
         yield _step("Other questions, some with more power", _audit_again(audit), "--card")

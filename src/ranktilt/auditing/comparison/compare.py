@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -90,7 +90,7 @@ class Comparison(
     """Pairs of groups; empty where the audits have no groups."""
     tilts: tuple[Change, ...]
     """Relative Δ of every run pair, pair of groups and measure."""
-    means: tuple[Change, ...] = field(metadata={"file": "effectiveness"})
+    effectiveness: tuple[Change, ...]
     """Effectiveness of every run pair and measure."""
     notes: tuple[str, ...]
     """What was left out, and where the comparison stands on little."""
@@ -118,7 +118,7 @@ class Comparison(
         """Every verdict with the change it is about; None where all are nothing."""
         for runs in self.runs:
             primary = self._of(runs, self.tilts)
-            said = [*primary, *self._of(runs, self.means), *self.of_estimands(runs)]
+            said = [*primary, *self._of(runs, self.effectiveness), *self.of_estimands(runs)]
             # A change by a rounding error, or in a single resample, is one.
             is_identical = all(c.value == 0 and (c.error == 0 or not c.has_interval) for c in said)
             if is_identical and all(t.growth == 0 for t in primary):
@@ -160,7 +160,8 @@ class Comparison(
 
     def derived(self) -> dict[str, Any]:
         effects = [
-            effect_row(change, 0.0) for change in (*self.tilts, *self.means, *self.estimates)
+            effect_row(change, 0.0)
+            for change in (*self.tilts, *self.effectiveness, *self.estimates)
         ]
         return {"verdicts": self.verdicts(), "next_steps": (), "effects": effects}
 
@@ -391,7 +392,7 @@ def choice_changes(tasks: list[ChangeTask], *, resamples: int, seed: int) -> lis
         ends = [interval(values) for values in task.estimand.combine(means[:2], means[2:])]
         names = ("new_low", "new_high", "old_low", "old_high")
         own = dict(zip(names, (end for one in ends for end in one[:2]), strict=True))
-        found.append(replace(change, parts=own))
+        found.append(replace(change, details=own))
     return found
 
 

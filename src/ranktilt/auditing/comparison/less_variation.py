@@ -20,5 +20,5 @@ def with_less_variation(change: Change, new: Audit, old: Audit) -> Change:
 
 
 def _variation(audit: Audit, run: str, measure: str) -> Variation | None:
-    effects = (*audit.tilts, *audit.estimates)
+    effects = (*audit.tilts, *audit.card)
     return next((e.variation for e in effects if (e.run, e.measure) == (run, measure)), None)

@@ -210,7 +210,7 @@ def _against(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
 
 def _answers(audit: Audit) -> _Answers:
     """Answers by run and question, with the columns behind them; either way round, but for ratios."""
-    effects = {(e.run, repr(e.estimand), e.a, e.b): e for e in audit.estimates}
+    effects = {(e.run, repr(e.estimand), e.a, e.b): e for e in audit.card}
     found: _Answers = {}
     for q in audit.query_answers:
         name = repr(q.estimand)
@@ -283,7 +283,7 @@ def common_words(change: Change) -> str:
 def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[str]:
     if not common.left_out:
         return
-    effects = [effect for audit in (new, old) for effect in (*audit.tilts, *audit.estimates)]
+    effects = [effect for audit in (new, old) for effect in (*audit.tilts, *audit.card)]
     # The draws behind a median are not kept with an audit, so that it cannot be taken over fewer
     # queries.
     shuffled = any(not effect.twins and effect.estimand.sided for effect in effects)
@@ -405,7 +405,7 @@ def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTas
                 e.b,
                 one=one[rows],
                 two=two[rows],
-                parts=e.parts,
+                parts=e.details,
                 twins=e.twins,
                 clusters=side,
                 distinct=distinct,

@@ -106,7 +106,7 @@ class _Group:
         ranking, keep = judged_run.ranking.head(deepest(measures))
         number = np.full(len(judged_run.judgments.query) + 1, -1)
         number[self.place] = np.arange(len(self.place))
-        return Held.of(self.pool, measures, ranking, number[judged_run.judgment[keep]])
+        return Held.from_ranking(self.pool, measures, ranking, number[judged_run.judgment[keep]])
 
 
 def _values(totals: Sequence[Floats], best: Sequence[Floats]) -> Floats:
@@ -216,7 +216,7 @@ def exchange_p(
     pool = RelevantDocuments(query, judgments.grade[place])
     number = np.full(len(judgments.query) + 1, -1)
     number[place] = np.arange(len(place))
-    held = Held.of(pool, [measure], ranking, number[at])
+    held = Held.from_ranking(pool, [measure], ranking, number[at])
     first = (judgments.group[place] == groups[0])[:, None]
     origin = np.unique(origins[judgments.row[place]], return_inverse=True)[1]
     origin_count = int(origin.max(initial=-1)) + 1

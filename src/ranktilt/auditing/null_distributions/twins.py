@@ -79,7 +79,7 @@ class TwinPairs:
 
     def clusters(self, by_row: Clusters | None) -> Clusters | None:
         """Put origins in place of documents; None where pairs do not exchange labels."""
-        return None if by_row is None or self.origins is None else by_row.of(self.origins)
+        return None if by_row is None or self.origins is None else by_row.with_origins(self.origins)
 
 
 def signs_of(groups: Groups, pair: Pair) -> Signs:

@@ -120,7 +120,7 @@ class TokenCodes:
     """Tokens of each text."""
 
     @classmethod
-    def of(cls, how: Analyzer, texts: pl.Series) -> TokenCodes:
+    def from_texts(cls, how: Analyzer, texts: pl.Series) -> TokenCodes:
         """Split texts as an analyzer does."""
         tokens = how.split(texts)
         flat = tokens.explode(empty_as_null=False)

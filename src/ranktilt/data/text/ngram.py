@@ -34,7 +34,7 @@ class Words:
     """Distinct words; they have the numbers from 1 on, and the unknown word comes after the last."""
 
     @classmethod
-    def of(cls, texts: pl.Series) -> Words:
+    def from_texts(cls, texts: pl.Series) -> Words:
         r"""Split texts into lower-cased runs of letters, digits and underscores (``\w+``), and number the words."""
         split = texts.str.to_lowercase().str.extract_all(r"\w+")
         flat = split.explode(empty_as_null=False)
@@ -74,7 +74,7 @@ class _Level:
     discount: float
 
     @classmethod
-    def of(
+    def from_counts(
         cls, context: Ints, word: Ints, size: int, contexts: int, discount: float | None
     ) -> _Level:
         """Count pairs of a context, below `contexts`, and a word, below `size`."""
@@ -131,10 +131,10 @@ class NgramModel:
         size = vocabulary + 2
         first, second, word = trigrams.T
         contexts, context = np.unique(first * size + second, return_inverse=True)
-        third = _Level.of(context, word, size, len(contexts), discounts[2])
+        third = _Level.from_counts(context, word, size, len(contexts), discounts[2])
         pairs = contexts[third.keys // size] % size
-        two = _Level.of(pairs, third.keys % size, size, size, discounts[1])
-        one = _Level.of(np.zeros_like(two.keys), two.keys % size, size, 1, discounts[0])
+        two = _Level.from_counts(pairs, third.keys % size, size, size, discounts[1])
+        one = _Level.from_counts(np.zeros_like(two.keys), two.keys % size, size, 1, discounts[0])
         return cls(vocabulary, contexts, (one, two, third))
 
     def probability(self, trigrams: Ints) -> Floats:
@@ -174,7 +174,7 @@ def cross_fitted_perplexity(
     or a twin of it. Of more than `MOST_WORDS` training words, texts are drawn by the same hash.
     `UserError` if fewer than two folds hold a training text.
     """
-    words = Words.of(texts)
+    words = Words.from_texts(texts)
     hashes = np.array([_hash(name) for name in origins], dtype=np.uint64)
     fold = (hashes % np.uint64(FOLDS)).astype(np.int64)
     learned = _drawn(training, hashes // np.uint64(FOLDS), words.lengths, MOST_WORDS)

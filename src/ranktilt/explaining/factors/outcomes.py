@@ -145,7 +145,7 @@ class Standings:
         """Entry of each version in the run, −1 where it was not retrieved: (n_targets, most)."""
         query = np.repeat(self.targets.query, self.rows.shape[1])
         rows = self.rows.ravel()
-        positions = Positions.of(self.ranking, self.docs)
+        positions = Positions.from_ranking(self.ranking, self.docs)
         entries = positions.find(query, np.where(rows >= 0, rows, 0))
         return np.where(rows >= 0, entries, -1).reshape(self.rows.shape)
 

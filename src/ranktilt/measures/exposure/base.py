@@ -115,20 +115,20 @@ class AttentionEstimand(GroupEstimand):
         return table if self.unlabelled == "class" else table[..., :-1]
 
     def basis(self, effect: Answered) -> str:
-        parts = effect.parts
+        details = effect.details
         said = [
-            f"{int(parts['groups'])} groups at once",
+            f"{int(details['groups'])} groups at once",
             counted(effect.queries, "query", "queries"),
         ]
-        said.append(self._said_beside(parts))
-        if parts["unlabelled"]:
+        said.append(self._said_beside(details))
+        if details["unlabelled"]:
             how = "a class of their own" if self.unlabelled == "class" else "left out"
             said.append(
-                f"{int(parts['unlabelled']):,} of {int(parts['listed']):,} results without a label, {how}"
+                f"{int(details['unlabelled']):,} of {int(details['listed']):,} results without a label, {how}"
             )
-        if parts["several"]:
+        if details["several"]:
             said.append(
-                f"{int(parts['several']):,} results of several groups, an equal part in each"
+                f"{int(details['several']):,} results of several groups, an equal part in each"
             )
         return "; ".join([*filter(None, said), self.statement(effect)])
 

@@ -53,12 +53,12 @@ class TwinLists:
     @cached_property
     def entries(self) -> Positions:
         """Where each (query, document) stands."""
-        return Positions.of(self.ranking, self.docs)
+        return Positions.from_ranking(self.ranking, self.docs)
 
     @cached_property
     def partners(self) -> Partners:
         """For each row of the first group, the rows of its twins."""
-        return Partners.of(
+        return Partners.from_pairs(
             self.pairs, int(max(self.docs.max(initial=-1), self.pairs.max(initial=-1))) + 1
         )
 
@@ -87,7 +87,10 @@ def _meetings(lists: TwinLists) -> Meetings:
     query, docs, scores = lists.ranking.query[known], lists.docs[known], lists.ranking.scores[known]
     n_docs = int(max(docs.max(initial=-1), lists.pairs.max(initial=-1))) + 1
     step = max(_CELLS // max(n_docs, 1), 1)
-    of_a, of_b = Partners.of(lists.pairs, n_docs), Partners.of(lists.pairs[:, ::-1], n_docs)
+    of_a, of_b = (
+        Partners.from_pairs(lists.pairs, n_docs),
+        Partners.from_pairs(lists.pairs[:, ::-1], n_docs),
+    )
     table = np.full(min(step, max(lists.queries, 1)) * n_docs, -np.inf)
     marks = np.zeros(len(table), dtype=bool)
     asked, judged = _by_query(lists.relevant, n_docs)
@@ -134,7 +137,7 @@ class Positions(NamedTuple):
     width: int
 
     @classmethod
-    def of(cls, ranking: Ranking, docs: Ints) -> Positions:
+    def from_ranking(cls, ranking: Ranking, docs: Ints) -> Positions:
         """Find them; a negative row stands nowhere."""
         width = int(docs.max(initial=-1)) + 1
         place = np.flatnonzero(docs >= 0)
@@ -159,7 +162,7 @@ class Partners(NamedTuple):
     partner: Ints
 
     @classmethod
-    def of(cls, pairs: Ints, n_docs: int) -> Partners:
+    def from_pairs(cls, pairs: Ints, n_docs: int) -> Partners:
         """Sort pairs of rows below `n_docs` by their first."""
         order = np.argsort(pairs[:, 0], kind="stable")
         count = np.bincount(pairs[:, 0], minlength=n_docs)

@@ -116,7 +116,7 @@ class HeadToHeadTwins(TwinEstimand):
         )
 
     def finding(self, effect: Answered, noun: str) -> str:
-        a, b = (f"{100 * effect.parts.get(side, np.nan):.1f} %" for side in self._shares)
+        a, b = (f"{100 * effect.details.get(side, np.nan):.1f} %" for side in self._shares)
         which = "" if self.pairs == "all" else f"{self.pairs} "
         mean = ", on average over the queries" if self.over == "queries" else ""
         return f"of {which}twins the {effect.a} one stands above in {a}, the {effect.b} one in {b}{mean}"
@@ -129,10 +129,10 @@ class HeadToHeadTwins(TwinEstimand):
         return "share_wins", "share_losses"
 
     def basis(self, effect: Answered) -> str:
-        wins, losses, ties = (f"{int(effect.parts[k]):,}" for k in ("wins", "losses", "ties"))
-        pairs = counted(int(effect.parts["pairs"]), "pair", "pairs")
+        wins, losses, ties = (f"{int(effect.details[k]):,}" for k in ("wins", "losses", "ties"))
+        pairs = counted(int(effect.details["pairs"]), "pair", "pairs")
         queries = counted(effect.queries, "query", "queries")
-        leads = f"{effect.a} leads in {int(effect.parts['query_wins']):,} of {queries}"
+        leads = f"{effect.a} leads in {int(effect.details['query_wins']):,} of {queries}"
         return f"{pairs}: {effect.a} {wins}, {effect.b} {losses}, tied {ties}; {leads}{_both_retrieved(effect)}"
 
 
@@ -162,10 +162,10 @@ def _counts(counts: PairCounts, pairs: Floats) -> dict[str, float]:
 
 def _both_retrieved(effect: Answered) -> str:
     """Of pairs with both sides retrieved, where these are not all."""
-    whole = effect.parts.get("whole", 0)
-    if not whole or whole == effect.parts["pairs"]:
+    whole = effect.details.get("whole", 0)
+    if not whole or whole == effect.details["pairs"]:
         return ""
-    a, b = (100 * effect.parts[name] / whole for name in ("whole_wins", "whole_losses"))
+    a, b = (100 * effect.details[name] / whole for name in ("whole_wins", "whole_losses"))
     return (
         f"; of {int(whole):,} with both sides retrieved: {effect.a} {a:.1f} %, {effect.b} {b:.1f} %"
     )

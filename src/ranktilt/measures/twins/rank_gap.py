@@ -73,10 +73,10 @@ class PairRankGap(TwinEstimand):
 
     def basis(self, effect: Answered) -> str:
         queries = counted(effect.queries, "query", "queries")
-        if "absent" not in effect.parts or not effect.queries:
+        if "absent" not in effect.details or not effect.queries:
             return queries
-        pairs = counted(int(effect.parts["pairs"]), "pair", "pairs")
-        return f"{pairs}, {100 * effect.parts['absent']:.0f} % of sides not retrieved; {queries}"
+        pairs = counted(int(effect.details["pairs"]), "pair", "pairs")
+        return f"{pairs}, {100 * effect.details['absent']:.0f} % of sides not retrieved; {queries}"
 
 
 def _summed(lists: TwinLists) -> Answers:

@@ -73,10 +73,10 @@ class PairScoreGap(TwinEstimand):
         if not effect.queries:
             return "no pair with two scores"
         queries = counted(effect.queries, "query", "queries")
-        if "raw" not in effect.parts:
+        if "raw" not in effect.details:
             return queries
-        raw = f"{effect.parts['raw']:+.3g}".replace("-", "−")
-        pairs = counted(int(effect.parts["pairs"]), "pair", "pairs")
+        raw = f"{effect.details['raw']:+.3g}".replace("-", "−")
+        pairs = counted(int(effect.details["pairs"]), "pair", "pairs")
         return f"{pairs} with both sides retrieved, raw {raw}; {queries}"
 
 

@@ -13,7 +13,7 @@ from ranktilt.reporting.views.check_sections import distribution_figure
 
 def draw_cosines(check: CheckResult) -> tuple[Figure, ...]:
     """Draw the cosines of all sources in one; nothing of one source."""
-    cosines = {one.source: one.cosine for one in check.similarity if one.cosine.count}
+    cosines = {one.source: one.twins for one in check.similarity if one.twins.count}
     if len(cosines) < 2:
         return ()
     title = f"Cosine similarity of {check.reference} texts and rewrites"

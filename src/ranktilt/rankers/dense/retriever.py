@@ -170,12 +170,12 @@ class Dense(TemplatedQueries, FirstStage):
         """Search the collection, or score a run's candidates: of the same vectors, to the last bit as a search does."""
         if run is None:
             return super().rank(collection)
-        return self._rerank(collection, Candidates.of(collection, run, self))
+        return self._rerank(collection, Candidates.from_run(collection, run, self))
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         cosine, texts = self.cosine, collection.texts(self.text)
         documents, row, queries = self._vectors(texts, collection.judged["text"])
-        copies = TextCopies.of(row, len(documents))
+        copies = TextCopies.from_rows(row, len(documents))
         label, k = f"{self!r}: searching", self.depth + slack
         for found, scores in search(
             queries, documents, k, cosine=cosine, label=label, project=self._projection()
@@ -259,7 +259,7 @@ class TextCopies:
     count: Rows
 
     @classmethod
-    def of(cls, row: Rows, n_texts: int) -> TextCopies:
+    def from_rows(cls, row: Rows, n_texts: int) -> TextCopies:
         """Group documents, given the text of each, by their texts."""
         count = np.bincount(row, minlength=n_texts)
         return cls(np.argsort(row, kind="stable"), np.cumsum(count) - count, count)

@@ -97,7 +97,7 @@ class Lexical(TemplatedQueries, FirstStage):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is None:
             return super().rank(collection)
-        found = Candidates.of(collection, run, self)
+        found = Candidates.from_run(collection, run, self)
         scores, ends = np.zeros(len(found.rows)), np.cumsum(found.lengths)
         scored = self._scored(*self.read(collection, found.texts))
         for low, high, (every, _) in zip(ends - found.lengths, ends, scored, strict=True):

@@ -46,7 +46,9 @@ class Terms:
 
     def of_queries(self, texts: pl.Series) -> sp.csr_array:
         """Count the collection's terms in queries; terms that no document holds are left out."""
-        owner, term = self.vocabulary.encode(TokenCodes.of(self.vocabulary.how, texts), grow=False)
+        owner, term = self.vocabulary.encode(
+            TokenCodes.from_texts(self.vocabulary.how, texts), grow=False
+        )
         return _count(owner, term, (len(texts), len(self.vocabulary)))
 
 
@@ -70,7 +72,7 @@ def _bytes(texts: pl.Series) -> int:
 
 def _from_disk(texts: pl.Series, how: str) -> Terms:
     """The index from its folder, or a new one that is put there."""
-    folder = IndexFolder.of(texts, how)
+    folder = IndexFolder.from_texts(texts, how)
     if (stored := folder.read()) is not None:
         return Terms(stored[0], Vocabulary(analyzer(how), stored[1]))
     with folder.writing() as writer:
@@ -85,7 +87,7 @@ def _make(texts: pl.Series, how: str, writer: IndexWriter | None = None) -> Term
     for number, tokens in enumerate(executor().map(partial(_analyzed, how), parts)):
         owner, term = vocabulary.encode(tokens, grow=True)
         lengths.append(np.bincount(owner, minlength=len(tokens.counts)).astype(np.int32))
-        block = _PostingBlock.of(owner + number * step, term)
+        block = _PostingBlock.from_postings(owner + number * step, term)
         blocks.append(block if writer is None else block.aside(writer))
         report(f"analyzer {how}: documents", min((number + 1) * step, len(texts)), len(texts))
     draft = _draft(blocks, len(vocabulary), np.concatenate(lengths))
@@ -104,7 +106,7 @@ class _PostingBlock:
     times: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, owner: Ints, term: Ints) -> _PostingBlock:
+    def from_postings(cls, owner: Ints, term: Ints) -> _PostingBlock:
         first, last = (int(owner[0]), int(owner[-1])) if len(owner) else (0, 0)
         shape = (int(term.max(initial=-1)) + 1, last - first + 1)
         counts = _count(term, owner - first, shape)
@@ -157,7 +159,7 @@ def _merged(
 
 def _analyzed(how: str, parts: Iterator[pl.Series]) -> Iterator[TokenCodes]:
     """Split the next parts in threads while the caller uses the last one; no more than a few are held."""
-    work, threads = partial(TokenCodes.of, analyzer(how)), pl.thread_pool_size()
+    work, threads = partial(TokenCodes.from_texts, analyzer(how)), pl.thread_pool_size()
     with ThreadPoolExecutor(threads) as pool:
         waiting = deque(pool.submit(work, part) for part in islice(parts, threads))
         while waiting:

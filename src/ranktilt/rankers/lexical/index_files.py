@@ -109,7 +109,7 @@ class IndexFolder:
     path: Path
 
     @classmethod
-    def of(cls, texts: pl.Series, how: str) -> IndexFolder:
+    def from_texts(cls, texts: pl.Series, how: str) -> IndexFolder:
         """Name the folder by everything that the index depends on: texts, analyzer, packages, and this code."""
         whole = hashlib.blake2b(
             f"{how} {pl.__version__} {version('PyStemmer')}".encode(), digest_size=16

@@ -176,7 +176,7 @@ class LLMRanker(Ranker):
         """Rank as if the model agreed with the first stage wherever the journal does not know better; asks nothing."""
         rehearsal = Rehearsal(self.model(), certain=certain)
         rehearsal.most = sum(
-            map(self.requests, Candidates.of(collection, run, self).lengths.tolist())
+            map(self.requests, Candidates.from_run(collection, run, self).lengths.tolist())
         )
         return self._ranked(collection, run, rehearsal), rehearsal
 
@@ -186,7 +186,7 @@ class LLMRanker(Ranker):
         return " > ".join(f"[{place + 1}]" for place in order[: 1 if self.chooses else None])
 
     def _ranked(self, collection: Collection, run: Run | None, asker: Asker) -> Run:
-        found = Candidates.of(collection, run, self)
+        found = Candidates.from_run(collection, run, self)
         self._template()
         whole = readable_texts(self, collection)
         cut = [cut_tokens(text, self.passage_tokens) for text in whole.gather(found.rows)]

@@ -84,12 +84,12 @@ class ReRanker(TemplatedQueries):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Score the candidates again, those of one text with one score, to the last bit."""
-        found = Candidates.of(collection, run, self)
+        found = Candidates.from_run(collection, run, self)
         scorer = self.scorer()
         texts = readable_texts(self, collection)
         rows, place = np.unique(found.rows, return_inverse=True)
         queries = self.read_queries(found.texts).to_list()
-        pairs = TextPairs.of(queries, texts.gather(rows).to_list(), found.query, place)
+        pairs = TextPairs.from_texts(queries, texts.gather(rows).to_list(), found.query, place)
         scores = scorer.relevance(scorer.logits(pairs, f"{self!r}: scoring pairs"))[pairs.entry]
         spec = {
             "model": {"folder": str(scorer.folder), "fingerprint": scorer.fingerprint},

@@ -117,7 +117,7 @@ def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
     else:
         document = view(result)
     for section in document.sections:
-        figures = [block for block in section.blocks if isinstance(block, Figure)]
+        figures = [block for block in section.shown("page") if isinstance(block, Figure)]
         for number, figure in enumerate(figures, start=1):
             yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
     # A layout is about audits, or about them together with the runs and texts that they were made of.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,17 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted
-from ranktilt.reporting.document import Block, Cell, Column, Figure, Row, Section, Table, named
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Column,
+    Figure,
+    PageBlocks,
+    Row,
+    Section,
+    Table,
+    named,
+)
 from ranktilt.reporting.explorer.section import BUDGET, explorer
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, curves, forest, scatter
 from ranktilt.reporting.figures.drawing import known_size
@@ -76,25 +87,42 @@ def _tilt(audit: Audit) -> Section | None:
             else "Groups that hold different documents are level where labels dealt out at random stand, not at 0.",
             *([more] if len(pairs) < len(audit.tilted_pairs) else []),
         )
-        return Section("tilt", title, lead, tuple(tilt_figure(audit, pair) for pair in pairs))
-    figures = tuple(filter(None, (card_figure(audit, pair) for pair in audit.pairs[:MOST_PAIRS])))
+        return Section("tilt", title, lead, (PageBlocks(make=partial(_tilt_figures, audit)),))
+    if not any(_primary_answers(audit, pair) for pair in audit.pairs[:MOST_PAIRS]):
+        return None
     lead = ("Nothing is judged, so the card's questions are asked instead.",)
-    return Section("tilt", title, lead, figures) if figures else None
+    return Section("tilt", title, lead, (PageBlocks(make=partial(_card_figures, audit)),))
+
+
+def _tilt_figures(audit: Audit) -> Iterator[Figure]:
+    for pair in drawn_pairs(audit):
+        yield tilt_figure(audit, pair)
+
+
+def _card_figures(audit: Audit) -> Iterator[Figure]:
+    for pair in audit.pairs[:MOST_PAIRS]:
+        if answers := _primary_answers(audit, pair):
+            yield card_figure(audit, pair, answers)
 
 
 def _effectiveness(audit: Audit) -> Section | None:
     if not audit.tilted_pairs:
         return None
-    figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
     lead = (
         "A ranker that tilts is not a poor one, and a level one is not a good one: both are to be "
         "looked at together."
     )
-    return Section("effectiveness", "Effectiveness beside tilt", (lead,), figures)
+    figures = PageBlocks(make=partial(_effectiveness_figures, audit))
+    return Section("effectiveness", "Effectiveness beside tilt", (lead,), (figures,))
+
+
+def _effectiveness_figures(audit: Audit) -> Iterator[Figure]:
+    for pair in drawn_pairs(audit):
+        yield effectiveness_figure(audit, pair)
 
 
 def _card(audit: Audit) -> Section | None:
-    if not audit.estimates:
+    if not audit.card:
         return None
     lead = (
         "“Does it favour one side?” can be asked in several ways, and the answers need not agree: a ranker can put one "
@@ -138,10 +166,16 @@ def _controls(audit: Audit) -> Section | None:
     found = [f"{one}." for one in control_sentences(audit)] or [
         "No control changes a verdict on the primary measure."
     ]
-    figures: list[Block] = [control_figure(audit, pair) for pair in drawn_pairs(audit)]
-    return Section(
-        "controls", "Raw and controlled", (lead, *found), (*figures, control_table(audit))
+    blocks: tuple[Block, ...] = (
+        PageBlocks(make=partial(_control_figures, audit)),
+        control_table(audit),
     )
+    return Section("controls", "Raw and controlled", (lead, *found), blocks)
+
+
+def _control_figures(audit: Audit) -> Iterator[Figure]:
+    for pair in drawn_pairs(audit):
+        yield control_figure(audit, pair)
 
 
 def _checks(audit: Audit) -> Section | None:
@@ -271,15 +305,22 @@ def control_figure(audit: Audit, pair: Pair) -> Figure:
     return _intervals(audit, pair, f"{name}, raw and controlled", marks, x=f"{name}, %")
 
 
-def card_figure(audit: Audit, pair: Pair) -> Figure | None:
-    """Draw what verdicts rest on where nothing is judged: the twins head to head, or who fills the page."""
-    rows = [e for e in audit.estimates if (e.a, e.b) == pair and e.estimand == audit.primary]
-    if not rows or not audit.primary or not audit.primary.sided:
-        return None
-    name, unit = rows[0].name, audit.primary.suffix.strip() or "points"
-    return _intervals(
-        audit, pair, name, {e.run: [_answer_mark(e)] for e in rows}, x=f"{name}, {unit}", level=0.0
-    )
+def _primary_answers(audit: Audit, pair: Pair) -> list[Effect]:
+    """Return every run's answer to the primary question of the card; none where it has no sides."""
+    return [
+        effect
+        for effect in audit.card
+        if (effect.a, effect.b) == pair
+        and effect.estimand == audit.primary
+        and effect.estimand.sided
+    ]
+
+
+def card_figure(audit: Audit, pair: Pair, answers: Sequence[Effect]) -> Figure:
+    """Draw what verdicts rest on where nothing is judged, such as twins head to head."""
+    name, unit = answers[0].name, answers[0].estimand.suffix.strip() or "points"
+    marks = {effect.run: [_answer_mark(effect)] for effect in answers}
+    return _intervals(audit, pair, name, marks, x=f"{name}, {unit}", level=0.0)
 
 
 def _intervals(

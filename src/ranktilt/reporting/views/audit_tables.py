@@ -138,10 +138,7 @@ def _random_labels(e: Effect) -> str:
 def card_table(audit: Audit) -> Table:
     """Lay the whole card out: per ranker and pair a row a question."""
     found = [
-        (e, pair)
-        for run in audit.runs
-        for pair in audit.pairs
-        for e in audit.estimates_of(run, *pair)
+        (e, pair) for run in audit.runs for pair in audit.pairs for e in audit.card_of(run, *pair)
     ]
     # A column of its own, so that a narrow terminal can go without it and keeps who is favoured.
     random: list[ColumnOf] = []
@@ -328,10 +325,10 @@ def table_legend(audit: Audit) -> list[str]:
             lines.append(
                 f"{which}: level is the median of random labels (shuffled within each query), not 0."
             )
-    elif audit.estimates:
+    elif audit.card:
         bootstrap = f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples. "
         lines.append(
-            f"{bootstrap if any(e.has_interval for e in audit.estimates) else ''}Ties: averaged."
+            f"{bootstrap if any(e.has_interval for e in audit.card) else ''}Ties: averaged."
         )
     return [*lines, *noise_legend(audit)]
 
@@ -383,24 +380,22 @@ def tie_rule(spec: Mapping[str, Any]) -> str:
 
 def card_legend(audit: Audit) -> list[str]:
     """Say what the numbers are that the card shows."""
-    if not audit.estimates:
+    if not audit.card:
         return []
-    sided = any(e.estimand.sided for e in audit.estimates)
+    sided = any(e.estimand.sided for e in audit.card)
     said = [f"Card: {sides_legend(audit.pairs)}."] if sided else []
-    whole = list(dict.fromkeys(e.name for e in audit.estimates if not e.estimand.sided))
+    whole = list(dict.fromkeys(e.name for e in audit.card if not e.estimand.sided))
     if whole:
         verbs = ("speaks", "favours") if len(whole) == 1 else ("speak", "favour")
         said.append(f"{join_words(whole)} {verbs[0]} of all groups at once and {verbs[1]} none.")
-    described = dict.fromkeys(e.name for e in audit.estimates if e.estimand.descriptive)
+    described = dict.fromkeys(e.name for e in audit.card if e.estimand.descriptive)
     gap = "".join(f", without the {name}, which only describes" for name in described)
     correction = str(audit.spec["correction"]).capitalize()
-    if not all(isnan(e.p_corrected) for e in audit.estimates):
+    if not all(isnan(e.p_corrected) for e in audit.card):
         said.append(f"p: corrected ({correction}), the primary question's tests apart{gap}.")
         if not audit.tilts:  # the main table's legend says it otherwise
             said.append(ONE_AT_A_TIME)
-    if audit.spec["ties"] != "expected" and any(
-        e.estimand.kind == "relevance" for e in audit.estimates
-    ):
+    if audit.spec["ties"] != "expected" and any(e.estimand.kind == "relevance" for e in audit.card):
         said.append("Ties are averaged in all rows but Relative Δ.")
     return [" ".join(said)]
 

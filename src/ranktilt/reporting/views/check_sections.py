@@ -165,7 +165,7 @@ def _meanings(check: CheckResult) -> Iterator[Section]:
             "together, unrelated texts should not."
         )
         drawn = f"Figure 5. Cosine similarity of {check.reference} texts with their twins in {one.source}"
-        sides = {"twins": one.cosine, "unrelated pairs": one.baseline}
+        sides = {"twins": one.twins, "unrelated pairs": one.other_pairs}
         figure = distribution_figure(
             f"{drawn}, and with other rewrites", sides, "cosine similarity"
         )
@@ -176,7 +176,7 @@ def _meanings(check: CheckResult) -> Iterator[Section]:
 
 def _cosines(one: Similarity) -> Table:
     rows = []
-    for name, found in (("twins", one.cosine), ("unrelated pairs", one.baseline)):
+    for name, found in (("twins", one.twins), ("unrelated pairs", one.other_pairs)):
         above = found.above(ABOVE)
         share = Cell(DASH if np.isnan(above) else percent(100 * above), above)
         rows.append(Row((Cell(name), *_spread(found), share)))

@@ -19,9 +19,7 @@ _MEANINGS = {
 def check_table(audit: Audit) -> Table | None:
     """Show the p of each answer beside those of other tests; None where there are none."""
     # The card repeats the primary tilt.
-    others = [
-        effect for effect in audit.estimates if not isinstance(effect.estimand, RelativeDelta)
-    ]
+    others = [effect for effect in audit.card if not isinstance(effect.estimand, RelativeDelta)]
     effects = [effect for effect in (*audit.tilts, *others) if effect.checks]
     names = list(dict.fromkeys(name for effect in effects for name in effect.checks))
     if not effects:

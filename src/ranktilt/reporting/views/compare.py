@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ranktilt.reporting.document import (
     Document,
     Emphasis,
     Figure,
+    PageBlocks,
     Row,
     Sentence,
     Table,
@@ -36,7 +38,6 @@ _DODGE = 0.12
 
 def view(comparison: Comparison) -> Document:
     """Return what is said of a comparison."""
-    figure = _choice_figure(comparison)
     return Document(
         kind=_kind(comparison),
         headline=headline(comparison),
@@ -44,7 +45,7 @@ def view(comparison: Comparison) -> Document:
             [
                 *([_table(comparison)] if comparison.measures else []),
                 *([_estimands(comparison)] if comparison.estimates else []),
-                *([figure] if figure is not None else []),
+                PageBlocks(make=partial(_choice_figure, comparison)),
             ]
         ),
         sentences=tuple(
@@ -113,7 +114,7 @@ def _run_rows(comparison: Comparison, runs: RunPair) -> Iterator[Row]:
     """Old, new and difference of effectiveness, then of each pair's Relative Δ, and by how much that grew."""
     new, old = _names(comparison)
     many = len(comparison.pairs) > 1
-    means = [m for m in comparison.means if (m.run, m.old_run) == runs]
+    means = [m for m in comparison.effectiveness if (m.run, m.old_run) == runs]
     blocks: list[tuple[str, list[Change], Callable[[float], str], Emphasis]]
     blocks = [("effectiveness", means, decimal, "quiet")]
     for a, b in comparison.pairs:
@@ -179,18 +180,18 @@ def ratios(change: Change) -> tuple[Share, Share]:
     """Protected over unprotected share of the old and of the new model, with their intervals; 1 is level."""
     ends = ((change.old, "old"), (change.new, "new"))
     shares = (
-        Share(EVEN + x, EVEN + change.parts[f"{n}_low"], EVEN + change.parts[f"{n}_high"])
+        Share(EVEN + x, EVEN + change.details[f"{n}_low"], EVEN + change.details[f"{n}_high"])
         for x, n in ends
     )
     before, after = (one.odds for one in shares)
     return before, after
 
 
-def _choice_figure(comparison: Comparison) -> Figure | None:
-    """Draw both models' ratios of each kind of pairs, as Wang et al. do; None of a comparison of audits."""
+def _choice_figure(comparison: Comparison) -> Iterator[Figure]:
+    """Draw both models' ratios of each kind of pairs, as Wang et al. do; nothing for two audits."""
     found = choices_of(comparison)
     if not found:
-        return None
+        return
     (runs,) = comparison.runs
     both = list(zip(*map(ratios, found.values()), strict=True))
     points = {
@@ -217,4 +218,4 @@ def _choice_figure(comparison: Comparison) -> Figure | None:
     )
     title = f"Choices of {protected} over {unprotected} documents before and after"
     says = "Ratio of both groups' shares; 1 is level. Bars: 95 % intervals over queries."
-    return Figure(title, says, drawing, layout="wang-fig4")
+    yield Figure(title, says, drawing, layout="wang-fig4")

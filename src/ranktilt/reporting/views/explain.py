@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ranktilt.errors import join_words
@@ -16,6 +17,7 @@ from ranktilt.reporting.document import (
     Document,
     Figure,
     Lines,
+    PageBlocks,
     Row,
     Section,
     Sentence,
@@ -68,10 +70,15 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
     places = {what: place for place, what in reversed(list(enumerate(e.what for e in effects)))}
     ordered = sorted(effects, key=lambda e: (places[e.what], found.sources.index(e.source)))
     blocks: list[Block] = [effect_table("Effect sizes", ordered, found.reference)]
-    figure = effect_figure(ordered, found.reference)
-    blocks += [figure] if figure is not None else []
+    blocks.append(PageBlocks(make=partial(_effect_figures, ordered, found.reference)))
     question = "How far do texts differ from their twins, in standard deviations?"
     return Section("differences", "What differs", (question,), tuple(blocks), titled=True)
+
+
+def _effect_figures(effects: Sequence[EffectSize], reference: str) -> Iterator[Figure]:
+    figure = effect_figure(effects, reference)
+    if figure is not None:
+        yield figure
 
 
 def _section(one: ProbeResult) -> Section:
@@ -83,8 +90,13 @@ def _section(one: ProbeResult) -> Section:
     if one.rows and not one.tables:
         decimals = {name: _digits([row[name] for row in one.rows]) for name in one.rows[0]}
         blocks.append(_table(ProbeTable("Numbers", tuple(one.rows), decimals, "")))
-    blocks += [_figure(drawn, one.probe) for drawn in one.figures]
+    blocks.append(PageBlocks(make=partial(_figures, one)))
     return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
+
+
+def _figures(result: ProbeResult) -> Iterator[Figure]:
+    for figure in result.figures:
+        yield _figure(figure, result.probe)
 
 
 def _figure(one: ProbeFigure, probe: str) -> Figure:

@@ -22,6 +22,7 @@ from ranktilt.reporting.document import (
     ColumnOf,
     Document,
     Figure,
+    PageBlocks,
     Section,
     Sentence,
     Table,
@@ -47,7 +48,7 @@ def view(effects: FactorEffects) -> Document:
     """Return what is said of effects of factors."""
     blocks: list[Block] = [
         _effects(effects),
-        _forest(effects),
+        PageBlocks(make=partial(_forest, effects)),
         *_sources(effects),
         *_adoptions(effects),
         _factors(effects),
@@ -103,7 +104,7 @@ def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: Fac
     return estimate(row, show, "*" * row.shown, emphasis="strong" if row.shown else "")
 
 
-def _forest(effects: FactorEffects) -> Figure:
+def _forest(effects: FactorEffects) -> Iterator[Figure]:
     marks = {
         ranker: [
             Mark(row.effect, row.value, row.low, row.high, detectable=row.detectable)
@@ -115,7 +116,7 @@ def _forest(effects: FactorEffects) -> Figure:
         "Ranks that a version moves up, high less low, with the 95 % interval; right of 0 the "
         "factor lifts a text."
     )
-    return Figure("What each factor does to the rank", says, forest(marks, x="ranks"))
+    yield Figure("What each factor does to the rank", says, forest(marks, x="ranks"))
 
 
 def _sources(effects: FactorEffects) -> Iterator[Table]:

@@ -31,6 +31,7 @@ from ranktilt.reporting.document import (
     ColumnOf,
     Document,
     Figure,
+    PageBlocks,
     Row,
     Section,
     Sentence,
@@ -126,12 +127,18 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
                 ),
             ),
             ("p", lambda e: number(e.p_corrected, p_value)),
-            (Column("pairs", spare=1), lambda e: number(e.parts["pairs"], lambda n: count(int(n)))),
+            (
+                Column("pairs", spare=1),
+                lambda e: number(e.details["pairs"], lambda n: count(int(n))),
+            ),
             (
                 Column("graded higher", spare=2),
-                lambda e: number(e.parts["higher"], lambda n: count(int(n))),
+                lambda e: number(e.details["higher"], lambda n: count(int(n))),
             ),
-            (Column("lower", spare=2), lambda e: number(e.parts["lower"], lambda n: count(int(n)))),
+            (
+                Column("lower", spare=2),
+                lambda e: number(e.details["lower"], lambda n: count(int(n))),
+            ),
             (
                 worded("verdict", spare=3),
                 lambda e: e.side(e.verdict(GAP_LEVEL)) or e.verdict(GAP_LEVEL),
@@ -139,7 +146,7 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
         ]
         rows = sorted(audit.grade_gaps, key=lambda e: audit.judges.index(e.run))
         blocks += [
-            _gap_figure(audit),
+            PageBlocks(make=partial(_gap_figure, audit)),
             tabulated(
                 "Grade gap of twins, in grades",
                 rows,
@@ -156,7 +163,7 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
         yield Section("sources", "Does a judge favour a source?", (), tuple(blocks))
 
 
-def _gap_figure(audit: JudgeAudit) -> Figure:
+def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
     marks: dict[str, list[Mark]] = {}
     for e in audit.grade_gaps:
         label = f"human grade {e.estimand.grade}" if e.estimand.options else "all twins"  # type: ignore[attr-defined]
@@ -172,7 +179,7 @@ def _gap_figure(audit: JudgeAudit) -> Figure:
         sides=(first.a, first.b),
         names=sides_named((first.a, first.b)),
     )
-    return Figure("Grade gap of twins", f"Right of 0: {first.a} twins are graded higher.", drawing)
+    yield Figure("Grade gap of twins", f"Right of 0: {first.a} twins are graded higher.", drawing)
 
 
 def _tilts(audit: JudgeAudit) -> Table:
@@ -219,6 +226,11 @@ def _families(audit: JudgeAudit) -> Iterator[Section]:
         group=lambda one: (one.judge,),
         groups=("judge",),
     )
+    figure = PageBlocks(make=partial(_family_figure, audit))
+    yield Section("families", "Does a judge favour a family of systems?", (), (figure, table))
+
+
+def _family_figure(audit: JudgeAudit) -> Iterator[Figure]:
     marks: dict[str, list[Mark]] = {}
     for one in audit.preferences:
         value, low, high = (100 * end for end in one.scales[0].preference)
@@ -233,12 +245,11 @@ def _families(audit: JudgeAudit) -> Iterator[Section]:
         "unsure": "inconclusive",
     }
     drawing = forest(marks, x="preference, points", names=names)
-    figure = Figure(
+    yield Figure(
         "Preference for a family",
         "Right of 0: the judge raises the family beyond its general errors.",
         drawing,
     )
-    yield Section("families", "Does a judge favour a family of systems?", (), (figure, table))
 
 
 def _scale(one: FamilyPreference, place: int, factor: float, digits: int) -> Cell:
@@ -250,7 +261,7 @@ def _scale(one: FamilyPreference, place: int, factor: float, digits: int) -> Cel
 def _systems(audit: JudgeAudit) -> Iterator[Section]:
     if not audit.rank_agreements:
         return
-    blocks: list[Block] = [_orders(audit), *_plots(audit)]
+    blocks: list[Block] = [_orders(audit), PageBlocks(make=partial(_plots, audit))]
     columns: list[ColumnOf] = [
         (named("system"), lambda one: one.run),
         *(

@@ -16,6 +16,7 @@ from ranktilt.reporting.document import (
     Document,
     Figure,
     Lines,
+    PageBlocks,
     Section,
     Sentence,
     Table,
@@ -36,7 +37,10 @@ def view(found: PairwiseAudit) -> Document:
         headline=headline(found),
         sections=(
             Section(
-                "choices", "What is chosen", (), (*_trained(found), _table(found), *_figure(found))
+                "choices",
+                "What is chosen",
+                (),
+                (*_trained(found), _table(found), PageBlocks(make=partial(_figure, found))),
             ),
             provenance(found.spec, found.notes),
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from ranktilt.auditing.sequential import Look, SequentialAudit
 from ranktilt.reporting.document import (
@@ -10,6 +11,7 @@ from ranktilt.reporting.document import (
     Column,
     Document,
     Figure,
+    PageBlocks,
     Section,
     Sentence,
     Table,
@@ -32,7 +34,7 @@ def view(found: SequentialAudit) -> Document:
     some = _some(found.looks)
     side = "a" if found.looks[-1].value > 0 else "b"
     tone = VERDICT_TONES[side if found.decision == "tilted" else found.decision]
-    blocks: tuple[Block, ...] = (_figure(found), _table(found, some))
+    blocks: tuple[Block, ...] = (PageBlocks(make=partial(_figure, found)), _table(found, some))
     return Document(
         kind=titled(f"Sequential audit of {found.run} on", found.spec),
         headline=headline(found),
@@ -67,7 +69,7 @@ def _table(found: SequentialAudit, some: list[Look]) -> Table:
     return tabulated("Some looks", some, columns)
 
 
-def _figure(found: SequentialAudit) -> Figure:
+def _figure(found: SequentialAudit) -> Iterator[Figure]:
     of, last = found.estimand, found.looks[-1]
     points = [
         Point(
@@ -80,7 +82,7 @@ def _figure(found: SequentialAudit) -> Figure:
         for look in found.looks
         if look.queries
     ]
-    return Figure(
+    yield Figure(
         "How the interval closed in",
         f"After {last.queries:,} queries {found.words(last)}. Bars: the 95 % confidence sequences. Shaded: "
         f"±{found.stop_at_tilt:g}, the tilt to be decided.",

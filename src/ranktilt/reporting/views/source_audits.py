@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from ranktilt.reporting.document import (
     ColumnOf,
     Document,
     Figure,
+    PageBlocks,
     Section,
     Sentence,
     Table,
@@ -109,13 +111,12 @@ def _legend(audits: SourceAudits) -> Iterator[str]:
 def _figures(audits: SourceAudits) -> Section | None:
     is_every_measure = len(audits.series) * len(audits.measures) <= _MOST_FIGURES
     measures = audits.measures if is_every_measure else audits.measures[:1]
-    figures = [
-        _figure(audits, series, measure)
-        for series in audits.series
-        for measure in measures
+    drawn = [
+        (series, measure)
+        for series, measure in product(audits.series, measures)
         if audits.points(audits.runs[0], measure, series)
     ]
-    if not figures:
+    if not drawn:
         return None
     lead = [
         f"Above 0 the ranker puts {audits.reference} text higher, below 0 the rewrites. An interval "
@@ -123,7 +124,13 @@ def _figures(audits: SourceAudits) -> Section | None:
     ]
     if not is_every_measure:
         lead.append(f"Drawn for {measures[0]}; the table holds every measure.")
-    return Section("tilt", "Relative Δ by temperature", tuple(lead), tuple(figures))
+    figures = PageBlocks(make=partial(_drawn, audits, drawn))
+    return Section("tilt", "Relative Δ by temperature", tuple(lead), (figures,))
+
+
+def _drawn(audits: SourceAudits, drawn: Sequence[tuple[str, str]]) -> Iterator[Figure]:
+    for series, measure in drawn:
+        yield _figure(audits, series, measure)
 
 
 def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
@@ -299,7 +306,7 @@ def _card_sections(audits: SourceAudits) -> Iterator[Section]:
 
 
 def _card_and_controls(audit: Audit) -> list[Table]:
-    tables = [card_table(audit)] if audit.estimates else []
+    tables = [card_table(audit)] if audit.card else []
     return [*tables, control_table(audit)] if audit.controls else tables
 
 

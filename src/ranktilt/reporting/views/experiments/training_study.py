@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ranktilt.reporting.document import (
     ColumnOf,
     Document,
     Figure,
+    PageBlocks,
     Row,
     Section,
     Sentence,
@@ -189,31 +191,31 @@ def _share(values: Sequence[float], place: int) -> Cell:
 def _curve(study: TrainingStudy) -> Section:
     """Effectiveness by the number of documents that were learned from, a line a body and number of the reference's."""
     blocks: list[Any] = []
-    trained = {one.name: one for one in study.rankers}
     for one in study.of_kind("curve"):
         blocks += _tables([one], "Trained on a number of documents")
-        series: dict[str, list[Point]] = {}
-        for ranker in one.rankers:
-            found = trained.get(ranker)
-            if found is None:
-                continue
-            x, line = _augmented(found, study.reference)
-            series.setdefault(line, []).append(_curve_point(one, ranker, study.primary, x))
-        if series:
-            series = {
-                name: sorted(points, key=lambda point: point.x) for name, points in series.items()
-            }
-            of = (
-                "seeds (Student's t)"
-                if any(len(s.values) > 1 for s in one.seeds)
-                else "queries (bootstrap)"
-            )
-            drawing = lines(series, x="further documents learned from", y=f"{study.primary}, %")
-            text = f"Bars: 95 % intervals over {of}."
-            blocks.append(
-                Figure(f"Augmentation: {study.primary} by documents learned from", text, drawing)
-            )
+        blocks.append(PageBlocks(make=partial(_curve_figure, study, one)))
     return Section("curve", "Augmentation", (), tuple(blocks))
+
+
+def _curve_figure(study: TrainingStudy, evaluation: Evaluation) -> Iterator[Figure]:
+    trained = {ranker.name: ranker for ranker in study.rankers}
+    series: dict[str, list[Point]] = {}
+    for name in evaluation.rankers:
+        if name not in trained:
+            continue
+        x, line = _augmented(trained[name], study.reference)
+        series.setdefault(line, []).append(_curve_point(evaluation, name, study.primary, x))
+    if not series:
+        return
+    for points in series.values():
+        points.sort(key=attrgetter("x"))
+    has_seeds = any(len(seeds.values) > 1 for seeds in evaluation.seeds)
+    of = "seeds (Student's t)" if has_seeds else "queries (bootstrap)"
+    yield Figure(
+        f"Augmentation: {study.primary} by documents learned from",
+        f"Bars: 95 % intervals over {of}.",
+        lines(series, x="further documents learned from", y=f"{study.primary}, %"),
+    )
 
 
 def _augmented(one: TrainedRanker, reference: str) -> tuple[float, str]:
