@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ranktilt.statistics.gelbach import Decomposition, Estimate, ListRows, decompose
+from ranktilt.statistics.gelbach import Decomposition, InferredValue, ListRows, decompose
 
 GAMMAS, BETAS, REMAINING = (0.8, -0.5, 0.0), (0.5, 0.4, 0.5), 0.2
 
@@ -171,6 +171,6 @@ def test_intervals_cover_planted_shares() -> None:
     assert (np.abs(covered / draw_count - 0.95) <= 0.02 + 0.023).all()
 
 
-def _estimates(decomposition: Decomposition) -> list[Estimate]:
+def _estimates(decomposition: Decomposition) -> list[InferredValue]:
     parts = [share.part for share in decomposition.shares]
     return [decomposition.gap, decomposition.remaining, decomposition.explained, *parts]

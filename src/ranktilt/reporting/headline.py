@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ranked
 from ranktilt.auditing.effects import conflicts
 from ranktilt.errors import counted, join_words
+from ranktilt.reporting.sentences.properties import gap_findings
 from ranktilt.reporting.verdicts import VERDICT_WORDS
 
 if TYPE_CHECKING:
@@ -242,6 +243,7 @@ def _explanation(explanation: Explanation) -> Finding:
 
 _SUMMARIES: dict[str, Callable[[Any], Finding]] = {
     "Audit": _audit,
+    "ExplainedGaps": lambda gaps: gap_findings(gaps)[0],
     "Explanation": _explanation,
     "Bench": lambda bench: leading(bench.choose()),
     "PairwiseAudit": _pairwise,

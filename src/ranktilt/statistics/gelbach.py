@@ -37,7 +37,7 @@ _UNBOUNDED = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class InferredValue:
     """A number with its 95 % interval, the standard error behind it, and the p of 0."""
 
     value: float
@@ -47,7 +47,7 @@ class Estimate:
     p: float
 
     @classmethod
-    def from_inference(cls, value: float, inference: Inference) -> Estimate:
+    def from_inference(cls, value: float, inference: Inference) -> InferredValue:
         """Put a value beside what was inferred about it."""
         return cls(
             value=value,
@@ -62,25 +62,27 @@ class Estimate:
 class PropertyShare:
     """What goes with one property."""
 
-    part: Estimate
+    part: InferredValue
     """Γ·β: how much of the gap goes with it, in the outcome's unit."""
-    difference: Estimate
+    difference: InferredValue
     """Γ: how much more of it the first side has within lists, in the property's unit."""
-    coefficient: Estimate
+    coefficient: InferredValue
     """β: what a unit of it goes with, at equal other properties and equal side."""
     spread: float
     """Standard deviation of the property within lists."""
+    inflation: float
+    """How much the side and the other properties inflate the variance of the coefficient."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decomposition:
     """A gap between two sides within lists, and the parts of it that go with properties."""
 
-    gap: Estimate
+    gap: InferredValue
     """δ, the gap without the properties."""
-    remaining: Estimate
+    remaining: InferredValue
     """δ_x, the gap at equal properties."""
-    explained: Estimate
+    explained: InferredValue
     """δ − δ_x, the sum of all parts."""
     shares: tuple[PropertyShare, ...]
     """One for each property, in the order of the columns."""
@@ -138,6 +140,7 @@ def decompose(rows: ListRows, *, draws: int = DRAWS, seed: int = 0) -> Decomposi
                 difference=_scaled(differences[number], spread),
                 coefficient=_scaled(coefficients[number], 1 / spread),
                 spread=spread,
+                inflation=float(fit.inflation[number]),
             )
         )
     explained = sum(share.part.value for share in shares)
@@ -159,6 +162,7 @@ class _Fit:
     covariance: Floats
     """Two-way covariance of the values, without G / (G − 1)."""
     spreads: Floats
+    inflation: Floats
     effective_n: float
 
     @property
@@ -194,6 +198,7 @@ class _Fit:
             values=values,
             covariance=_covariance(influence * _small_lists(rows.query)[:, None], rows),
             spreads=spreads,
+            inflation=_inflation(regressors)[1:],
             effective_n=float(np.fmin.reduce(numbers)),
         )
 
@@ -209,6 +214,14 @@ def _least_squares(regressors: Floats, outcomes: Floats) -> tuple[Floats, Floats
     coefficients = weights.T @ outcomes
     residuals = outcomes - regressors @ coefficients
     return coefficients, weights[:, :, None] * residuals[:, None, :]
+
+
+def _inflation(regressors: Floats) -> Floats:
+    """Return 1 / (1 − R²) of each centred column on the others."""
+    products = regressors.T @ regressors
+    inverse = np.linalg.pinv(products, rcond=_TOLERANCE, hermitian=True)
+    inflation: Floats = np.diag(products) * np.diag(inverse)
+    return inflation
 
 
 def _small_lists(query: Ints) -> Floats:
@@ -251,24 +264,24 @@ def _joint_draws(fit: _Fit, *, draws: int, seed: int) -> Floats:
     return drawn
 
 
-def _linear(value: float, variance: float, effective_n: float) -> Estimate:
+def _linear(value: float, variance: float, effective_n: float) -> InferredValue:
     """Infer a coefficient, whose error is one of t: no draws are needed."""
     known = TwoWayVariance(of_queries=variance, of_both=variance, effective_n=effective_n)
     inference = infer(np.full(1, value), value, variance=known, neutral=0.0, bounds=_UNBOUNDED)
-    return Estimate.from_inference(value, inference)
+    return InferredValue.from_inference(value, inference)
 
 
-def _from_draws(value: float, drawn: Floats, effective_n: float) -> Estimate:
+def _from_draws(value: float, drawn: Floats, effective_n: float) -> InferredValue:
     """Infer from draws, whose ends are stretched by t(G − 1) / 1.96 · √(G / (G − 1))."""
     variance = float(np.var(drawn)) if len(drawn) else 0.0
     known = TwoWayVariance(of_queries=variance, of_both=variance, effective_n=effective_n)
     inference = infer(drawn, value, variance=known, neutral=0.0, bounds=_UNBOUNDED)
-    return Estimate.from_inference(value, inference)
+    return InferredValue.from_inference(value, inference)
 
 
-def _scaled(estimate: Estimate, factor: float) -> Estimate:
+def _scaled(estimate: InferredValue, factor: float) -> InferredValue:
     """Return the estimate in another unit."""
-    return Estimate(
+    return InferredValue(
         value=estimate.value * factor,
         low=estimate.low * factor,
         high=estimate.high * factor,

@@ -1,0 +1,1 @@
+"""Sentences, made from data: one function a finding."""
