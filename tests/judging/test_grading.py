@@ -16,7 +16,7 @@ from ranktilt.errors import UserError
 from ranktilt.generation.estimate import estimate
 from ranktilt.judging.grade_parsing import parse_grade
 from ranktilt.judging.grading import Grades, grade, median_qrels, save_grades
-from ranktilt.judging.grading_plan import GRADE_PROMPTS, grade_template, plan_grades
+from ranktilt.judging.grading_inputs import GRADE_PROMPTS, grade_template, prepare_grades
 from ranktilt.judging.grading_settings import Grading
 from ranktilt.judging.judge import judge
 from ranktilt.llm.base import Answer, Failure
@@ -129,7 +129,7 @@ def test_the_order_of_requests_is_shuffled_identical_twins_are_one_and_settings_
     do: Do,
 ) -> None:
     def order(**how: object) -> list[int]:
-        return [task.row for task in plan_grades(toy(), Scripted(), Grading(**how)).tasks]  # type: ignore[arg-type]
+        return [task.row for task in prepare_grades(toy(), Scripted(), Grading(**how)).tasks]  # type: ignore[arg-type]
 
     assert sorted(order()) == list(range(PAIRS))
     assert order() == order() != sorted(order())
@@ -165,7 +165,7 @@ def test_a_pool_is_the_top_of_every_run_and_unknown_documents_are_counted(do: Do
     assert grades.counts.without_text == 2
     assert (grades.spec["pool"], grades.spec["runs"]) == (2, ["run", "run"])
     with pytest.raises(UserError, match="no pair to grade: the runs name"):
-        plan_grades(collection, Scripted(), runs=[run_of(other, {"q9": {"x": 1.0}})])
+        prepare_grades(collection, Scripted(), runs=[run_of(other, {"q9": {"x": 1.0}})])
 
 
 def test_what_has_no_grade_is_counted_by_its_reason_and_is_in_no_judgments(do: Do) -> None:
@@ -189,7 +189,7 @@ def test_what_has_no_grade_is_counted_by_its_reason_and_is_in_no_judgments(do: D
     grades = do(llm, collection)
     assert grades.qrels.rows() == [("q", "a", 2)]
     lost = {"empty": 1, "filtered": 1, "refused": 1, "unanswered": 1, "unreadable": 1}
-    assert (grades.counts.graded, grades.counts.readable, grades.counts.lost) == (1, 1, lost)
+    assert (grades.counts.graded, grades.counts.readable, grades.counts.rejected) == (1, 1, lost)
     assert (grades.unanswered, set(grades.messages)) == (1, {"not taken", "no answer"})
     assert grades.answers.sort("doc_id")["grade"].to_list() == [2, None, None]
     again = do(
@@ -198,7 +198,7 @@ def test_what_has_no_grade_is_counted_by_its_reason_and_is_in_no_judgments(do: D
         prompt="basic",
         attempts=2,
     )
-    assert (again.counts.readable, again.counts.lost) == (5, {"empty": 1})
+    assert (again.counts.readable, again.counts.rejected) == (5, {"empty": 1})
 
 
 def test_repeats_give_the_median_and_say_how_often_they_agree(do: Do) -> None:
@@ -212,7 +212,7 @@ def test_repeats_give_the_median_and_say_how_often_they_agree(do: Do) -> None:
     grades = do(llm, collection, repeats=3)
     assert grades.qrels["grade"].to_list() == [3, 0, 2], "of 0 and 2 the lower"
     assert grades.exact_agreement == pytest.approx(1 / 3)
-    assert np.isnan(grades.ratings).sum() == grades.counts.lost["unreadable"] == 1
+    assert np.isnan(grades.ratings).sum() == grades.counts.rejected["unreadable"] == 1
     assert grades.spec["median"] == "median of the readable grades; the lower of two middle ones"
     assert len(llm.prompts) == 9, "each repeat is a request of its own"
     assert np.isnan(do(Scripted(lambda *_: "1"), collection, prompt="basic").exact_agreement)
@@ -273,7 +273,7 @@ def test_judgments_are_written_with_how_they_were_made_and_read_back(
 def test_the_estimate_counts_every_repeat_and_what_is_known(do: Do, tmp_path: Path) -> None:
     do(Scripted(lambda *_: "1"), first=4)
     llm = Scripted()
-    planned = plan_grades(toy(), llm, Grading(repeats=2))
+    planned = prepare_grades(toy(), llm, Grading(repeats=2))
     found = estimate(planned, llm, price=(1.0, 2.0), journal=Journal(tmp_path / "journal"))
     assert (found.requests, found.journalled, found.tokens_out) == (20, 4, 16 * 8)
     assert found.lines[0] == ("pairs", "10 pairs")

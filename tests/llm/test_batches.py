@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.generation.answer.answer import answer, plan_answers
+from ranktilt.generation.answer.answer import answer, prepare_answers
 from ranktilt.generation.estimate import CostEstimate, estimate
 from ranktilt.generation.settings import Answering
 from ranktilt.judging.grading import grade
@@ -213,7 +213,7 @@ def test_all_writers_take_batches(serve: Serve, tmp_path: Path) -> None:
 def test_the_dry_run_of_a_batch_costs_half(tmp_path: Path) -> None:
     def cost(text: str, *, batch: bool) -> CostEstimate:
         model = read_model(text).connect(batch=batch)
-        planned = plan_answers(toy(), model, Answering())
+        planned = prepare_answers(toy(), model, Answering())
         return estimate(
             planned, model, price=(1000.0, 2000.0), journal=Journal(tmp_path / "journal")
         )

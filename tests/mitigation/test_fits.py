@@ -14,7 +14,7 @@ from ranktilt.mitigation.offset import fit_offset
 from ranktilt.mitigation.query_split import QuerySplit, split_across
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense, EmbeddingServer
-from ranktilt.rankers.learned_from import named_keys, same_names, text_key
+from ranktilt.rankers.fit_provenance import named_keys, same_names, text_key
 from tests.rankers.dense.test_search import Held
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, versions, write_run

@@ -1,7 +1,9 @@
 """The heart: measure × group on one mixed ranking, with intervals, tests and verdicts.
 
-Start reading in `audit`: it aligns runs with judgments (`judged_run`), groups documents
-(`groups`), measures each query, and infers (`effects`, `significance`). `result` is the `Audit`.
+Start reading in `audit`, which is four functions, each in a module of its name: `prepare` groups
+documents (`groups`) and lines runs up with judgments (`judged_run`), `measure` gives values per
+query, `infer` asks for intervals and p (`significance`, `effects`), `conclude` makes the `Audit`
+(`result`) with its notes and provenance.
 `card` asks five questions side by side, `controls` take away what else differs, `confounds` count
 it; `null_distributions` draw what random labels would give; `answer` holds verdicts, the gate and
 the next steps, `comparison` two audits, `pairwise` a model's choices, `sequential` a live engine,

@@ -30,7 +30,7 @@ from ranktilt.spec import parse_stages
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.generation.batched_requests import GenerationPlan
+    from ranktilt.generation.batched_requests import GenerationInputs
     from ranktilt.generation.generated import Generated
     from ranktilt.generation.output_folder import SavedFolder
     from ranktilt.generation.pooling import Pool
@@ -137,15 +137,15 @@ def check_request(
 
 
 def show_estimate(
-    planned: GenerationPlan,
+    inputs: GenerationInputs,
     llm: LLM,
     price: tuple[float, float] | None,
     json: str | None = None,
 ) -> None:
-    """Show what the rest of a plan would cost."""
+    """Show what the rest of the requests would cost."""
     from ranktilt.generation.estimate import estimate
 
-    cost = estimate(planned, llm, price=price, requests_per_minute=requests_per_minute(llm))
+    cost = estimate(inputs, llm, price=price, requests_per_minute=requests_per_minute(llm))
     write_summary(cost.to_dict(), json)
     if json != "-":
         print_lines(cost.lines)
@@ -183,7 +183,7 @@ def conclude(
     `max_failures` is the share of documents that the model may have left without an answer.
     """
     made = [
-        {**source._asdict(), "lost": dict(source.lost), "flags": dict(source.flags)}
+        {**source._asdict(), "rejected": dict(source.rejected), "flags": dict(source.flags)}
         for source in generated.made
     ]
     summary = {
@@ -219,7 +219,7 @@ def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Ite
             f"{source.rewritten:,} of {counted(source.documents, 'document', 'documents')} {verb}"
         )
         parts = [f"{source.source}: {written}"]
-        parts += [_reasons("left out", source.lost)] if source.lost else []
+        parts += [_reasons("left out", source.rejected)] if source.rejected else []
         parts += [_reasons("flagged answers", source.flags)] if source.flags else []
         parts += [f"{source.cut:,} of a text that was cut"] if source.cut else []
         yield "; ".join(parts)
@@ -349,9 +349,11 @@ def rewrite(
     collection = with_named_side(options.load_texts(folder, split), rewriting.of)
     chosen = None if pool is None else _pool(collection, pool, pool_depth, rewriting)
     if output is None or dry_run:
-        from ranktilt.generation.rewrite.plan import plan
+        from ranktilt.generation.rewrite.prepare import prepare_rewrites
 
-        show_estimate(plan(collection, client, rewriting, only=chosen), client, prices, json)
+        show_estimate(
+            prepare_rewrites(collection, client, rewriting, only=chosen), client, prices, json
+        )
         note_side(collection, rewriting.of)
         return 0
     from ranktilt.generation.output_folder import one_writer
@@ -470,7 +472,7 @@ def answer(
     Exit 1 if some are missing. The same command again resumes what was interrupted, and asks only
     for what is missing.
     """
-    from ranktilt.generation.answer.answer import answer, plan_answers
+    from ranktilt.generation.answer.answer import answer, prepare_answers
     from ranktilt.generation.answer.save import KIND, save_answered
     from ranktilt.generation.output_folder import one_writer
 
@@ -487,9 +489,9 @@ def answer(
     ).with_sampling(model.sampling)
     client = model.connect(batch=batch, device=settings().machine.device)
     collection = _load(queries, split)
-    planned = plan_answers(collection, client, answering)
+    inputs = prepare_answers(collection, client, answering)
     if output is None or dry_run:
-        show_estimate(planned, client, prices, json)
+        show_estimate(inputs, client, prices, json)
         return 0
     with one_writer(output):
         answered = answer(collection, client, answering)

@@ -330,9 +330,9 @@ def judge(
         grading = model.grading(spec.sampling, text)
         client = spec.connect(batch=model.batch, device=settings().machine.device)
         if model.dry_run:
-            from ranktilt.judging.grading_plan import plan_grades
+            from ranktilt.judging.grading_inputs import prepare_grades
 
-            show_estimate(plan_grades(collection, client, grading, runs=runs), client, prices)
+            show_estimate(prepare_grades(collection, client, grading, runs=runs), client, prices)
             return 0
         grades = _graded(collection, client, grading, runs, model.save_grades)
         judges[grades.judge] = grades

@@ -86,11 +86,11 @@ class Rejected(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GenerationPlan:
+class GenerationInputs:
     """What will be asked.
 
     `sources` names the sources to be made, each with how its answers are drawn; `tasks` are the
-    texts, in order; `lost` those that are not asked for; `chosen` counts both.
+    texts, in order; `rejected` those that are not asked for; `chosen` counts both.
     """
 
     noun: ClassVar[str] = "document"
@@ -102,7 +102,7 @@ class GenerationPlan:
     template: PromptTemplate
     sources: Mapping[str, Sampling]
     tasks: tuple[GenerationTask, ...]
-    lost: tuple[Rejected, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
     chosen: int = 0
     answer_tokens: int | None = None
     """What an answer is taken to need before it is there; None for as much as its text."""
@@ -147,13 +147,13 @@ class RoundOutcome:
     """What became of all tasks: the good answer of each row, words of texts that were cut, and all answers."""
 
     accepted: dict[int, str] = field(default_factory=dict)
-    lost: list[Rejected] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
     words: dict[int, int] = field(default_factory=dict)
     records: list[pl.DataFrame] = field(default_factory=list)
     titles: dict[int, str] = field(default_factory=dict)
 
 
-def rounds(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome:
+def ask_until_accepted(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome:
     """Ask for texts: one round for all, then one for those whose answer was flagged, up to the attempts.
 
     Each task is either kept or rejected. What was answered before an error is in the journal.
@@ -170,7 +170,7 @@ def rounds(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome
         waiting = flagged["row"].to_list()
         if attempt == config.attempts:
             failed = flagged.select("row", "flags").iter_rows()
-            outcome.lost += [
+            outcome.rejected += [
                 Rejected(row, config.part, FLAGGED, tuple(flags), attempt, "")
                 for row, flags in failed
             ]
@@ -193,7 +193,9 @@ def _attempt(
         for row, reason, message in failed:
             shorter = _shorter(current[row]) if config.truncate and reason == TOO_LONG else None
             if shorter is None:
-                outcome.lost.append(Rejected(row, config.part, reason, (), attempt - 1, message))
+                outcome.rejected.append(
+                    Rejected(row, config.part, reason, (), attempt - 1, message)
+                )
             else:
                 current[row], outcome.words[row] = shorter, len(shorter.text.split())
                 rows.append(row)

@@ -52,12 +52,15 @@ def prompt_section(generated: Generated, given: str) -> str:
 def counts_section(generated: Generated, written: str, *, cut: bool = False) -> str:
     """Count what came of the documents, those that were written by this word; `cut` where texts may have been cut."""
     made = generated.made
-    reasons = sorted({reason for one in made for reason in one.lost})
+    reasons = sorted({reason for one in made for reason in one.rejected})
     flags = sorted({flag for one in made for flag in one.flags})
     rows: list[tuple[str, Callable[[SourceSummary], int]]] = [
         ("documents", lambda one: one.documents),
         (written, lambda one: one.rewritten),
-        *((f"left out: {reason}", lambda one, r=reason: one.lost.get(r, 0)) for reason in reasons),
+        *(
+            (f"left out: {reason}", lambda one, r=reason: one.rejected.get(r, 0))
+            for reason in reasons
+        ),
         *([("made of a text that was cut", lambda one: one.cut)] if cut else []),
         ("answers", lambda one: one.answers),
         *((f"answers flagged: {flag}", lambda one, f=flag: one.flags.get(f, 0)) for flag in flags),

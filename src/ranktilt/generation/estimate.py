@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ranktilt.errors import counted
-from ranktilt.generation.batched_requests import EMPTY, GenerationPlan
+from ranktilt.generation.batched_requests import EMPTY, GenerationInputs
 from ranktilt.llm.base import LLM, Prompt
 from ranktilt.llm.estimate import (
     BATCH_PRICE,
@@ -82,7 +82,7 @@ class CostEstimate:
 
 
 def estimate(
-    planned: GenerationPlan,
+    inputs: GenerationInputs,
     llm: LLM,
     *,
     price: tuple[float, float] | None = None,
@@ -96,19 +96,19 @@ def estimate(
     """
     price_of(0, 0, price)  # refuses a wrong one before anything is counted
     with journal_of(llm) if journal is None else nullcontext(journal) as known:
-        requests, left = _requests(planned, llm, known)
+        requests, left = _requests(inputs, llm, known)
     by = counting(llm)
     read = sum(by.count([prompt.text for prompt, _ in left])) + TEMPLATE_TOKENS * len(left)
-    each = planned.answer_tokens
+    each = inputs.answer_tokens
     answers = by.count([text for _, text in left]) if each is None else [each] * len(left)
-    most = planned.settings.max_tokens
+    most = inputs.settings.max_tokens
     written = sum(answers if most is None else [min(most, n) for n in answers])
     cost = price_of(read, written, price)
     seconds, pace = time_of(llm, (len(left), read, written), requests_per_minute)
     return CostEstimate(
-        documents=planned.chosen,
-        empty=sum(one.reason == EMPTY for one in planned.lost),
-        sources=tuple(planned.sources),
+        documents=inputs.chosen,
+        empty=sum(one.reason == EMPTY for one in inputs.rejected),
+        sources=tuple(inputs.sources),
         requests=requests,
         journalled=requests - len(left),
         tokens_in=read,
@@ -117,22 +117,22 @@ def estimate(
         price=None if cost is None else cost * (BATCH_PRICE if llm.batched else 1),
         seconds=seconds,
         pace=pace,
-        retries=planned.settings.attempts - 1,
+        retries=inputs.settings.attempts - 1,
         length="a rewrite is as long as its text"
         if each is None
-        else f"{planned.answer_noun} has {each:,} tokens",
-        noun=planned.noun,
+        else f"{inputs.answer_noun} has {each:,} tokens",
+        noun=inputs.noun,
         batched=llm.batched,
     )
 
 
 def _requests(
-    planned: GenerationPlan, llm: LLM, journal: Journal
+    inputs: GenerationInputs, llm: LLM, journal: Journal
 ) -> tuple[int, list[tuple[Prompt, str]]]:
     """Number of different requests, and prompt and text of those without an answer."""
     asked = dict[str, tuple[Prompt, str]]()
-    for sampling in planned.sources.values():
-        for template, task in planned.questions():
+    for sampling in inputs.sources.values():
+        for template, task in inputs.questions():
             prompt = Prompt(template.render(task.text, task.title))
             asked.setdefault(
                 request_key(llm, prompt, sampling, task.attempt(1)), (prompt, task.text)

@@ -13,7 +13,7 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
-from ranktilt.generation.batched_requests import UNANSWERED, GenerationPlan, RoundOutcome
+from ranktilt.generation.batched_requests import UNANSWERED, GenerationInputs, RoundOutcome
 from ranktilt.llm.base import LLM
 
 LEFT_OUT = pl.Schema(
@@ -41,7 +41,7 @@ class SourceSummary(NamedTuple):
     """That were to be written."""
     rewritten: int
     """Documents that were written, from a text or from a query."""
-    lost: Mapping[str, int]
+    rejected: Mapping[str, int]
     """Documents without a good answer, by reason."""
     flags: Mapping[str, int]
     """Answers by flag, among all answers; one answer may have several."""
@@ -70,7 +70,7 @@ class Generated:
     @property
     def unanswered(self) -> int:
         """Documents that the model did not answer for; the same call again asks only these."""
-        return sum(one.lost.get(UNANSWERED, 0) for one in self.made)
+        return sum(one.rejected.get(UNANSWERED, 0) for one in self.made)
 
 
 def answers_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
@@ -98,27 +98,27 @@ def left_out_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Serie
             one.message,
         )
         for source, outcome in outcomes.items()
-        for one in outcome.lost
+        for one in outcome.rejected
     ]
     return pl.DataFrame(rows, schema=LEFT_OUT, orient="row")
 
 
 def summaries(
-    planned: GenerationPlan, outcomes: Mapping[str, RoundOutcome]
+    inputs: GenerationInputs, outcomes: Mapping[str, RoundOutcome]
 ) -> tuple[SourceSummary, ...]:
     """Count what became of each source."""
-    return tuple(_summary(planned, source, one) for source, one in outcomes.items())
+    return tuple(_summary(inputs, source, one) for source, one in outcomes.items())
 
 
-def _summary(planned: GenerationPlan, source: str, outcome: RoundOutcome) -> SourceSummary:
+def _summary(inputs: GenerationInputs, source: str, outcome: RoundOutcome) -> SourceSummary:
     records = pl.concat(outcome.records)
     flags = records["flags"].explode(empty_as_null=False).value_counts(sort=True)
     return SourceSummary(
         source=source,
-        temperature=planned.sources[source].temperature,
-        documents=planned.chosen,
+        temperature=inputs.sources[source].temperature,
+        documents=inputs.chosen,
         rewritten=len(outcome.accepted),
-        lost=dict(sorted(Counter(one.reason for one in outcome.lost).items())),
+        rejected=dict(sorted(Counter(one.reason for one in outcome.rejected).items())),
         flags=dict(flags.iter_rows()),
         answers=records.height,
         fresh=int(records["fresh"].sum()),
@@ -128,9 +128,9 @@ def _summary(planned: GenerationPlan, source: str, outcome: RoundOutcome) -> Sou
     )
 
 
-def spec_of(llm: LLM, planned: GenerationPlan, collection: Collection) -> dict[str, Any]:
+def spec_of(llm: LLM, inputs: GenerationInputs, collection: Collection) -> dict[str, Any]:
     """Say how texts were asked for, and of which collection."""
-    prompt = planned.template
+    prompt = inputs.template
     files = [Path(str(file)) for file in collection.spec.get("files", ())]
     return {
         "llm": llm.spec,
@@ -139,8 +139,8 @@ def spec_of(llm: LLM, planned: GenerationPlan, collection: Collection) -> dict[s
             "text": prompt.text,
             **({"file": prompt.place} if prompt.place else {}),
         },
-        "sources": {name: sampling.temperature for name, sampling in planned.sources.items()},
-        **{name: getattr(planned.settings, name) for name in _PLAIN},
+        "sources": {name: sampling.temperature for name, sampling in inputs.sources.items()},
+        **{name: getattr(inputs.settings, name) for name in _PLAIN},
         "inputs": {str(file): sha256(file) for file in files if file.is_file()},
         "collection": {
             name: collection.spec[name] for name in ("path", "split") if name in collection.spec

@@ -21,7 +21,7 @@ from ranktilt.generation.versions.writer import VersionWriter
 from ranktilt.judging.grade_parsing import GRADES
 from ranktilt.judging.grades import read_grades
 from ranktilt.judging.grading import Grades, grade
-from ranktilt.judging.grading_plan import grade_template, plan_grades
+from ranktilt.judging.grading_inputs import grade_template, prepare_grades
 from ranktilt.judging.grading_settings import Grading
 from ranktilt.llm.base import LLM
 
@@ -127,7 +127,7 @@ def price_grades(
     for step in range(len(writer.order)):
         writer.apply(step, None)
     to_grade = versions_to_grade(writer.collection(""), writer.originals)
-    cost = estimate(plan_grades(to_grade, judge, grading), judge, **options)
+    cost = estimate(prepare_grades(to_grade, judge, grading), judge, **options)
     pair_count = cost.documents - cost.empty
     has_prompts = any(factor.by == "model" for factor in factors)
     return PromptPrice(

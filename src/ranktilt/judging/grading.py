@@ -24,11 +24,11 @@ from ranktilt.generation.batched_requests import (
     Rejected,
     RoundConfig,
     RoundOutcome,
-    rounds,
+    ask_until_accepted,
 )
 from ranktilt.generation.generated import spec_of
 from ranktilt.judging.grade_parsing import check_grade
-from ranktilt.judging.grading_plan import GRADE_PROMPTS, GradingPlan, plan_grades
+from ranktilt.judging.grading_inputs import GRADE_PROMPTS, GradingInputs, prepare_grades
 from ranktilt.judging.grading_settings import Grading
 from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
@@ -47,7 +47,7 @@ class GradeCounts(NamedTuple):
     """One a pair and repeat."""
     readable: int
     """Requests whose answer has a grade of the scale."""
-    lost: Mapping[str, int]
+    rejected: Mapping[str, int]
     """Requests without a grade, by reason: ``unreadable``, ``filtered``, ``refused``, ``too long``, ``unanswered``,
     ``empty`` (a text or query without words, which is not sent)."""
     without_text: int
@@ -80,7 +80,7 @@ class Grades:
     @property
     def unanswered(self) -> int:
         """Requests that the model did not answer; the same call again asks only these."""
-        return self.counts.lost.get(UNANSWERED, 0)
+        return self.counts.rejected.get(UNANSWERED, 0)
 
     @property
     def exact_agreement(self) -> float:
@@ -108,41 +108,41 @@ def grade(
     counts, the lower of two middle ones.
 
     `journal` holds what was answered before (by default the model's own, in the cache). `UserError`
-    as of `plan_grades`, or if the model cannot be asked; what was answered until then is kept.
+    as of `prepare_grades`, or if the model cannot be asked; what was answered until then is kept.
 
     Upadhyay et al., UMBRELA: UMbrela is the (Open-Source Reproduction of the) Bing RELevance
     Assessor, 2024.
     """
     runs = list(runs)
-    planned = plan_grades(collection, llm, grading, runs=runs)
+    inputs = prepare_grades(collection, llm, grading, runs=runs)
     llm.check()
-    ((judge, sampling),) = planned.sources.items()
+    ((judge, sampling),) = inputs.sources.items()
     with journal_of(llm) if journal is None else journal as known:
         config = RoundConfig(
             llm,
             known,
             sampling,
-            planned.template,
+            inputs.template,
             check_grade,
-            planned.settings.attempts,
-            truncate=planned.settings.truncate,
+            inputs.settings.attempts,
+            truncate=inputs.settings.truncate,
             part="grade",
             label=f"grading as {judge}",
         )
-        outcome = rounds(config, planned.tasks)
-    outcome.lost = sorted([*planned.lost, *outcome.lost])
-    ratings = np.full((planned.pairs.height, planned.settings.repeats), np.nan)
+        outcome = ask_until_accepted(config, inputs.tasks)
+    outcome.rejected = sorted([*inputs.rejected, *outcome.rejected])
+    ratings = np.full((inputs.pairs.height, inputs.settings.repeats), np.nan)
     for row, text in outcome.accepted.items():
         ratings.flat[row] = int(text)
     return Grades(
         judge=judge,
-        qrels=median_qrels(planned.pairs, ratings),
-        pairs=planned.pairs,
+        qrels=median_qrels(inputs.pairs, ratings),
+        pairs=inputs.pairs,
         ratings=ratings,
-        answers=_answers(planned, outcome),
-        counts=_counts(planned, ratings, outcome),
-        messages=tuple(dict.fromkeys(one.message for one in outcome.lost if one.message)),
-        spec=_spec(collection, llm, planned, runs),
+        answers=_answers(inputs, outcome),
+        counts=_counts(inputs, ratings, outcome),
+        messages=tuple(dict.fromkeys(one.message for one in outcome.rejected if one.message)),
+        spec=_spec(collection, llm, inputs, runs),
     )
 
 
@@ -180,12 +180,14 @@ def save_grades(grades: Grades, path: str | Path) -> Path:
 
 
 def _reasons(counts: GradeCounts) -> str:
-    return ", ".join(f"{n:,} {reason}" for reason, n in counts.lost.items()) or "nothing was asked"
+    return (
+        ", ".join(f"{n:,} {reason}" for reason, n in counts.rejected.items()) or "nothing was asked"
+    )
 
 
-def _answers(planned: GradingPlan, outcome: RoundOutcome) -> pl.DataFrame:
-    records, repeats = pl.concat(outcome.records), planned.settings.repeats
-    pairs = planned.pairs[(records["row"] // repeats).to_list()]
+def _answers(inputs: GradingInputs, outcome: RoundOutcome) -> pl.DataFrame:
+    records, repeats = pl.concat(outcome.records), inputs.settings.repeats
+    pairs = inputs.pairs[(records["row"] // repeats).to_list()]
     grades = records["text"].cast(pl.Int32, strict=False).alias("grade")
     named = records.with_columns(
         pairs["query_id"], pairs["doc_id"], grades, repeat=pl.col("row") % repeats + 1
@@ -194,7 +196,7 @@ def _answers(planned: GradingPlan, outcome: RoundOutcome) -> pl.DataFrame:
 
 
 def _counts(
-    planned: GradingPlan, ratings: npt.NDArray[np.float64], outcome: RoundOutcome
+    inputs: GradingInputs, ratings: npt.NDArray[np.float64], outcome: RoundOutcome
 ) -> GradeCounts:
     records = pl.concat(outcome.records)
     return GradeCounts(
@@ -202,8 +204,8 @@ def _counts(
         graded=int((~np.isnan(ratings)).any(axis=1).sum()),
         requests=ratings.size,
         readable=len(outcome.accepted),
-        lost=dict(sorted(Counter(_reason(one) for one in outcome.lost).items())),
-        without_text=planned.without_text,
+        rejected=dict(sorted(Counter(_reason(one) for one in outcome.rejected).items())),
+        without_text=inputs.without_text,
         fresh=int(records["fresh"].sum()),
         prompt_tokens=int(records["prompt_tokens"].sum()),
         completion_tokens=int(records["completion_tokens"].sum()),
@@ -215,9 +217,9 @@ def _reason(rejected: Rejected) -> str:
 
 
 def _spec(
-    collection: Collection, llm: LLM, planned: GradingPlan, runs: list[Run]
+    collection: Collection, llm: LLM, inputs: GradingInputs, runs: list[Run]
 ) -> dict[str, Any]:
-    settings, spec = planned.settings, spec_of(llm, planned, collection)
+    settings, spec = inputs.settings, spec_of(llm, inputs, collection)
     origin = GRADE_PROMPTS.get(str(settings.prompt), "a file of the user's")
     return {
         **spec,

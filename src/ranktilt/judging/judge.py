@@ -237,15 +237,15 @@ def _refuse_ungraded(name: str, grades: Grades) -> None:
     if grades.qrels.height:
         return
     counts = grades.counts
-    if set(counts.lost) == {UNREADABLE}:
+    if set(counts.rejected) == {UNREADABLE}:
         answers = grades.answers.filter(pl.col("grade").is_null())["answer"].drop_nulls()
         first = f" (first: {shorten(answers[0], 100)})" if len(answers) else ""
-        unparsed = f"{counts.lost[UNREADABLE]:,} of {counts.requests:,} unparsed{first}"
+        unparsed = f"{counts.rejected[UNREADABLE]:,} of {counts.requests:,} unparsed{first}"
         raise UserError(
             f"{name}: no answer could be read: {unparsed}; ask another model, or with another --prompt"
         )
     reasons = (
-        ", ".join(f"{number:,} {reason}" for reason, number in counts.lost.items())
+        ", ".join(f"{number:,} {reason}" for reason, number in counts.rejected.items())
         or "nothing was asked"
     )
     raise UserError(
@@ -255,7 +255,7 @@ def _refuse_ungraded(name: str, grades: Grades) -> None:
 
 def grading_notes(grades: Grades, top: int) -> Iterator[str]:
     """Say what of a model's grading a reader should know: what has no grade, and whether it agrees with itself."""
-    for reason, number in grades.counts.lost.items():
+    for reason, number in grades.counts.rejected.items():
         requests = counted(number, "request", "requests")
         yield f"{grades.judge}: {requests} without a grade ({reason}), left out, not counted as 0"
     if grades.exact_agreement == grades.exact_agreement:

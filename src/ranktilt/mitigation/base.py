@@ -22,7 +22,7 @@ from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import UserError
 from ranktilt.rankers.base import Ranker, cut, entries, require_depth
 from ranktilt.rankers.candidates import FITTED, reranked_spec
-from ranktilt.rankers.learned_from import learned_queries
+from ranktilt.rankers.fit_provenance import learned_queries
 from ranktilt.spec import parse_stages
 
 Ints = npt.NDArray[np.int64]

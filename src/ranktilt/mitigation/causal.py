@@ -30,7 +30,7 @@ from ranktilt.mitigation.base import (
     scale_of,
 )
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
-from ranktilt.rankers.learned_from import query_keys
+from ranktilt.rankers.fit_provenance import query_keys
 from ranktilt.statistics.regression import Ratio, ratio_difference, ratio_of_means
 
 Floats = npt.NDArray[np.float64]

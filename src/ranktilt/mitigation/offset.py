@@ -23,7 +23,7 @@ from ranktilt.mitigation.base import (
     require_scale,
     scale_of,
 )
-from ranktilt.rankers.learned_from import query_keys
+from ranktilt.rankers.fit_provenance import query_keys
 from ranktilt.statistics.bootstrap import interval, resampled_means
 
 Floats = npt.NDArray[np.float64]

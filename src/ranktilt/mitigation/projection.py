@@ -16,7 +16,7 @@ from ranktilt.explaining.vectors import DocumentVectors
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import unit
-from ranktilt.rankers.learned_from import text_key
+from ranktilt.rankers.fit_provenance import text_key
 from ranktilt.statistics.permutation import sign_flip_length_p
 
 MOST_TWINS = 10_000

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.rankers.learned_from import same_names
+from ranktilt.rankers.fit_provenance import same_names
 
 Ints = npt.NDArray[np.int64]
 SHARES = (0.4, 0.2, 0.4)

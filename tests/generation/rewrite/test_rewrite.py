@@ -12,7 +12,7 @@ import pytest
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.generation.pooling import pool
-from ranktilt.generation.rewrite.plan import plan
+from ranktilt.generation.rewrite.prepare import prepare_rewrites
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
 from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.base import Failure
@@ -145,7 +145,9 @@ def test_each_temperature_makes_a_source_named_after_model_temperature_and_promp
         ({"prompt": "paraphrase"}, "tiny", "tiny-tmp0.2-paraphrase"),
         ({"source": "mine", "prompt": "polish"}, "tiny", "mine"),
     ):
-        assert list(plan(humans(), Scripted(name=name), Rewriting(**how)).sources) == [source]
+        assert list(prepare_rewrites(humans(), Scripted(name=name), Rewriting(**how)).sources) == [
+            source
+        ]
 
 
 def test_a_collection_with_rewrites_gets_more(do: Do) -> None:
@@ -179,7 +181,7 @@ def test_a_flagged_answer_is_asked_for_again_by_the_limits_of_the_prompt_or_othe
     ] == [5, 6, 7]
     assert len(llm.prompts) == 5
     assert made.answers.filter(id="d3-human")["flags"].list.len().sign().to_list() == [1, 1, 0]
-    assert made.made[0].lost == {}
+    assert made.made[0].rejected == {}
     short = Scripted(lambda prompt, times: "A new spring mends them.")
     assert do(humans(), short, attempts=1).made[0].rewritten == 0
     assert do(humans(), short, attempts=1, prompt="summarise").made[0].rewritten == 3

@@ -10,11 +10,11 @@ import polars as pl
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.generation.batched_requests import (
-    GenerationPlan,
+    GenerationInputs,
     GenerationTask,
     RoundConfig,
+    ask_until_accepted,
     model_name,
-    rounds,
 )
 from ranktilt.generation.checks import check_answer
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
@@ -28,7 +28,7 @@ _ANSWER_TOKENS = 200
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AnswerPlan(GenerationPlan):
+class AnswerInputs(GenerationInputs):
     """What will be asked: `queries`, each `settings.n` times; `ids` of the documents, by source."""
 
     settings: Answering
@@ -46,7 +46,7 @@ class AnsweredQueries(Generated):
     """
 
 
-def plan_answers(collection: Collection, llm: LLM, answering: Answering) -> AnswerPlan:
+def prepare_answers(collection: Collection, llm: LLM, answering: Answering) -> AnswerInputs:
     """Settle what is asked of the judged queries, or of all where nothing is judged; nothing is asked yet.
 
     Refused: no query, one without text, the source ``"human"``, ids that no file of judgments could
@@ -85,7 +85,7 @@ def plan_answers(collection: Collection, llm: LLM, answering: Answering) -> Answ
         GenerationTask(row, text, "", draw)
         for row, (text, (_, draw)) in enumerate(zip(texts, numbers, strict=True))
     ]
-    return AnswerPlan(
+    return AnswerInputs(
         settings=answering,
         template=answer_template(answering.prompt),
         sources=sources,
@@ -114,53 +114,53 @@ def answer(
     The queries are those with a judgment, or all where nothing is judged; queries alone are read by
     `ranktilt.data.queries.read_queries`. `journal` holds what was answered before (by default
     the model's own, in the cache), and `unanswered` of the result says for how many documents the
-    same call would ask again. `UserError` as of `plan_answers`, or if the model cannot be asked;
+    same call would ask again. `UserError` as of `prepare_answers`, or if the model cannot be asked;
     what was answered until then is kept.
 
     Askari et al., A Test Collection of Synthetic Documents for Training Rankers, CIKM 2023.
     """
-    planned = plan_answers(collection, llm, answering or Answering())
+    inputs = prepare_answers(collection, llm, answering or Answering())
     llm.check()
     spec = {
-        **spec_of(llm, planned, collection),
-        "n": planned.settings.n,
+        **spec_of(llm, inputs, collection),
+        "n": inputs.settings.n,
         "qrels": "made: each document is relevant to the query it was written from; nobody judged it",
     }
     with journal_of(llm) if journal is None else journal as kept:
         found = {
-            name: rounds(
+            name: ask_until_accepted(
                 RoundConfig(
                     llm,
                     kept,
                     sampling,
-                    planned.template,
+                    inputs.template,
                     check_answer,
-                    planned.settings.attempts,
+                    inputs.settings.attempts,
                     label=f"writing as {name}",
                 ),
-                planned.tasks,
+                inputs.tasks,
             )
-            for name, sampling in planned.sources.items()
+            for name, sampling in inputs.sources.items()
         }
-    docs = pl.concat([_documents(llm, planned, name, one.accepted) for name, one in found.items()])
+    docs = pl.concat([_documents(llm, inputs, name, one.accepted) for name, one in found.items()])
     qrels = docs.select("query_id", doc_id="id", grade=pl.lit(1, dtype=pl.Int32))
-    made = Collection(docs, planned.queries, qrels, {**spec["collection"], "answer": spec})
+    made = Collection(docs, inputs.queries, qrels, {**spec["collection"], "answer": spec})
     return AnsweredQueries(
         collection=made,
-        left_out=left_out_of(found, planned.ids),
-        answers=answers_of(found, planned.ids),
-        made=summaries(planned, found),
+        left_out=left_out_of(found, inputs.ids),
+        answers=answers_of(found, inputs.ids),
+        made=summaries(inputs, found),
         spec=spec,
     )
 
 
 def _documents(
-    llm: LLM, planned: AnswerPlan, source: str, answers: Mapping[int, str]
+    llm: LLM, inputs: AnswerInputs, source: str, answers: Mapping[int, str]
 ) -> pl.DataFrame:
     """The documents of a source, with what is known of their queries."""
     rows = sorted(answers)
-    queries = planned.queries[[row // planned.settings.n for row in rows]]
-    ids = planned.ids[source].gather(rows)
+    queries = inputs.queries[[row // inputs.settings.n for row in rows]]
+    ids = inputs.ids[source].gather(rows)
     made: dict[str, pl.Expr | pl.Series] = {
         "id": ids,
         "title": pl.lit(""),
@@ -169,7 +169,7 @@ def _documents(
         "origin": ids,
         "query_id": queries["id"],
         "model": pl.lit(llm.name),
-        "temperature": pl.lit(planned.sources[source].temperature, dtype=pl.Float64),
-        "prompt": pl.lit(planned.template.name),
+        "temperature": pl.lit(inputs.sources[source].temperature, dtype=pl.Float64),
+        "prompt": pl.lit(inputs.template.name),
     }
     return queries.drop("text").select(pl.exclude(pl.Binary)).with_columns(**made)

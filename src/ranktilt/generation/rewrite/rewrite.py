@@ -13,10 +13,10 @@ from ranktilt.data.collection import POOL, Collection
 from ranktilt.data.mix import mix
 from ranktilt.data.stated_sources import with_named_side
 from ranktilt.errors import DataWarning
-from ranktilt.generation.batched_requests import RoundConfig, RoundOutcome, rounds
+from ranktilt.generation.batched_requests import RoundConfig, RoundOutcome, ask_until_accepted
 from ranktilt.generation.checks import check_text, check_title
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
-from ranktilt.generation.rewrite.plan import Plan, earlier_pool, plan
+from ranktilt.generation.rewrite.prepare import RewriteInputs, earlier_pool, prepare_rewrites
 from ranktilt.generation.settings import Rewriting
 from ranktilt.generation.templates import TITLE, template
 from ranktilt.llm.base import LLM
@@ -73,20 +73,20 @@ def rewrite(
 
     `only` names documents by id (all of the source by default), `journal` holds what was answered
     before (by default the model's own, in the cache), and `unanswered` of the result says for how
-    many documents the same call would ask again. `UserError` as of `plan`, or if the model cannot
+    many documents the same call would ask again. `UserError` as of `prepare_rewrites`, or if the model cannot
     be asked; what was answered until then is kept.
 
     Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec. 2.
     """
     rewriting = rewriting or Rewriting()
     collection = with_named_side(collection, rewriting.of)
-    planned = plan(collection, llm, rewriting, only=only)
+    inputs = prepare_rewrites(collection, llm, rewriting, only=only)
     llm.check()
-    spec = _spec(collection, llm, planned)
+    spec = _spec(collection, llm, inputs)
     with journal_of(llm) if journal is None else journal as kept:
-        found = {name: _rewrite_source(llm, kept, planned, name) for name in planned.sources}
-    added = pl.concat(_documents(collection, llm, planned, name, found[name]) for name in found)
-    marked = _marked(collection, planned)
+        found = {name: _rewrite_source(llm, kept, inputs, name) for name in inputs.sources}
+    added = pl.concat(_documents(collection, llm, inputs, name, found[name]) for name in found)
+    marked = _marked(collection, inputs)
     united = _united(marked, added, spec)
     ids = dict.fromkeys(found, united.ids.head(collection.docs.height).alias("id"))
     return Rewritten(
@@ -95,28 +95,28 @@ def rewrite(
         added=added,
         left_out=left_out_of(found, ids),
         answers=answers_of(found, ids),
-        made=summaries(planned, found),
+        made=summaries(inputs, found),
         spec=spec,
     )
 
 
-def _rewrite_source(llm: LLM, journal: Journal, planned: Plan, source: str) -> RoundOutcome:
+def _rewrite_source(llm: LLM, journal: Journal, inputs: RewriteInputs, source: str) -> RoundOutcome:
     """All texts of one source, and then their titles where these are rewritten too."""
-    rewriting, sampling = planned.settings, planned.sources[source]
+    rewriting, sampling = inputs.settings, inputs.sources[source]
     config = RoundConfig(
         llm,
         journal,
         sampling,
-        planned.template,
-        check_text(planned.limits),
+        inputs.template,
+        check_text(inputs.limits),
         rewriting.attempts,
         truncate=rewriting.truncate,
         label=f"rewriting as {source}",
     )
-    outcome = rounds(config, planned.tasks)
+    outcome = ask_until_accepted(config, inputs.tasks)
     if rewriting.titles == "rewrite":
         tasks = [
-            o._replace(text=o.title, title="") for o in planned.tasks if o.row in outcome.accepted
+            o._replace(text=o.title, title="") for o in inputs.tasks if o.row in outcome.accepted
         ]
         config = replace(
             config,
@@ -126,18 +126,18 @@ def _rewrite_source(llm: LLM, journal: Journal, planned: Plan, source: str) -> R
             label=f"titles of {source}",
             truncate=False,
         )
-        titles = rounds(config, [o for o in tasks if o.text.strip()])
+        titles = ask_until_accepted(config, [o for o in tasks if o.text.strip()])
         outcome.titles = titles.accepted
         outcome.records += titles.records
-        outcome.lost += titles.lost
-        for one in titles.lost:
+        outcome.rejected += titles.rejected
+        for one in titles.rejected:
             outcome.accepted.pop(one.row)
-    outcome.lost = sorted([*planned.lost, *outcome.lost])
+    outcome.rejected = sorted([*inputs.rejected, *outcome.rejected])
     return outcome
 
 
 def _documents(
-    collection: Collection, llm: LLM, planned: Plan, source: str, outcome: RoundOutcome
+    collection: Collection, llm: LLM, inputs: RewriteInputs, source: str, outcome: RoundOutcome
 ) -> pl.DataFrame:
     """The new documents: what else is known of the one they were made of is true of them too."""
     rows = sorted(outcome.accepted)
@@ -146,25 +146,25 @@ def _documents(
     made: dict[str, pl.Expr | pl.Series] = {
         "text": pl.Series([outcome.accepted[row] for row in rows], dtype=pl.String),
         "model": pl.lit(llm.name),
-        "temperature": pl.lit(planned.sources[source].temperature, dtype=pl.Float64),
-        "prompt": pl.lit(planned.template.name),
+        "temperature": pl.lit(inputs.sources[source].temperature, dtype=pl.Float64),
+        "prompt": pl.lit(inputs.template.name),
         "cut_to": pl.Series([outcome.words.get(row) for row in rows], dtype=pl.Int64),
         "source": pl.lit(source),
     }
-    if planned.settings.titles == "drop":
+    if inputs.settings.titles == "drop":
         made["title"] = pl.lit("")
-    elif planned.settings.titles == "rewrite":
+    elif inputs.settings.titles == "rewrite":
         made["title"] = pl.Series([outcome.titles.get(row, "") for row in rows], dtype=pl.String)
-    if planned.only:
+    if inputs.only:
         made[POOL] = pl.lit(True)
     return docs.with_columns(**made)
 
 
-def _marked(collection: Collection, planned: Plan) -> Collection:
+def _marked(collection: Collection, inputs: RewriteInputs) -> Collection:
     """The collection with a column that says which documents were chosen, where not all were."""
-    if not planned.only or earlier_pool(collection, planned.settings.of) is not None:
+    if not inputs.only or earlier_pool(collection, inputs.settings.of) is not None:
         return collection
-    rows = [*(o.row for o in planned.tasks), *(one.row for one in planned.lost)]
+    rows = [*(o.row for o in inputs.tasks), *(one.row for one in inputs.rejected)]
     origins = collection.docs["origin"][rows]
     chosen = collection.docs["origin"].is_in(origins.implode()).alias(POOL)
     return Collection(
@@ -186,12 +186,12 @@ def _united(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]
     return Collection(mixed.docs, mixed.queries, mixed.qrels, {**kept, "rewrite": dict(spec)})
 
 
-def _spec(collection: Collection, llm: LLM, planned: Plan) -> dict[str, Any]:
+def _spec(collection: Collection, llm: LLM, inputs: RewriteInputs) -> dict[str, Any]:
     return {
-        **spec_of(llm, planned, collection),
-        **{name: getattr(planned.settings, name) for name in _PLAIN},
-        "limits": asdict(planned.limits),
-        "partial": planned.only,
+        **spec_of(llm, inputs, collection),
+        **{name: getattr(inputs.settings, name) for name in _PLAIN},
+        "limits": asdict(inputs.limits),
+        "partial": inputs.only,
         "named_source": collection.spec.get("named_source"),
-        "pool": None if planned.pool is None else list(planned.pool.sentences),
+        "pool": None if inputs.pool is None else list(inputs.pool.sentences),
     }

@@ -11,7 +11,7 @@ import polars as pl
 from ranktilt.data.collection import Collection
 from ranktilt.generation.batched_requests import RECORD, model_name
 from ranktilt.generation.generated import LEFT_OUT, Generated, spec_of
-from ranktilt.generation.rewrite.plan import plan
+from ranktilt.generation.rewrite.prepare import prepare_rewrites
 from ranktilt.generation.versions.checks import ManipulationChecks, check_factors
 from ranktilt.generation.versions.factors import Factor, read_factors, require_model
 from ranktilt.generation.versions.judgments import carried
@@ -128,7 +128,7 @@ def _model_spec(writer: VersionWriter, llm: LLM | None) -> dict[str, Any]:
     prompted = [factor for factor in writer.order if factor.by == "model"]
     if llm is None or not prompted:
         return {"collection": collection_paths(writer.originals)}
-    requests = plan(bare_texts(["text"]), llm, rewriting(prompted[0], writer.crossing))
+    requests = prepare_rewrites(bare_texts(["text"]), llm, rewriting(prompted[0], writer.crossing))
     spec = spec_of(llm, requests, writer.originals)
     names = ("llm", "top_p", "max_tokens", "attempts", "inputs", "collection", "ranktilt")
     return {name: spec[name] for name in names}

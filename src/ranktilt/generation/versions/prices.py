@@ -8,7 +8,7 @@ from typing import Any
 
 from ranktilt.data.collection import Collection
 from ranktilt.generation.estimate import CostEstimate, estimate
-from ranktilt.generation.rewrite.plan import plan
+from ranktilt.generation.rewrite.prepare import prepare_rewrites
 from ranktilt.generation.versions.factors import Factor
 from ranktilt.generation.versions.options import Crossing
 from ranktilt.generation.versions.writer import VersionWriter, bare_texts, rewriting
@@ -65,7 +65,7 @@ def price_versions(
         versions = writer.versions_of_step(step)
         rows = sorted({row for row, _ in versions})
         texts = bare_texts(writer.texts[row, ()] for row in rows)
-        cost = estimate(plan(texts, llm, rewriting(factor, crossing)), llm, **options)
+        cost = estimate(prepare_rewrites(texts, llm, rewriting(factor, crossing)), llm, **options)
         prices.append(
             PromptPrice(
                 name=factor.name,

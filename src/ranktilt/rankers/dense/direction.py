@@ -13,7 +13,7 @@ import polars as pl
 from ranktilt.data.artifact import Result
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.rankers.learned_from import named_keys, same_names, text_key
+from ranktilt.rankers.fit_provenance import named_keys, same_names, text_key
 
 Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]

@@ -17,7 +17,7 @@ from ranktilt.errors import UserError
 from ranktilt.explaining.check import check
 from ranktilt.generation.estimate import CostEstimate, estimate
 from ranktilt.generation.pooling import Pool, Reason, pool, pooled
-from ranktilt.generation.rewrite.plan import plan
+from ranktilt.generation.rewrite.prepare import prepare_rewrites
 from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.journal import Journal
 from ranktilt.rankers.base import Ranker
@@ -208,7 +208,10 @@ def guess(own_cache: Path) -> Any:
         rates = {name: how.pop(name) for name in ("price", "requests_per_minute") if name in how}
         model = llm or Scripted()
         return estimate(
-            plan(humans(texts), model, Rewriting(**how)), model, journal=Journal(own_cache), **rates
+            prepare_rewrites(humans(texts), model, Rewriting(**how)),
+            model,
+            journal=Journal(own_cache),
+            **rates,
         )
 
     return run

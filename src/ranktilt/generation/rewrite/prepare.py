@@ -16,7 +16,7 @@ from ranktilt.data.stated_sources import with_named_side
 from ranktilt.errors import UserError, counted
 from ranktilt.generation.batched_requests import (
     EMPTY,
-    GenerationPlan,
+    GenerationInputs,
     GenerationTask,
     Rejected,
     model_name,
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan(GenerationPlan):
+class RewriteInputs(GenerationInputs):
     """What will be asked to rewrite a collection, in the collection's order.
 
-    `lost` are texts that are empty; `only` says whether not all documents of the source were to be
+    `rejected` are texts that are empty; `only` says whether not all documents of the source were to be
     rewritten, and `pool` what chose them.
     """
 
@@ -53,13 +53,13 @@ class Plan(GenerationPlan):
                     yield title, task._replace(text=task.title, title="")
 
 
-def plan(
+def prepare_rewrites(
     collection: Collection,
     llm: LLM,
     rewriting: Rewriting,
     *,
     only: Pool | Iterable[str] | None = None,
-) -> Plan:
+) -> RewriteInputs:
     """Settle what is asked, in the collection's order; nothing is asked yet.
 
     Where no document has a source, all are of the source to rewrite. `only` holds ids of the
@@ -85,18 +85,18 @@ def plan(
     side = collection.docs[rows]
     given = zip(rows.to_list(), side["text"], side["title"], strict=True)
     tasks = [GenerationTask(row, text, title) for row, text, title in given]
-    lost = tuple(Rejected(o.row, "text", EMPTY, (), 0, "") for o in tasks if not o.text.strip())
+    rejected = tuple(Rejected(o.row, "text", EMPTY, (), 0, "") for o in tasks if not o.text.strip())
     tasks = [o for o in tasks if o.text.strip()]
     named = {name: getattr(rewriting, name) for name in ("shortest", "longest", "copied")}
     named = {name: value for name, value in named.items() if value is not None}
     limits = replace(RewriteLimits(), **{**prompt.limits, **named})
-    return Plan(
+    return RewriteInputs(
         settings=rewriting,
         template=prompt,
         limits=limits,
         sources=sources,
         tasks=tuple(tasks),
-        lost=lost,
+        rejected=rejected,
         chosen=side.height,
         only=only is not None,
         pool=None if isinstance(only, Iterable) else only,

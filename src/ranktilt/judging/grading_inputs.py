@@ -15,7 +15,7 @@ from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import UserError
 from ranktilt.generation.batched_requests import (
     EMPTY,
-    GenerationPlan,
+    GenerationInputs,
     GenerationTask,
     Rejected,
     model_name,
@@ -39,7 +39,7 @@ _OTHER_ANSWER_TOKENS = 20
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GradingPlan(GenerationPlan):
+class GradingInputs(GenerationInputs):
     """What will be asked of a judge, in an order that the seed shuffles.
 
     `pairs` holds ``query_id`` and ``doc_id``; the tasks of pair ``n`` have the rows ``n * repeats``
@@ -55,9 +55,9 @@ class GradingPlan(GenerationPlan):
     """Pairs that were chosen, and whose query or document the collection does not hold."""
 
 
-def plan_grades(
+def prepare_grades(
     collection: Collection, llm: LLM, grading: Grading | None = None, *, runs: Iterable[Run] = ()
-) -> GradingPlan:
+) -> GradingInputs:
     """Settle what a judge is asked; nothing is asked yet.
 
     Pairs are the top `grading.pool` of each run for each query, or without runs those that the
@@ -80,21 +80,21 @@ def plan_grades(
         of = "the runs" if runs else "the judgments"
         raise UserError(f"no pair to grade: {of} name no query and document of this collection")
     pairs = known.head(grading.first or known.height)
-    tasks, lost = list[GenerationTask](), list[Rejected]()
+    tasks, rejected = list[GenerationTask](), list[Rejected]()
     for pair, (text, query) in enumerate(pairs.select("text", "query").iter_rows()):
         rows = range(pair * grading.repeats, (pair + 1) * grading.repeats)
         if text.strip() and query.strip():
             tasks += [GenerationTask(row, text, query, draw) for draw, row in enumerate(rows)]
         else:
-            lost += [Rejected(row, "grade", EMPTY, (), 0, "") for row in rows]
+            rejected += [Rejected(row, "grade", EMPTY, (), 0, "") for row in rows]
     order = np.random.default_rng(grading.seed or 0).permutation(len(tasks))
     judge = grading.source or f"{template.name}-{model_name(llm)}"
-    return GradingPlan(
+    return GradingInputs(
         settings=grading,
         template=template,
         sources={judge: grading.sampling(*grading.temperatures)},
         tasks=tuple(tasks[number] for number in order),
-        lost=tuple(lost),
+        rejected=tuple(rejected),
         chosen=pairs.height,
         answer_tokens=_ANSWER_TOKENS.get(str(grading.prompt), _OTHER_ANSWER_TOKENS),
         pairs=pairs.select("query_id", "doc_id"),
