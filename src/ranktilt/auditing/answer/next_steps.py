@@ -13,7 +13,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.data.group_names import OTHERS, REST
 from ranktilt.data.labels import SEVERAL, LabelFile
 from ranktilt.errors import UserError
-from ranktilt.measures.margin import LEVEL
+from ranktilt.measures.margin import LEVEL, unit_of
 from ranktilt.spec import Stage, parse_stages
 
 Audit = Any
@@ -27,6 +27,8 @@ _UNFAIR = 0.05
 _EXPLAINED = 30
 """Pairs of twins in the same rankings from which texts can explain a tilt."""
 _MOST = 3
+_SMALL_LIFT = 0.2
+"""Standard deviations of a property that a gate lets pass, where no margin is named."""
 
 
 class NextStep(NamedTuple):
@@ -181,13 +183,12 @@ def _pairs(audit: Audit) -> list[str]:
 
 def _question(audit: Audit) -> list[str]:
     """Return the words that name the primary question and its margin, where they are not the usual ones."""
-    usual = (
-        "nDCG@10"
-        if audit.measures
-        else "HeadToHead"
-        if any(e.twins for e in audit.card)
-        else "Share@10"
-    )
+    if audit.measures:
+        usual = "nDCG@10"
+    elif audit.primary.kind == "property":
+        usual = "PropertyLift@10"
+    else:
+        usual = "HeadToHead" if any(e.twins for e in audit.card) else "Share@10"
     words = [] if repr(audit.primary) == usual else ["--primary", repr(audit.primary)]
     return words if audit.margin == LEVEL else [*words, "--margin", _margin(audit)]
 
@@ -205,6 +206,13 @@ def _computation(audit: Audit) -> list[str]:
 
 def _margin(audit: Audit) -> str:
     return audit.margin if isinstance(audit.margin, str) else f"{audit.margin:g}"
+
+
+def _limit(audit: Audit) -> str:
+    """Return the margin as a limit of a gate; of a question that is not in points, a small one in its unit."""
+    if isinstance(audit.margin, str) or audit.primary.kind != "property":
+        return _margin(audit)
+    return f"{_SMALL_LIFT:g} {unit_of(audit.primary)}"
 
 
 def _split(audit: Audit) -> list[str]:
@@ -269,7 +277,7 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
 def _gate(audit: Audit, text: str = "Keep it so in CI") -> NextStep:
     make = shlex.join([*_audit_again(audit), "--json", "audit.json"])
     return NextStep(
-        text, f"{make} && ranktilt gate audit.json --max-tilt {shlex.quote(_margin(audit))}"
+        text, f"{make} && ranktilt gate audit.json --max-tilt {shlex.quote(_limit(audit))}"
     )
 
 
