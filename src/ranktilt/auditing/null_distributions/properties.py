@@ -80,15 +80,23 @@ def _shuffled_answers(
     judged_run: JudgedRun, estimand: PropertyEstimand, values: Floats, *, seed: int, count: int
 ) -> Floats:
     """Return the mean answer with the values of each list in random order, so many times."""
-    factors = estimand.factors(judged_run.ranking, values)
-    list_count = int((~np.isnan(estimand.of_values(judged_run.ranking, values))).sum())
+    ranking = judged_run.ranking
+    answers = estimand.of_values(ranking, values)
+    list_count = int((~np.isnan(answers)).sum())
+    draws = np.full(count, np.nan)
+    if not list_count:
+        return draws
+    _, weights = estimand.value_effects(ranking, values)
+    # A shuffle moves the weighted mean alone, and of that only the few entries that count.
+    counted = np.flatnonzero(weights > 0)
+    weights = weights[counted] / list_count
+    weighted_mean = float(weights @ values[counted])
+    list_mean = weighted_mean - float(np.nanmean(answers))
     is_known = ~np.isnan(values)
     # Which of its list's known entries gives each entry its value; −1 stays where there is none.
     givers = np.where(is_known, np.arange(len(values)), -1)
-    draws = np.full(count, np.nan)
     shuffled = shuffled_in_lists(judged_run, givers, seed)
     for draw, giver in zip(range(count), shuffled, strict=False):
-        total = factors[is_known] @ values[giver[is_known]]
-        draws[draw] = total / list_count if list_count else np.nan
+        draws[draw] = weights @ values[giver[counted]] - list_mean
         report(f"random lists of {judged_run.run.name}", draw + 1, count)
     return draws
