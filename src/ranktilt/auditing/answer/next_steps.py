@@ -103,6 +103,22 @@ def _explain(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
     return ["ranktilt", "explain", str(_folder(audit)), *words, *_split(audit), *named]
 
 
+def _explain_groups(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
+    """Return the words of the command that explains a gap between groups without twins by their texts."""
+    folder, collection = _folder(audit), audit.spec["collection"]
+    is_united = any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
+    if folder is None or collection.get("labels") or is_united or _are_twins(audit, pair):
+        return []
+    # Sources without twins are checked first.
+    if audit.spec["by"] == "source" or audit.primary.kind == "property":
+        return []
+    ranked = _ranked(audit, [run])
+    if not ranked or {"--score-order", "--queries"} & set(ranked):
+        return []  # which explain does not read
+    groups = ["--by", str(audit.spec["by"]), "--reference", pair[0]]
+    return ["ranktilt", "explain", folder, *ranked, *_split(audit), *groups]
+
+
 def _pairs_retrieved(audit: Audit, run: str, sides: tuple[str, str]) -> int:
     """Return how many twins one run holds in the same rankings."""
     counts = audit.pair_counts.filter(
@@ -266,6 +282,8 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
         yield _step(text, explain, "--attribution")
     elif audit.measures and not audit.card and _are_twins(audit, pair):
         yield _step("Which twin stands higher", _audit_again(audit), "--card")
+    elif properties := _explain_groups(audit, run, pair):
+        yield _step("Which properties go with it", properties, "--attribution")
     if verdict.slight:
         yield _gate(audit)
         return
