@@ -46,7 +46,8 @@ lint: .venv/.stamp-dev ## Check format, style, types and how code reads
 	$(BIN)/python scripts/house.py
 	$(BIN)/python scripts/vendor_js.py --check
 
-docs: .venv/.stamp-docs ## Build the site into build/site, without network; warnings are errors
+docs: .venv/.stamp-docs ## Run the notebooks and build the site into build/site, without network; warnings are errors
+	$(BIN)/python scripts/refresh_notebooks.py
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
 
 # Into throw-away folders; NumPy 2.0 has no wheels for Python 3.13 and later, 2.1 has.
@@ -60,7 +61,7 @@ bundled: .venv/.stamp-dev ## Check the bundled pairs on the oldest and the newes
 	rm -rf $(AWAY)
 
 bench: .venv/.stamp-dev ## Measure speed against the peers
-	@set -e; for script in benchmarks/load.py benchmarks/lexical.py benchmarks/evaluate.py benchmarks/dense.py benchmarks/rerank.py benchmarks/search.py benchmarks/card.py benchmarks/intervals.py benchmarks/properties.py benchmarks/pool.py benchmarks/rewrite.py benchmarks/llm_rankers.py benchmarks/report.py benchmarks/explain.py benchmarks/level.py benchmarks/level_claims.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in benchmarks/load.py benchmarks/lexical.py benchmarks/evaluate.py benchmarks/dense.py benchmarks/rerank.py benchmarks/search.py benchmarks/card.py benchmarks/intervals.py benchmarks/properties.py benchmarks/pool.py benchmarks/rewrite.py benchmarks/llm_rankers.py benchmarks/report.py benchmarks/explain.py benchmarks/mitigate.py benchmarks/mitigate_claims.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
 clean: ## Remove caches and build output (not .venv)
 	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -78,7 +79,7 @@ clean: ## Remove caches and build output (not .venv)
 	@touch $@
 
 .venv/.stamp-docs: .venv/.stamp-demo
-	$(INSTALL) -e '.[docs]'
+	$(INSTALL) -e '.[docs,adapters]'
 	@touch $@
 
 .venv/.stamp-dev: .venv/.stamp-torch

@@ -187,7 +187,7 @@ def _first_effects(case: PowerCase, tilt: float, draws: int, salt: int) -> list[
         )
         effects.append(
             {
-                "tilt": effect.value - effect.level,
+                "tilt": effect.value - effect.neutral,
                 "detectable": effect.detectable,
                 "is_found": float(effect.favours == "a"),
             }

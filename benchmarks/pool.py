@@ -154,7 +154,7 @@ def _pages(whole: Audit, part: Audit) -> Iterator[tuple[str, float, float, float
         found = [
             next(e for e in one.card_of(run) if e.estimand.key == "page") for one in (whole, part)
         ]
-        yield (run, *(n for e in found for n in (e.value, e.level)))
+        yield (run, *(n for e in found for n in (e.value, e.neutral)))
 
 
 def size_row(name: str, collection: Collection, rankers: Sequence[str], plan: Plan) -> list[Any]:

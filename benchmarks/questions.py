@@ -88,10 +88,10 @@ def from_effect(effect: Any) -> Answer:
     return Answer(
         estimand=effect.name,
         value=effect.value,
-        low=effect.low if is_sided else effect.band_low,
-        high=effect.high if is_sided else effect.band_high,
+        low=effect.low if is_sided else effect.null_low,
+        high=effect.high if is_sided else effect.null_high,
         p=effect.p,
-        neutral=effect.level if is_sided else effect.value,
+        neutral=effect.neutral if is_sided else effect.value,
         verdict=effect.side(effect.verdict()) or effect.verdict(),
         queries=effect.queries,
         effective_n=effect.sample,

@@ -52,7 +52,7 @@ PRINTED: dict[str, tuple[set[str], tuple[str, ...], int]] = {
         ("(target ≤ 8 MB: ",),
         1,
     ),
-    "level.py": (
+    "mitigate.py": (
         {
             "dense search",
             "dense, without a direction (project=)",
@@ -193,7 +193,7 @@ def test_intervals_hold_true_values(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_claims_of_simulated_benches_are_counted(tmp_path: Path) -> None:
-    text = run("level_claims.py", tmp_path / "RESULTS.md")
+    text = run("mitigate_claims.py", tmp_path / "RESULTS.md")
     assert "2 simulations with 150 test queries each" in text
     true, made = map(int, rows(text)["**all**"])
     assert 1 <= true <= made

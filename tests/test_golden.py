@@ -113,18 +113,18 @@ class TestDL19:
             f"{dl19.docs.height - len(texts):,} documents without length, in no group"
             in found.notes
         )
-        assert [(t.twins, t.band_low < 0 < t.band_high) for t in found.tilts] == [(False, True)] * 3
+        assert [(t.twins, t.null_low < 0 < t.null_high) for t in found.tilts] == [(False, True)] * 3
         (short_long,) = (
             t for t in found.tilts if (t.a, t.b) == ("12 to 47 words", "70 to 193 words")
         )
         assert short_long.value == pytest.approx(-37, abs=1)
         # The interval holds 0, but almost no shuffle of the labels favours long passages as much.
         assert short_long.low < 0 < short_long.high
-        assert short_long.value < short_long.band_low
+        assert short_long.value < short_long.null_low
         pages = [e for e in found.card if e.estimand.key == "page"]
         assert [e.estimand.key for e in found.card] == ["relative delta", "page"] * 3
         assert all(
-            e.banded and abs(e.level) < 0.1 and abs(e.details["shares"]) < 0.01 for e in pages
+            e.banded and abs(e.neutral) < 0.1 and abs(e.details["shares"]) < 0.01 for e in pages
         )
 
 

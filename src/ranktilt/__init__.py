@@ -92,8 +92,9 @@ if TYPE_CHECKING:
     from ranktilt.measures.twins.base import TwinEstimand as TwinEstimand
     from ranktilt.mitigation.bench import bench as bench
     from ranktilt.mitigation.bench_result import Bench as Bench
+    from ranktilt.mitigation.bench_result import Candidate as Candidate
     from ranktilt.mitigation.mitigate import mitigate as mitigate
-    from ranktilt.mitigation.options import Levelling as Levelling
+    from ranktilt.mitigation.options import MitigationOptions as MitigationOptions
     from ranktilt.mitigation.query_split import QuerySplit as QuerySplit
     from ranktilt.mitigation.query_split import split_queries as split_queries
     from ranktilt.parallel.run_on import run_on as run_on
@@ -111,6 +112,7 @@ _NAMES = {
     "Answering": "generation.settings",
     "Audit": "auditing.result",
     "Bench": "mitigation.bench_result",
+    "Candidate": "mitigation.bench_result",
     "CheckResult": "explaining.check",
     "Collection": "data.collection",
     "Comparison": "auditing.comparison.compare",
@@ -124,9 +126,9 @@ _NAMES = {
     "Grading": "judging.grading_settings",
     "GroupEstimand": "measures.base",
     "JudgeAudit": "judging.result",
-    "Levelling": "mitigation.options",
     "Measure": "measures.base",
     "MissingExtra": "errors",
+    "MitigationOptions": "mitigation.options",
     "P": "measures.precision",
     "PairwiseAudit": "auditing.pairwise.result",
     "Probe": "explaining.base",

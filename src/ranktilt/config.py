@@ -38,6 +38,8 @@ margin = "5"
 """A configuration file, as help shows it."""
 FILE, PROJECT_FILE = "ranktilt.toml", "pyproject.toml"
 _SECTION = "tool.ranktilt"
+_ASSIGNABLE = ("machine", "statistics", "check", "mitigate")
+"""Sections whose keys ``--set`` takes."""
 _LARGEST = 1_000_000
 """Bytes of a configuration file, at most."""
 _KEY_NAME = re.compile(
@@ -106,6 +108,14 @@ class StatisticsSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MitigateSettings:
+    """What ``ranktilt mitigate`` does beside its options."""
+
+    always: bool = False
+    """Whether corrections are tried where the ranker is not shown to be tilted."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LabelSettings:
     """A label file by name: ``--groups NAME``."""
 
@@ -135,6 +145,8 @@ class Configuration:
     """How tilts are measured and tested."""
     check: Mapping[str, Any] = field(default_factory=dict)
     """Limits of ``ranktilt check``, by name."""
+    mitigate: MitigateSettings = field(default_factory=MitigateSettings)
+    """What ``ranktilt mitigate`` does beside its options."""
     set_keys: tuple[str, ...] = ()
     """Keys that the file, or ``--set``, sets, such as ``statistics.seed``."""
 
@@ -209,16 +221,17 @@ def read_configuration(
     _require_known(
         f"section in {path}" if path else "section",
         table,
-        ("llm", "labels", "machine", "statistics", "check"),
+        ("llm", "labels", *_ASSIGNABLE),
     )
     for name, section in table.items():
         if not isinstance(section, dict):
             raise UserError(f"{where}expected a section [{name}], got {name} = {section!r}")
     for key, text in (assignments or {}).items():
         section, _, name = key.partition(".")
-        if section not in ("machine", "statistics", "check") or not name:
+        if section not in _ASSIGNABLE or not name:
             raise UserError(
-                f"--set {key}: expected a key of [machine], [statistics] or [check], such as statistics.seed=1"
+                f"--set {key}: expected a key of [machine], [statistics], [check] or [mitigate], "
+                "such as statistics.seed=1"
             )
         table.setdefault(section, {})[name] = text
     llm = table.get("llm", {})
@@ -245,6 +258,7 @@ def read_configuration(
             f"{where}[statistics]", table.get("statistics", {}), StatisticsSettings
         ),
         check=table.get("check", {}),
+        mitigate=read_section(f"{where}[mitigate]", table.get("mitigate", {}), MitigateSettings),
         set_keys=tuple(_keys(table)),
     )
 

@@ -41,6 +41,11 @@ class DataError(UserError):
         super().__init__(f"{where}: {message}")
 
 
+def located(path: str | Path, error: UserError, *, line: int | None = None) -> DataError:
+    """Return an error with the file that it is about; one that names its file stays as it is."""
+    return error if isinstance(error, DataError) else DataError(path, str(error), line=line)
+
+
 class MissingExtra(UserError):
     """An optional package is needed and not installed.
 

@@ -1,4 +1,4 @@
-"""Who shows results: reporting lies above everything that makes them, and is named here by the package itself."""
+"""Who shows results: reporting lies above what makes them, and the package names it here."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ class Presenter(Protocol):
 
     def result_figure(self, result: Any, name: str) -> Any:
         """Return the figure of this name, or the first one where it is empty."""
+
+    def headline(self, result: Any) -> str:
+        """Return what a result says first, in one sentence."""
+
+    def sentence(self, record: Any) -> str:
+        """Return a verdict in words."""
+
+    def derived(self, record: Any) -> dict[str, Any]:
+        """Return what a file says in words of a result, or of a part of one; nothing of most."""
 
 
 _modules: list[str] = []

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from importlib.machinery import PathFinder
 from inspect import isabstract
 from typing import Any
 
 from ranktilt.errors import UserError, shorten, unknown
-from ranktilt.extensions import ExtensionTable
+from ranktilt.extensions import ExtensionTable, load_object
+from ranktilt.models import catalogue
 from ranktilt.rankers.base import Pipeline, Ranker
 from ranktilt.spec import Stage, parse_stages
 
@@ -37,32 +38,85 @@ RANKERS = {
 }
 """RankTilt's own, as ``module:class``; a paper's and those of other packages join them."""
 
+_SENTENCE_TRANSFORMERS = {
+    "SentenceTransformer": "ranktilt.adapters.sentence_transformers:SentenceTransformerRanker",
+    "CrossEncoder": "ranktilt.adapters.sentence_transformers:CrossEncoderRanker",
+    "SparseEncoder": "ranktilt.adapters.sentence_transformers:SparseEncoderRanker",
+}
+_ADAPTERS = {
+    ("mteb_model_meta", "search"): "ranktilt.adapters.mteb:MtebRanker",
+    ("mteb_model_meta", "encode"): "ranktilt.adapters.mteb:MtebRanker",
+    ("transform", "search"): "ranktilt.adapters.pyterrier:PyTerrierRanker",
+    ("retrieve",): "ranktilt.adapters.llama_index:LlamaIndexRanker",
+    ("invoke",): "ranktilt.adapters.langchain:LangChainRanker",
+}
+"""Other libraries' objects, by attributes that all of them have; nothing is imported to tell them apart."""
+_FUNCTION = "ranktilt.adapters.function:FunctionRanker"
+_OBJECT_NAMES = {
+    "function": "your function",
+    "langchain": "your retriever",
+    "llama-index": "your retriever",
+    "mteb": "your model",
+    "pyterrier": "your pipeline",
+    "SentenceTransformer": "your model",
+    "CrossEncoder": "your model",
+    "SparseEncoder": "your model",
+}
+"""Names under which objects print, which nobody can type."""
+_RUN_ENDINGS = (".trec", ".run", ".csv", ".tsv", ".json", ".gz")
 
-def ranker(text: Any) -> Ranker:
-    """Read a ranker's text, the inverse of its ``repr``, or take a pipeline or model of another library.
+
+def ranker(text: Any, **options: Any) -> Ranker:
+    """Read a ranker's text, the inverse of its ``repr``, or take an object that ranks.
 
     Parameters
     ----------
-    text : str, Ranker, PyTerrier pipeline or mteb model
+    text : str, Ranker, function, or object of another library
         ``name[:argument][(option=value,…)][@k]``, stages joined by ``>>``, such as
-        ``"bm25(k1=0.9,b=0.4)@100"``. A ranker comes back as it is; of mteb, a model that searches
-        (its ``SearchProtocol``).
+        ``"bm25(k1=0.9,b=0.4)@100"``, or a model's hub name, which is taken as ``dense:NAME``. A
+        ranker comes back as it is. Objects: a function ``(queries, k) -> answers``, which is called
+        once; models of sentence-transformers (``SentenceTransformer``, ``CrossEncoder``,
+        ``SparseEncoder``) and mteb; pipelines of PyTerrier; retrievers of LangChain (``invoke``)
+        and LlamaIndex (``retrieve``).
+    **options
+        Options of the ranker that an object becomes, such as ``k=100``. Those of a text stand in it.
 
     Returns
     -------
     Ranker
-        Ready to rank; models are loaded when it does.
+        Ready to rank; models named in a text are loaded when it does.
 
     Raises
     ------
     UserError
-        If the text does not follow the grammar, or names an unknown ranker, option or value.
+        If the text does not follow the grammar, or names an unknown ranker, option or value; if
+        the object ranks nothing.
     """
-    if isinstance(text, Ranker):
-        return text
-    if not isinstance(text, str):
-        return _of_library(text)
-    return ranker_of_stages(parse_stages(text))
+    if not isinstance(text, str | Ranker):
+        return _ranker_of_object(text, options)
+    if options:
+        raise UserError(
+            f"{text!r}: options stand in the text of a ranker, such as bm25(k1=0.9)@100; "
+            f"got {', '.join(options)} besides it"
+        )
+    return text if isinstance(text, Ranker) else ranker_of_stages(ranker_stages(text))
+
+
+def ranker_stages(text: str) -> list[Stage]:
+    """Parse the text of a ranker; a model's hub name alone is the model of a dense retriever.
+
+    ``intfloat/e5-base@100`` reads as ``dense:intfloat/e5-base@100``. A model of the model table is
+    taken as what it was trained for, such as ``cross-encoder:NAME``.
+    """
+    return [_with_kind_of_model(stage) for stage in parse_stages(text)]
+
+
+def _with_kind_of_model(stage: Stage) -> Stage:
+    is_hub_name = "/" in stage.name and stage.argument is None
+    if not is_hub_name or _looks_like_run(stage.name) or stage.name in ranker_names():
+        return stage
+    known = catalogue.model(stage.name)
+    return replace(stage, name=known.kind if known else "dense", argument=stage.name)
 
 
 def ranker_of_stages(stages: Sequence[Stage]) -> Ranker:
@@ -76,19 +130,32 @@ def ranker_of_stages(stages: Sequence[Stage]) -> Ranker:
     return Pipeline(tuple(rankers_of_stages))
 
 
-def _of_library(made: Any) -> Ranker:
-    """A ranker of what another library ranks with."""
-    if hasattr(made, "mteb_model_meta") and hasattr(made, "search"):
-        from ranktilt.adapters.mteb import MtebRanker
+def _ranker_of_object(value: Any, options: Mapping[str, Any]) -> Ranker:
+    """Make the ranker of an object that another library, or the user, ranks with."""
+    path = _adapter(value)
+    if path is None:
+        hint = "; give its retriever: .as_retriever(…)" if hasattr(value, "as_retriever") else ""
+        raise UserError(
+            "expected the text of a ranker, a function (queries, k), a model of "
+            "sentence-transformers or mteb, a PyTerrier pipeline, or a retriever of LangChain or "
+            f"LlamaIndex, got {shorten(value)}{hint}"
+        )
+    made: Ranker = load_object(path).from_object(value, **options)
+    return made
 
-        return MtebRanker(made)
-    if hasattr(made, "transform") and hasattr(made, "search"):
-        from ranktilt.adapters.pyterrier import PyTerrierRanker
 
-        return PyTerrierRanker(made)
-    raise UserError(
-        f"expected the text of a ranker, a PyTerrier pipeline or a model of mteb, got {shorten(made)}"
-    )
+def _adapter(value: Any) -> str | None:
+    """Return the class that makes a ranker of an object, as ``module:class``; None of what ranks nothing."""
+    classes = {base.__name__: base.__module__ for base in type(value).__mro__}
+    for name, path in _SENTENCE_TRANSFORMERS.items():
+        if classes.get(name, "").startswith("sentence_transformers."):
+            return path
+    for methods, path in _ADAPTERS.items():
+        if all(hasattr(value, method) for method in methods):
+            return path
+    # A bare network and a class can be called too, and rank nothing.
+    is_function = callable(value) and not isinstance(value, type)
+    return _FUNCTION if is_function and not hasattr(value, "state_dict") else None
 
 
 def ranker_names() -> list[str]:
@@ -119,22 +186,26 @@ def rankers() -> ExtensionTable:
 
 
 def _engine_hint(name: str) -> str:
-    """How to name a run or an engine that stands in place of a ranker; nothing is imported."""
-    if os.path.isfile(name) or os.path.splitext(name)[1] in (
-        ".trec",
-        ".run",
-        ".csv",
-        ".tsv",
-        ".json",
-        ".gz",
-    ):
+    """How to name a run, a model, an engine or an object that stands in place of a ranker; nothing is imported."""
+    if name in _OBJECT_NAMES:
+        return f"; an object cannot be typed, use it in Python: rt.ranker({_OBJECT_NAMES[name]})"
+    if _looks_like_run(name):
         return f"; is it a run? replay:{name}"
+    if (known := catalogue.model(name)) is not None:
+        return f"; is it a model? {known.kind}:{name}"
+    if os.path.isdir(name):
+        return f"; is it a model? dense:{name}"
     if name in ("http", "https"):
         return "; an engine with an address is asked by a function of yours: engine:MODULE:FUNCTION"
     module = PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path])
     return (
         f"; is it an engine? engine:{name}:FUNCTION" if module is not None and module.origin else ""
     )
+
+
+def _looks_like_run(name: str) -> bool:
+    """Whether a text names a file, or what could be one with a run."""
+    return os.path.isfile(name) or os.path.splitext(name)[1] in _RUN_ENDINGS
 
 
 def _fault(found: object, name: str) -> str:

@@ -10,8 +10,10 @@ from typing import Any
 from ranktilt.errors import UserError
 
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
+_HUB_NAME = r"[A-Za-z0-9][\w.-]*/[\w.-]+"
+"""A model's name on the hub, such as ``intfloat/e5-base``, or a folder inside another one."""
 _STAGE = re.compile(
-    rf"""\s*(?P<name>[A-Za-z_][\w.+-]*)
+    rf"""\s*(?P<name>[A-Za-z_][\w.+-]*|{_HUB_NAME})
     (?::(?P<argument>{_QUOTED}|[^()@"]+?))?\s*
     (?:\((?P<options>(?:[^()"]|{_QUOTED})*)\))?\s*
     (?:@\s*(?P<k>\d+))?\s*""",

@@ -1,6 +1,8 @@
 """Runs, measures and rankers of other libraries, made and read by the libraries themselves."""
 
+import json
 import re
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +15,7 @@ import ranktilt as rt
 from ranktilt.adapters.ir_measures import as_ir_measures
 from ranktilt.adapters.mteb import as_mteb
 from ranktilt.adapters.pyterrier import as_pyterrier
+from tests.rankers.tiny import tiny_model
 from tests.refusals import refused
 from tests.toy import toy
 
@@ -50,6 +53,39 @@ class TestFiles:
         ranks = [list(scores_of(run)[query]).index(doc) for query, doc in qrels.items()]
         ndcg = np.mean([1 / np.log2(2 + rank) for rank in ranks])
         assert found[0].scores["test"][0]["ndcg_at_10"] == pytest.approx(ndcg, abs=1e-5)
+
+    def test_documents_of_mteb_come_in_no_order(self, tmp_path: Path) -> None:
+        scores = {query: {"a": 1.0, "b": 2.0, "c": 3.0} for query in ("q1", "q2", "q3")}
+        predictions = {"mteb_model_meta": {"model_name": "m"}, "default": {"test": scores}}
+        (tmp_path / "T_predictions.json").write_text(json.dumps(predictions), encoding="utf-8")
+        for run in (rt.Run.from_mteb(predictions), rt.Run.load(tmp_path / "T_predictions.json")):
+            assert scores_of(run) == scores
+            assert list(scores_of(run)["q1"]) == ["c", "b", "a"]
+
+    def test_names_of_mteb_mean_the_numbers_of_mteb(self) -> None:
+        metrics = pytest.importorskip("mteb._evaluators.retrieval_metrics")
+        collection = toy()
+        drawn = np.random.default_rng(5)
+        scores = {
+            query: dict(
+                zip(collection.ids, drawn.random(collection.docs.height).tolist(), strict=True)
+            )
+            for query in collection.judged["id"]
+        }
+        qrels: dict[str, dict[str, int]] = {}
+        for query, doc, grade in collection.qrels.iter_rows():
+            qrels.setdefault(query, {})[doc] = int(grade)
+        theirs = metrics.calculate_retrieval_scores(scores, qrels, [3])
+        expected = {
+            "ndcg_at_3": theirs.ndcg["NDCG@3"],
+            "map_at_3": theirs.map["MAP@3"],
+            "recall_at_3": theirs.recall["Recall@3"],
+            "precision_at_3": theirs.precision["P@3"],
+            "mrr_at_3": theirs.mrr["MRR@3"],
+        }
+        audit = rt.audit(collection, rt.Run.from_dict(scores), list(expected), resamples=100)
+        means = audit.frame("means").filter(group="all")["mean"].to_list()
+        assert means == pytest.approx(list(expected.values()), abs=1e-5)  # they round
 
     def test_sentence_transformers(self, tmp_path: Path) -> None:
         pytest.importorskip("sentence_transformers")
@@ -217,6 +253,9 @@ class TestObjects:
         collection, bm25 = toy(), rt.ranker("bm25")
         transformer = as_pyterrier(bm25, collection)
         assert rt.ranker(transformer).rank(collection) == bm25.rank(collection)
+        spec = rt.ranker(transformer).rank(collection).spec
+        assert spec["object"]["class"].startswith("pyterrier.")
+        assert spec["packages"] == {"pyterrier": version("pyterrier")}
         again = as_pyterrier(rt.ranker("tfidf"), collection)
         both = (bm25 >> rt.ranker(again)).rank(collection)
         assert both == rt.ranker("bm25>>tfidf").rank(collection)
@@ -243,10 +282,27 @@ class TestObjects:
         for top_k in (0, -1, None, 2.5, True):
             with refused(f"top_k: expected a whole number of 1 or more, got {top_k!r}"):
                 model.search({"id": ["q"], "text": ["x"]}, top_k=top_k)
+        spec = found.rank(toy()).spec
+        assert spec["object"] == {"class": "ranktilt.adapters.mteb.MtebModel"}
         with refused(
-            "expected the text of a ranker, a PyTerrier pipeline or a model of mteb, got 3"
+            "mteb:ranktilt/bm25@1000 searches the whole collection and cannot re-rank; put it first"
         ):
-            rt.ranker(3)
+            (rt.ranker("bm25") >> found).rank(toy())
+        assert repr(rt.ranker(model, k=5)) == "mteb:ranktilt/bm25@5"
+
+    def test_an_encoder_of_mteb_searches_as_mteb_does(self, tmp_path: Path) -> None:
+        wrappers = pytest.importorskip("mteb.models.sentence_transformer_wrapper")
+        library = pytest.importorskip("sentence_transformers")
+        model = library.SentenceTransformer(str(tiny_model(tmp_path / "tiny", similarity="cosine")))
+        encoder = wrappers.SentenceTransformerEncoderWrapper(model)
+        ranker = rt.ranker(encoder, k=4)
+        assert repr(ranker) == "mteb:SentenceTransformerEncoderWrapper@4"
+        run = ranker.rank(toy())
+        own = rt.ranker(model, k=4).rank(toy())
+        for query, scores in scores_of(own).items():
+            assert scores_of(run)[query] == pytest.approx(scores, abs=1e-5)
+        assert run.spec["object"]["class"].endswith(".SentenceTransformerEncoderWrapper")
+        assert run.spec["packages"]["mteb"]
 
 
 def test_topics_name_each_query_once() -> None:

@@ -184,7 +184,7 @@ def tilt(low: float = 10.0, high: float = 30.0, p: float = 0.001, **fields: Any)
         "p": p,
         "p_corrected": p,
         "queries": 50,
-        "twins": "band_low" not in fields,
+        "twins": "null_low" not in fields,
         "details": {"mean_a": fields.pop("mean_a", 0.3), "mean_b": fields.pop("mean_b", 0.25)},
     }
     return Effect(**{**made, **_level(fields), **fields})
@@ -204,7 +204,7 @@ def answer(low: float, high: float, kind: str = "page", **fields: Any) -> Effect
         "p": 0.001,
         "p_corrected": 0.01,
         "queries": 40,
-        "twins": "band_low" not in fields,
+        "twins": "null_low" not in fields,
         **_level(fields),
         **fields,
     }
@@ -214,7 +214,7 @@ def answer(low: float, high: float, kind: str = "page", **fields: Any) -> Effect
 def _level(fields: dict[str, Any]) -> dict[str, Any]:
     """The median of random labels that lie evenly in their band."""
     return (
-        {"band_level": (fields["band_low"] + fields["band_high"]) / 2}
-        if "band_low" in fields
+        {"null_median": (fields["null_low"] + fields["null_high"]) / 2}
+        if "null_low" in fields
         else {}
     )

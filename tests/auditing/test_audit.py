@@ -128,7 +128,7 @@ class TestTheCall:
     def test_the_spec_says_how_it_was_made_and_of_which_files(self, tmp_path: Path) -> None:
         options = {
             "by": "source",
-            "level": 7.5,
+            "margin": 7.5,
             "ties": "trec_eval",
             "rounding": "paper",
             "test": "t",
@@ -412,7 +412,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"ties": "expect"},
         "unknown ties 'expect'; did you mean 'expected'? (valid: expected, trec_eval)",
     ),
-    ({"level": -1}, "expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1"),
+    ({"margin": -1}, "expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1"),
     ({"depth": 0}, "expected a depth of at least 1 rank, got 0"),
     ({"runs": "bm25"}, "expected runs, got 'bm25'; rank first"),
     ({"collection": "folder"}, "expected a collection, got 'folder'; load it first"),
@@ -549,7 +549,7 @@ class TestOneQueryAgain:
         single = audited(1, distinct_texts(1))
         four = audited(4, ALIKE if by == "text" else distinct_texts(4))
         [a], [b] = single.tilts, four.tilts
-        assert (b.queries, b.votes, a.votes) == (100, 25, 25)
+        assert (b.queries, b.effective_n, a.effective_n) == (100, 25, 25)
         assert (a.value, a.low, a.high, a.error, a.p) == (b.value, b.low, b.high, b.error, b.p)
         for x, y in zip(single.card, four.card, strict=True):
             assert np.array_equal([x.value, x.p], [y.value, y.p], equal_nan=True)
@@ -573,7 +573,7 @@ class TestOneQueryAgain:
             (single.tilts[0], four.tilts[0]),
             (single.effectiveness[0], four.effectiveness[0]),
         ):
-            assert (y.queries, y.votes) == (100, 25)
+            assert (y.queries, y.effective_n) == (100, 25)
             assert (x.value, x.low, x.high, x.p) == pytest.approx(
                 (y.value, y.low, y.high, y.p), nan_ok=True
             )
@@ -601,6 +601,6 @@ def test_groups_that_are_not_twins_share_the_labels_of_queries_that_repeat_each_
         return audit(given, run, ["nDCG@10"], by="side", resamples=200).tilts[0]
 
     single, four = repeated(1), repeated(4)
-    width = single.band_high - single.band_low
-    assert four.band_high - four.band_low == pytest.approx(width, rel=0.15)
+    width = single.null_high - single.null_low
+    assert four.null_high - four.null_low == pytest.approx(width, rel=0.15)
     assert four.p == pytest.approx(single.p, abs=0.1)

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.comparison.compare import Comparison, change_sentence, compare
+from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.comparison.match import RunPair, match
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
+from ranktilt.reporting.sentences.comparison import change_sentence
 from ranktilt.statistics.correction import detectable_effect
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.refusals import refused
@@ -86,7 +87,7 @@ class TestByHand:
             [change.value, change.low, change.growth, change.p, change.p_corrected]
         ).all()
         assert change.dropped == QUICK
-        assert found.spec["tests"] == 1
+        assert found.spec["family_size"] == 1
         assert found.verdicts()[0].sentence.endswith(
             ": tilt on nDCG@5 is undefined under one of both"
         )
@@ -206,7 +207,7 @@ def is_turned(new: Change, back: Change) -> bool:
     equal += [
         (new.new, back.old),
         (new.old, back.new),
-        (new.level_new, back.level_old),
+        (new.neutral_new, back.neutral_old),
         (new.dropped, back.dropped),
     ]
     return same(*zip(*equal, strict=True)) and same(
@@ -256,7 +257,7 @@ class TestOtherGroups:
             -change.new,
             -change.old,
         )
-        assert (turned.level_new, turned.level_old, turned.growth) == (-70, -40, change.growth)
+        assert (turned.neutral_new, turned.neutral_old, turned.growth) == (-70, -40, change.growth)
         assert turned.swapped() == change
 
 
@@ -270,7 +271,7 @@ def test_rows_come_run_by_run_and_pair_by_pair_and_every_p_is_in_one_family() ->
     every = product("xy", [("a", "b"), ("a", "c"), ("b", "c")], ["RR", "P@1"])
     assert [(t.run, (t.a, t.b), t.measure) for t in found.tilts] == list(every)
     assert [(m.run, m.measure) for m in found.effectiveness] == list(product("xy", ["RR", "P@1"]))
-    assert found.spec["tests"] == 16
+    assert found.spec["family_size"] == 16
     for change in (*found.tilts, *found.effectiveness):
         assert change.p_corrected == pytest.approx(min(16 * change.p, 1))
     fronts = [v.sentence.split(": ")[0] for v in found.verdicts()]
@@ -461,7 +462,7 @@ def test_a_difference_is_shown_where_p_and_interval_say_so() -> None:
     for change, (low, high, p, expected) in product(
         (*found.tilts, *found.effectiveness), [*shown, (0.1, 2, 0.05, False)]
     ):
-        given = replace(change, low=low, high=high, p_corrected=p, votes=50, tests=1)
+        given = replace(change, low=low, high=high, p_corrected=p, effective_n=50, family_size=1)
         assert given.shown is expected, (low, high, p)
 
 

@@ -131,7 +131,7 @@ class TestByHand:
         for sign in (1, -1):
             low, high = sorted((sign * 0.1, sign * 0.9))
             shown = replace(
-                change, p_corrected=0.01, value=sign * 0.5, low=low, high=high, votes=20
+                change, p_corrected=0.01, value=sign * 0.5, low=low, high=high, effective_n=20
             )
             assert not replace(shown, low=-0.1, high=0.1).shown
             (verdict,) = replace(comparison, estimates=(shown,)).verdicts()
@@ -198,7 +198,7 @@ class TestOneAudit:
         )
         assert [c.run for c in comparison.effectiveness] == ["female", "male"]
         assert comparison.spec["baseline_run"] == "neutral"
-        assert comparison.spec["tests"] == 2 * (2 + len(SIDED) + len(WHOLE))
+        assert comparison.spec["family_size"] == 2 * (2 + len(SIDED) + len(WHOLE))
         assert not any(
             "is compared with" in note or "left out" in note for note in comparison.notes
         )
@@ -239,7 +239,7 @@ class TestOneAudit:
             **QUICK,
         )
         (verdict,) = compare(twice, baseline_run="neutral", resamples=100).verdicts()
-        assert verdict[:3] == ("again", "neutral", "identical")
+        assert (verdict.run, verdict.old_run, verdict.kind) == ("again", "neutral", "identical")
 
     def test_what_is_refused(self) -> None:
         with refused(
@@ -258,7 +258,10 @@ class TestOneAudit:
 
 
 def without_first_query(whole: Audit) -> Audit:
-    answers = tuple(replace(q, one=q.one[1:], two=q.two[1:]) for q in whole.query_answers)
+    answers = tuple(
+        replace(q, numerator=q.numerator[1:], denominator=q.denominator[1:])
+        for q in whole.query_answers
+    )
     return replace(
         whole, queries=whole.queries[1:], values=whole.values[..., 1:], query_answers=answers
     )
@@ -291,7 +294,8 @@ class TestTwoAudits:
             queries=tuple(old.queries[n] for n in order),
             values=old.values[..., order],
             query_answers=tuple(
-                replace(q, one=q.one[order], two=q.two[order]) for q in old.query_answers
+                replace(q, numerator=q.numerator[order], denominator=q.denominator[order])
+                for q in old.query_answers
             ),
         )
         straight, other = (compare(new, base, resamples=300) for base in (old, turned))
@@ -337,7 +341,7 @@ class TestTwoAudits:
 SPEC = {
     "by": "gender",
     "count_rule": "each",
-    "level": 5.0,
+    "margin": 5.0,
     "correction": "holm",
     "resamples": 500,
     "asked": "x",

@@ -297,8 +297,8 @@ class TestStatistics:
         cut = SEEN[-1]
         expected = audit(cut, Longest().rank(cut), "RR", **options).tilts[0]
         tilt = rows(found)["length"].tilts[0]
-        assert tilt.tests == 2  # raw and shortened
-        assert replace(tilt, p_corrected=expected.p_corrected, tests=1) == expected
+        assert tilt.family_size == 2  # raw and shortened
+        assert replace(tilt, p_corrected=expected.p_corrected, family_size=1) == expected
 
     def test_missing_queries_are_left_out_as_in_the_audit(self) -> None:
         collection = twins(HUMAN, LLM)

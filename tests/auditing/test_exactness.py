@@ -157,11 +157,21 @@ class TestNull:
 
 
 def numbers(e: Effect) -> list[float]:
-    fields = [e.value, e.low, e.high, e.error, e.p, e.p_corrected, e.level, e.band_low, e.band_high]
+    fields = [
+        e.value,
+        e.low,
+        e.high,
+        e.error,
+        e.p,
+        e.p_corrected,
+        e.neutral,
+        e.null_low,
+        e.null_high,
+    ]
     beside = [e.details[name] for name in sorted(e.details)] + [
         e.checks[name] for name in sorted(e.checks)
     ]
-    return [*fields, e.votes, e.queries, e.dropped, e.twins, *beside]
+    return [*fields, e.effective_n, e.queries, e.dropped, e.twins, *beside]
 
 
 def differing(first: Sequence[Effect], second: Sequence[Effect]) -> list[str]:
@@ -306,11 +316,11 @@ class TestKnownTilt:
             tested = [t for t in found.tilts if t.sample >= FEWEST_ROWS]
             # All votes are on one side: a share of .025^(1/G) gives this in 2.5 % of cases, a half
             # in .5^G.
-            inner = [side * (2 * 0.025 ** (1 / t.votes) - 1) * 200 for t in tested]
+            inner = [side * (2 * 0.025 ** (1 / t.effective_n) - 1) * 200 for t in tested]
             assert [(t.high, t.low)[side > 0] for t in tested] == pytest.approx(inner)
             assert {(t.low, t.high)[side > 0] for t in tested} == {side * 200.0}
-            assert [t.p for t in tested] == pytest.approx([2 * 0.5**t.votes for t in tested])
-            assert all(np.isnan(t.p_corrected) == (t.votes < FEWEST) for t in tested)
+            assert [t.p for t in tested] == pytest.approx([2 * 0.5**t.effective_n for t in tested])
+            assert all(np.isnan(t.p_corrected) == (t.effective_n < FEWEST) for t in tested)
         world = World([[1, 0, 2]], [[(1.0, 1.2), (0.5, 0.4), (0.1, 0.3)]])
         collection = world.collection()
         low, high = (
@@ -408,10 +418,10 @@ class TestTheSamePairsInEveryQuery:
     def test_one_pair_is_one_vote_however_many_queries(self, judged: int) -> None:
         found = card(paired(5, 40, judged=judged), ahead(40, [0], []))
         twins = found["relevant twins" if judged else "twins"]
-        assert (twins.value, twins.queries, twins.votes) == (1, 40, 1)
+        assert (twins.value, twins.queries, twins.effective_n) == (1, 40, 1)
         assert {exchange_p(e) for e in (twins, found["score gap"], found["rank gap"])} == {1}
         assert np.isnan([twins.low, twins.high, twins.p, twins.p_corrected]).all()
-        assert (twins.band_low, twins.band_high, twins.leans, twins.favours) == (-1, 1, "", "")
+        assert (twins.null_low, twins.null_high, twins.leans, twins.favours) == (-1, 1, "", "")
 
     def test_by_source_too_and_no_band_is_shown(self) -> None:
         plain = paired(5, 40, judged=5)
@@ -420,7 +430,7 @@ class TestTheSamePairsInEveryQuery:
         # Three pairs, the same way up in 40 queries: a coin for each says so in one of four.
         twins = found["relevant twins"]
         assert exchange_p(twins) == pytest.approx(1 / 4, abs=0.06)
-        assert (twins.votes, twins.p) == (3, pytest.approx(2 * 0.5**3))
+        assert (twins.effective_n, twins.p) == (3, pytest.approx(2 * 0.5**3))
         assert (twins.low, twins.high) == pytest.approx((2 * 0.025 ** (1 / 3) - 1, 1))
         assert exchange_p(found["relative delta"]) > 0.05
         assert not any(found[kind].banded for kind in KINDS)
@@ -440,12 +450,12 @@ class TestTheSamePairsInEveryQuery:
         t = mean / np.sqrt((1 - mean**2) / (n - 1)) if mean < 1 else np.inf
         assert found.p == pytest.approx(2 * stats.t.sf(t, n - 1) if mean < 1 else 2 * 0.5**n)
         assert np.isnan(found.p_corrected)
-        assert found.band_low == -found.band_high
+        assert found.null_low == -found.null_high
 
     def test_enough_pairs_on_one_side_are_favoured(self) -> None:
         found = card(paired(30, 20), ahead(20, [*range(30)], []))
         assert {found[kind].side(found[kind].favours) for kind in ("twins", "rank gap")} == {"de"}
-        assert (found["twins"].leans, found["twins"].votes) == ("a", 20)
+        assert (found["twins"].leans, found["twins"].effective_n) == ("a", 20)
         assert found["twins"].p == pytest.approx(2 * 0.5**20)
         # 200 exchanges and their mirror images, none as far out.
         assert [exchange_p(found[kind]) for kind in ("twins", "score gap")] == pytest.approx(
@@ -483,7 +493,7 @@ class TestRelativeDelta:
         ).tilts
         assert one.checks["sign flips"] < 1e-3
         assert exchange_p(one) == pytest.approx(1 / 4, abs=0.02)
-        assert (one.votes, one.p) == (3, pytest.approx(2 * 0.5**3))
+        assert (one.effective_n, one.p) == (3, pytest.approx(2 * 0.5**3))
         assert one.verdict() == "inconclusive"
 
 
@@ -501,9 +511,9 @@ class TestTheBand:
             outer = np.sort(np.abs([found[kind].value for found in anew]))
             exact = np.mean(outer >= abs(mine[kind].value) - 1e-9)
             assert exchange_p(mine[kind]) == pytest.approx(exact, abs=0.1)
-            assert outer[-5] - 1e-9 <= mine[kind].band_high <= outer[-1] + 1e-9
-            assert mine[kind].band_low == -mine[kind].band_high
-            assert mine[kind].level == 0
+            assert outer[-5] - 1e-9 <= mine[kind].null_high <= outer[-1] + 1e-9
+            assert mine[kind].null_low == -mine[kind].null_high
+            assert mine[kind].neutral == 0
 
     def test_versions_of_one_origin_are_exchanged_together_and_a_page_of_twins_is_judged_so_too(
         self,
@@ -513,11 +523,11 @@ class TestTheBand:
             collection, {f"q{q}": {"0-de": 3.0, "0-de2": 2.0, "0-en": 1.0} for q in range(10)}
         )["twins"]
         assert (found.details["pairs"], found.value, exchange_p(found)) == (20, 1, 1)
-        assert (found.band_low, found.band_high) == (-1, 1)
+        assert (found.null_low, found.null_high) == (-1, 1)
         found = card(paired(4, 40), ahead(40, [0, 1, 2, 3], []))["page"]
         assert (found.leans, found.favours) == ("a", "")
         assert exchange_p(found) == pytest.approx(2 / 2**4, abs=0.05)
-        assert found.band_low == -found.band_high < 0
+        assert found.null_low == -found.null_high < 0
 
 
 class TestWhatRestsOnLittle:
@@ -542,10 +552,10 @@ class TestWhatRestsOnLittle:
                     gains[number] += 1 / np.log2(1 + rank)
         votes = gains.sum() ** 2 / (gains**2).sum()
         assert (one.queries, one.testable, one.verdict()) == (40, False, "inconclusive")
-        assert one.votes == pytest.approx(votes)
+        assert one.effective_n == pytest.approx(votes)
         assert gate(found, max_tilt=1).outcome == "inconclusive"
         twins = next(e for e in found.card if e.estimand.key == "relevant twins")
-        assert (twins.votes, twins.favours) == (origins, "")
+        assert (twins.effective_n, twins.favours) == (origins, "")
         ones = "one" if origins == 1 else "ones"
         words = f"count as {votes:.3g} independent {ones}, too few for a verdict; it takes 10; nDCG@10 is"
         assert words in found.verdict("r").sentence
@@ -555,7 +565,7 @@ class TestWhatRestsOnLittle:
         run = run_of(collection, {"q0": {"0-de": 1.0, "0-en": 1.0}}, ranker="r")
         found = audit(collection, run, ["P@2"], by="lang")
         [one] = found.tilts
-        assert (one.queries, one.votes, one.value) == (40, 1, 0)
+        assert (one.queries, one.effective_n, one.value) == (40, 1, 0)
         assert np.isnan([one.low, one.high, one.p]).all()
         assert (one.verdict(), gate(found).outcome) == ("inconclusive", "inconclusive")
 

@@ -10,7 +10,6 @@ import orjson
 import pytest
 
 from ranktilt.auditing.answer.gate import gate
-from ranktilt.auditing.answer.verdict import finding
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.effects import Effect
@@ -18,6 +17,8 @@ from ranktilt.auditing.pairwise.result import PairOutcome, PairwiseAudit, Share
 from ranktilt.auditing.result import Audit
 from ranktilt.measures.base import estimand
 from ranktilt.reporting.output import table
+from ranktilt.reporting.sentences.effects import effect_words
+from ranktilt.reporting.sentences.gate import limit_reason
 from ranktilt.reporting.views.audit_tables import table_legend
 from tests.auditing.arrays import one, tilt
 from tests.toy import collection_of, run_of
@@ -51,13 +52,13 @@ def test_interval_takes_three_queries_and_test_ten(
 
 
 def test_too_few_for_a_table_has_p_of_its_own_alone() -> None:
-    effect = tilt(p=0.016, queries=20, votes=9.9, tests=12)
+    effect = tilt(p=0.016, queries=20, effective_n=9.9, family_size=12)
     assert (effect.p, isnan(effect.p_corrected)) == (0.016, True)
-    assert tilt(p=0.016, queries=20, votes=10.0, tests=12).p_corrected == 0.016
+    assert tilt(p=0.016, queries=20, effective_n=10.0, family_size=12).p_corrected == 0.016
 
 
 def test_two_informative_queries_of_forty_make_no_interval() -> None:
-    effect = tilt(queries=40, votes=2)
+    effect = tilt(queries=40, effective_n=2)
     assert (isnan(effect.low), effect.verdict()) == (True, "inconclusive")
 
 
@@ -95,7 +96,7 @@ def test_comparison_and_gate_of_two_queries_say_why() -> None:
         f"run: no difference in tilt on nDCG@5 from its old run can be shown: {TOO_FEW}; difference +114.3 points"
     )
     [row] = gate(new, baseline=old, max_tilt=5.0).rows
-    assert [check.reason for check in row.checks] == [
+    assert [limit_reason(check) for check in row.checks] == [
         f"{TOO_FEW}; Relative Δ +57.1 %",
         f"{TOO_FEW}; growth 0.0 points since the baseline",
     ]
@@ -106,7 +107,7 @@ def test_two_identical_queries_are_still_identical() -> None:
     assert verdict.kind == "identical"
 
 
-def share_effect(even: float, value: float, *, level: float) -> Effect:
+def share_effect(even: float, value: float, *, neutral: float) -> Effect:
     return Effect(
         run="r",
         estimand=estimand("Share@10"),
@@ -120,9 +121,9 @@ def share_effect(even: float, value: float, *, level: float) -> Effect:
         p_corrected=0.01,
         queries=3,
         twins=False,
-        band_low=level - 0.05,
-        band_high=level + 0.05,
-        band_level=level,
+        null_low=neutral - 0.05,
+        null_high=neutral + 0.05,
+        null_median=neutral,
         details={"even_a": even, "even_b": 1 - even},
     )
 
@@ -141,7 +142,7 @@ def test_shares_of_sentence_differ_by_its_answer(
     even: float, value: float, shares: Sequence[str]
 ) -> None:
     held, listed, answer = shares
-    text = finding(share_effect(even, value, level=-1 / 60), "text")
+    text = effect_words(share_effect(even, value, neutral=-1 / 60), "text")
     assert text.startswith(
         f"human text fills {held} % of the first 10 ranks and makes up {listed} % of the candidates ({answer} points"
     )
@@ -163,7 +164,7 @@ def test_means_say_their_queries_where_the_table_has_others() -> None:
 def test_small_means_have_digits_enough_for_their_tilt() -> None:
     # .0012 and .0008 are 40 % apart, which .1 % and .1 % do not tell.
     effect = tilt(39.9, 40.1, mean_a=0.0012, mean_b=0.0008)
-    assert "nDCG@3 is 0.12 % for human text and 0.08 % for llm text" in finding(effect, "text")
+    assert "nDCG@3 is 0.12 % for human text and 0.08 % for llm text" in effect_words(effect, "text")
 
 
 def outcome(**fields: object) -> PairOutcome:
@@ -201,7 +202,7 @@ def outcome(**fields: object) -> PairOutcome:
 def test_pairwise_says_why_nothing_was_decided(fields: dict[str, object], reason: str) -> None:
     found = outcome(**fields)
     audited = PairwiseAudit(
-        {"level": 5.0, "by": "source", "count_rule": "both-agree"}, "m", "human", "llm", (found,)
+        {"margin": 5.0, "by": "source", "count_rule": "both-agree"}, "m", "human", "llm", (found,)
     )
     assert audited.verdict(found).sentence == f"m: inconclusive on relevant pairs: {reason}"
 

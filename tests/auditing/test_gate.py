@@ -19,6 +19,8 @@ from ranktilt.auditing.effects import Change
 from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, decided, sequential_audit
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
+from ranktilt.reporting.sentences.gate import limit_reason, row_reason
+from ranktilt.reporting.sentences.sequential import decision_sentence, query_count_sentence
 from ranktilt.statistics.variation import Variation
 from tests.auditing.arrays import audit_of, noisy, one, tilt
 from tests.refusals import refused
@@ -52,7 +54,7 @@ class TestTilt:
     ) -> None:
         found = check_tilt(tilt(low, high, p=1.0 if low <= 0 <= high else 0.01), limit)
         assert found.outcome == expected
-        assert reason in found.reason
+        assert reason in limit_reason(found)
         assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -limit, limit)
 
     @pytest.mark.parametrize(
@@ -67,10 +69,10 @@ class TestTilt:
     def test_other_groups_are_level_at_the_middle_of_their_band(
         self, low: float, high: float, expected: str
     ) -> None:
-        found = check_tilt(tilt(low, high, band_low=55.0, band_high=95.0), 15)
+        found = check_tilt(tilt(low, high, null_low=55.0, null_high=95.0), 15)
         assert found.outcome == expected
         assert (found.floor, found.ceiling) == (60, 90)
-        assert "around the median of random labels (+75.0)" in found.reason
+        assert "around the median of random labels (+75.0)" in limit_reason(found)
 
     @pytest.mark.parametrize(
         ("given", "reason"),
@@ -80,7 +82,7 @@ class TestTilt:
                 "1 query is too few for a verdict; it takes 10; Relative Δ 0.0 %",
             ),
             (
-                tilt(60, 90, votes=2),
+                tilt(60, 90, effective_n=2),
                 "count as 2 independent ones, too few for a verdict; it takes 10; ",
             ),
             (tilt(16, 30, p=0.06), "lies wholly beyond +15.0, but corrected p = .060"),
@@ -96,7 +98,7 @@ class TestTilt:
     ) -> None:
         found = check_tilt(given, 15)
         assert found.outcome == "inconclusive"
-        assert reason in found.reason
+        assert reason in limit_reason(found)
 
     @given(
         st.floats(-60, 60), st.floats(0, 40), st.sampled_from([0.001, 0.06, 0.9]), st.floats(0, 70)
@@ -127,11 +129,11 @@ def change(low: float, high: float, **fields: Any) -> Change:
         "excluded": 0,
         "a": "human",
         "b": "llm",
-        "votes": 50,
-        "tests": 1,
+        "effective_n": 50,
+        "family_size": 1,
         "dropped": 0,
-        "level_new": 0.0,
-        "level_old": 0.0,
+        "neutral_new": 0.0,
+        "neutral_old": 0.0,
         "growth": (low + high) / 2,
         "growth_low": low,
         "growth_high": high,
@@ -173,7 +175,7 @@ class TestGrowth:
                 "reaches across 2, neither shown nor excluded; 50 queries could detect 5.7 points; ",
             ),
             (
-                change(-9, -1, votes=5),
+                change(-9, -1, effective_n=5),
                 "5 independent ones, too few for a verdict; it takes 10; growth −5.0 points [−9.0, ",
             ),
             (
@@ -185,7 +187,7 @@ class TestGrowth:
     )
     def test_reasons(self, given: Change, reason: str) -> None:
         found = check_growth(given, 2)
-        assert reason in found.reason
+        assert reason in limit_reason(found)
         assert (found.outcome == "inconclusive") is (
             "above" not in reason and "exceed" not in reason
         )
@@ -196,10 +198,10 @@ def test_the_worst_check_counts_tilted_before_inconclusive_before_within_before_
     assert worst(["within", "inconclusive", "level"]) == "inconclusive"
     assert worst(["level", "within"]) == "within"
     checks = (check_tilt(tilt(-1, 1), 15), check_growth(change(3, 7), 0))
-    row = GateRow("r", "RR", "human", "llm", 50, checks)
-    assert (row.outcome, row.reason) == ("tilted", checks[1].reason)
+    row = GateRow(run="r", measure="RR", a="human", b="llm", queries=50, checks=checks)
+    assert (row.outcome, row_reason(row)) == ("tilted", limit_reason(checks[1]))
     both = replace(row, checks=(checks[0], checks[0]))
-    assert both.reason == f"{checks[0].reason}; {checks[0].reason}"
+    assert row_reason(both) == f"{limit_reason(checks[0])}; {limit_reason(checks[0])}"
 
 
 LEVEL = one(np.tile([0.5, 0.6], 30), np.tile([0.6, 0.5], 30))
@@ -360,7 +362,9 @@ def test_growth_is_of_the_queries_that_both_audits_hold() -> None:
         19,
         20,
     )
-    assert "[0.0, 0.0] since the baseline on 19 common queries does not exceed 0" in check.reason
+    assert "[0.0, 0.0] since the baseline on 19 common queries does not exceed 0" in limit_reason(
+        check
+    )
     assert (
         found.notes[0] == "left out: 1 of 20 queries (5.0 %): 1 query only in the new audit ('q0')"
     )
@@ -418,7 +422,10 @@ class TestAnyQuestion:
             0,
         )  # as far as before
         even = replace(
-            self.LLM, query_answers=tuple(replace(q, one=0 * q.one) for q in self.LLM.query_answers)
+            self.LLM,
+            query_answers=tuple(
+                replace(q, numerator=0 * q.numerator) for q in self.LLM.query_answers
+            ),
         )
         assert outcome(self.HUMAN, baseline=even, measures=["Share@1"]) == ("tilted", 1)
 
@@ -496,7 +503,7 @@ def test_a_strong_tilt_ends_the_audit_early_and_a_level_ranker_is_shown_or_not_d
     assert found.asked == found.answered == len(found.looks) * BATCH < 100
     assert found.looks[-1].documents == 20 * found.asked  # the first ten and ten of those below
     turned = sequential_audit(collection(), Noisy(-2.0), 10)
-    assert "favours b" in turned.headline
+    assert "favours b" in decision_sentence(turned)
     assert SequentialAudit.load(found.save(tmp_path / "s.json")).looks == found.looks
     found = sequential_audit(collection(), Noisy(), 10)
     assert found.decision == "level"
@@ -573,7 +580,7 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
         decisions.append(found.decision)
         alone += any(look.query_low > 0 or look.query_high < 0 for look in found.looks)
         assert found.looks[-1].documents <= 60
-        text += ": ".join((found.headline, *found.sentences))
+        text += ": ".join((decision_sentence(found), query_count_sentence(found)))
     assert "tilted" not in decisions
     assert alone >= 4
     noun = "origins" if twins else "documents"

@@ -21,6 +21,7 @@ from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.auditing.null_distributions.pages import strata
 from ranktilt.measures import base
 from ranktilt.measures.exposure.base import GroupLists
+from ranktilt.reporting.sentences.answers import basis_words
 from tests.auditing.calibration.synthetic_twins import SCHEMES, sampled, with_synthetic_twins
 from tests.refusals import refused
 from tests.toy import run_of, toy
@@ -83,19 +84,20 @@ class TestCalibration:
                     effect.value
                     == effect.low
                     == effect.high
-                    == effect.level
-                    == effect.estimand.level
+                    == effect.neutral
+                    == effect.estimand.neutral
                 )
-                assert (effect.p, effect.leans, effect.place) == (1, "", "inside")
+                assert (effect.p, effect.leans, effect.null_position) == (1, "", "inside")
         collection, run = listed(["aaaaabbbbb"] * 12, LETTERS, relevant=10)
         for one in asked(collection, run, "AWRF@5", "NDKL", "EEL@5", by="kind"):
             assert (
-                one.place == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
+                one.null_position
+                == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
             )
             assert one.significant
-            assert 0 < one.band_low < 1  # of EE-L, too, which has no upper bound
+            assert 0 < one.null_low < 1  # of EE-L, too, which has no upper bound
             assert not one.favours
-            assert "farther from" in one.estimand.basis(one)
+            assert "farther from" in basis_words(one.estimand, one)
 
 
 class TestLabels:
@@ -112,7 +114,9 @@ class TestLabels:
             "several": 3,
             "unlabelled": 0,
         }
-        assert "3 results of several groups, an equal part in each" in awrf.estimand.basis(awrf)
+        assert "3 results of several groups, an equal part in each" in basis_words(
+            awrf.estimand, awrf
+        )
         found = rt.audit(collection, run, "Share@2", by="kind", **QUICK)
         assert [n.split(":")[0] for n in found.notes if "several" in n] == [
             "3 documents name several groups of kind"
@@ -133,8 +137,10 @@ class TestLabels:
         awrf = ("AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4")
         out, own = asked(collection, run, *awrf, by="kind")
         assert (out.details["unlabelled"], out.details["several"]) == (80, 0)
-        assert "80 of 160 results without a label, left out" in out.estimand.basis(out)
-        assert "80 of 160 results without a label, a class of their own" in own.estimand.basis(own)
+        assert "80 of 160 results without a label, left out" in basis_words(out.estimand, out)
+        assert "80 of 160 results without a label, a class of their own" in basis_words(
+            own.estimand, own
+        )
         assert out.value != own.value
         found = rt.audit(collection, run, "nDCG@3", by="kind", **QUICK)
         assert "80 documents without kind, in no group" in found.notes
@@ -155,7 +161,7 @@ class TestLabels:
         collection, run = listed(["abbbbbbbbb"] + ["bbbbbbbbbb"] * 7, LETTERS)
         ratio, awrf = asked(collection, run, "ExposureRatio", "AWRF@5", by="kind")
         assert (ratio.queries, ratio.excluded) == (1, 7)
-        assert ratio.band_high - ratio.band_low > 1
+        assert ratio.null_high - ratio.null_low > 1
         assert ratio.verdict() == "inconclusive"
         assert awrf.queries == 8
 
@@ -164,7 +170,7 @@ def test_queries_of_one_text_are_rankings_of_one_query() -> None:
     collection, run = listed(["ab" * 3, "ba" * 3, "ab" * 3], LETTERS, texts=["x", "x", "y"])
     (effect,) = asked(collection, run, "EEL@1", by="kind")
     assert (effect.queries, effect.details["rankings"]) == (2, 1.5)
-    assert "1.5 rankings each" in effect.estimand.basis(effect)
+    assert "1.5 rankings each" in basis_words(effect.estimand, effect)
 
 
 @pytest.mark.parametrize(
@@ -247,11 +253,11 @@ def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
     collection, run = listed(["aaabbb"] * 4, LETTERS, texts=["x"] * 4, relevant=6)
     found = rt.audit(collection, run, ["NDKL"], by="kind", **QUICK)
     (effect,) = found.card
-    assert (effect.place, effect.significant) == (
+    assert (effect.null_position, effect.significant) == (
         "above",
         False,
     )  # one text asked four times is one query
-    assert effect.estimand.basis(effect).endswith(
+    assert basis_words(effect.estimand, effect).endswith(
         "above the random band, but not significantly so after correction"
     )
     assert found.verdict("r").sentence.startswith(
@@ -370,5 +376,5 @@ class TestRandomLists:
             (effect,) = rt.audit(
                 collection, run, ["AWRF(target=candidates)@3"], by="kind", **QUICK
             ).card
-            bands.append(effect.band_high - effect.band_low)
+            bands.append(effect.null_high - effect.null_low)
         assert bands[1] > 2 * bands[0]

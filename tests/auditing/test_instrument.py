@@ -6,6 +6,7 @@ from scipy import stats
 
 from ranktilt import Collection, UserError, bundled, ranker
 from ranktilt.auditing.instrument import InstrumentRow, check_instrument, with_drawn_sources
+from ranktilt.reporting.sentences.check import instrument_sentence
 from tests.refusals import refused
 from tests.toy import collection_of
 
@@ -69,7 +70,7 @@ def test_a_side_that_is_named_too_often_is_said_to_be() -> None:
         ranker="mine", question="nDCG@10", named=40, tosses=200, low=0.147, high=0.262
     )
     assert not row.is_calibrated
-    assert row.sentence == (
+    assert instrument_sentence(row) == (
         "mine on nDCG@10: with sources by a coin, 40 of 200 audits name a side (20.0 % [14.7, 26.2]); "
         "too often: at most 5 % are expected"
     )

@@ -142,7 +142,7 @@ def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(asked)
     )
     found = asked(Judge(prose=1), pairs=1)
     assert [row.unparsed.value for row in found.outcomes] == [1, 1]
-    assert [row.tests for row in found.outcomes] == [1, 1]
+    assert [row.family_size for row in found.outcomes] == [1, 1]
     assert np.isnan([row.first.value for row in found.outcomes]).all()
     assert {found.verdict(row).kind for row in found.outcomes} == {"inconclusive"}
     assert (
@@ -302,7 +302,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 def kind_of(one: PairOutcome) -> str:
     """The kind of the verdict on it, with a margin of ±5 points."""
     result = PairwiseAudit(
-        {"level": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (one,)
+        {"margin": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (one,)
     )
     return result.verdict(one).kind
 
@@ -551,7 +551,7 @@ def test_a_file_of_choices_that_does_not_fit_is_refused(
 # The result, and rankings beside
 
 
-def chosen(tilt: bool = True, *, level: float = 50.0) -> PairwiseAudit:
+def chosen(tilt: bool = True, *, margin: float = 50.0) -> PairwiseAudit:
     """Men are chosen in relevant pairs, women and men alike in others."""
     collection = people(queries=20)
 
@@ -559,7 +559,7 @@ def chosen(tilt: bool = True, *, level: float = 50.0) -> PairwiseAudit:
         liked = "male" if (kind == "relevant" and tilt) or int(query[1:]) % 2 else "female"
         return next(name for name in pair if name.startswith(f"{liked}-"))
 
-    return pairwise(collection, stored(collection, choose), resamples=500, level=level)
+    return pairwise(collection, stored(collection, choose), resamples=500, margin=margin)
 
 
 def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:

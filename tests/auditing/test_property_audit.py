@@ -79,9 +79,9 @@ def test_tilt_to_popular_documents_is_a_verdict() -> None:
 
 def test_blind_ranker_is_inconclusive_and_level_within_a_named_margin() -> None:
     audit = audited(0.0)
-    assert audit.card[0].level == 0.0
+    assert audit.card[0].neutral == 0.0
     assert audit.verdict("tilt 0").kind == "inconclusive"
-    assert audited(0.0, level="0.5 sd").verdict("tilt 0").kind == "level"
+    assert audited(0.0, margin="0.5 sd").verdict("tilt 0").kind == "level"
 
 
 def test_negated_property_negates_the_answer() -> None:

@@ -217,22 +217,26 @@ class TestByHand:
     def test_value_queries_and_votes(self, kind: str) -> None:
         found, (total, weight) = toy_card()[kind], map(sum, zip(*CELLS[kind].values(), strict=True))
         assert found.value == pytest.approx(total / weight, abs=1e-15)
-        assert (found.queries, found.level, found.banded) == (3, 0, False)
+        assert (found.queries, found.neutral, found.banded) == (3, 0, False)
         # No three documents carry equally much, so fewer than three votes: too few for an interval.
         weights = np.array(list(sums_of(CELLS[kind], 1).values()))[:, 1]
-        assert found.votes == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-        assert found.votes < 3
+        assert found.effective_n == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+        assert found.effective_n < 3
         assert np.isnan([found.low, found.high, found.error, found.p, found.p_corrected]).all()
 
     @pytest.mark.parametrize("kind", CELLS)
     def test_interval_and_p_of_five_copies(self, kind: str) -> None:
         found, single = copies_card()[kind], toy_card()[kind]
         expected = inferred(copied(CELLS[kind]), found.estimand.bounds)
-        assert (found.value, found.votes) == pytest.approx((single.value, COPIES * single.votes))
+        assert (found.value, found.effective_n) == pytest.approx(
+            (single.value, COPIES * single.effective_n)
+        )
         assert (found.low, found.high) == pytest.approx(expected.ends)
-        assert (found.error, found.votes) == pytest.approx((expected.error, expected.votes))
+        assert (found.error, found.effective_n) == pytest.approx(
+            (expected.error, expected.effective_n)
+        )
         assert expected.p_above <= found.p <= expected.p_below
-        assert np.isnan(found.p_corrected) == (found.votes < 10)
+        assert np.isnan(found.p_corrected) == (found.effective_n < 10)
 
     def test_their_checks(self) -> None:
         found = toy_card()
@@ -398,7 +402,9 @@ class TestHeadToHead:
         }
         expected = inferred(cells, (-1.0, 1.0))
         assert (found.low, found.high) == pytest.approx(expected.ends)
-        assert (found.votes, found.error) == pytest.approx((expected.votes, expected.error))
+        assert (found.effective_n, found.error) == pytest.approx(
+            (expected.effective_n, expected.error)
+        )
         assert expected.p_above <= found.p <= expected.p_below
 
 
@@ -442,8 +448,8 @@ class TestWithoutJudgments:
         }
         assert totals_of(cells, 0) == totals
         found, expected = copies_card(is_judged=False)["rank gap"], inferred(copied(cells))
-        assert (found.low, found.high, found.votes) == pytest.approx(
-            (*expected.ends, expected.votes)
+        assert (found.low, found.high, found.effective_n) == pytest.approx(
+            (*expected.ends, expected.effective_n)
         )
 
     def test_without_the_card_the_primary_question_alone_is_asked(self) -> None:
@@ -542,7 +548,7 @@ class TestGroupsThatAreNotTwins:
         discounts = 1 / np.log2(np.arange(2, 22))
         share = (np.mean(pages, axis=0) * discounts).sum() / discounts.sum()
         assert 0.55 < share < 0.75
-        assert page.level == pytest.approx(share * 2 / 3, abs=0.01)
+        assert page.neutral == pytest.approx(share * 2 / 3, abs=0.01)
         assert page.side(page.favours) == {0.8: "b", 0.0: "", -0.8: "a"}[shift]
 
     def test_twins_with_lone_documents_beside_them_are_judged_against_the_band(self) -> None:
@@ -576,7 +582,7 @@ def test_ps_beside_the_primary_one_are_a_family_but_those_of_the_score_gap(corre
     for members in (
         [e for e in tested if (e.measure == "nDCG@1") is first] for first in (True, False)
     ):
-        assert {e.tests for e in members} == {len(members)}
+        assert {e.family_size for e in members} == {len(members)}
         expected = correct([e.p for e in members], correction)
         assert [e.p_corrected for e in members] == pytest.approx(expected.tolist())
     assert all(e.p_corrected == e.p for e in found if e.estimand.key == "score gap")

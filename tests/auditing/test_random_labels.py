@@ -210,14 +210,14 @@ def test_ten_relevant_against_one_tilt_by_themselves_and_a_ranker_that_sees_labe
     blind = audit(collection, run, ["nDCG"], by="kind", resamples=100)
     (tilt,) = blind.tilts
     assert tilt.value == pytest.approx(75, abs=7)
-    assert 40 < tilt.band_low < 70 < 80 < tilt.band_high < 110
+    assert 40 < tilt.null_low < 70 < 80 < tilt.null_high < 110
     assert (blind.verdict("blind").kind, tilt.twins) == ("inconclusive", False)
     first = [f"q{q}d100" for q in range(60)]
     score = pl.col("score") + 2 * pl.col("doc_id").is_in(first)
     tilted = Run.from_frame(run.frame().with_columns(score), spec={"ranker": "b-first"})
     found = audit(collection, tilted, ["nDCG"], by="kind", resamples=500)
     (tilt,) = found.tilts
-    assert -100 < tilt.value < 0 < tilt.band_low
+    assert -100 < tilt.value < 0 < tilt.null_low
     assert tilt.checks["shuffled labels"] == pytest.approx(2 / 1001)
     assert tilt.p < 0.001
     assert found.verdict("b-first").side == "b"

@@ -98,7 +98,7 @@ class TestTables:
         tests = [
             3 if name == "nDCG@1" else 6 for name in found["measure"]
         ]  # three runs on the primary measure
-        assert found["tests"].to_list() == tests
+        assert found["family_size"].to_list() == tests
         columns = (found["error"], tests, found["queries"])
         expected = [detectable_effect(error, m, n) for error, m, n in zip(*columns, strict=True)]
         assert found["detectable"].to_list() == pytest.approx(expected)
@@ -266,7 +266,7 @@ def test_documents_without_a_group_take_a_rank_and_belong_to_nobody() -> None:
     found = shares(collection, run, by="side")
     np.testing.assert_array_equal(found.at, [[0, 0, 1], [0, 1, 0]])
     np.testing.assert_allclose(
-        found.level, [2 / 5 * 2 / 3, 3 / 5 * 2 / 3]
+        found.neutral, [2 / 5 * 2 / 3, 3 / 5 * 2 / 3]
     )  # two of three in the list have a group
 
 

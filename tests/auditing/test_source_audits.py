@@ -18,7 +18,8 @@ from ranktilt import Collection, UserError, gate
 from ranktilt.auditing.significance import Columns
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
 from ranktilt.auditing.sources_apart import again_apart, take_apart
-from ranktilt.auditing.temperature_trend import Trend, trend, trend_sentence
+from ranktilt.auditing.temperature_trend import Trend, trend
+from ranktilt.reporting.sentences.source_audits import trend_sentence, trend_sentences
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.trend import rank_correlation
 from tests.auditing.arrays import QUERIES, TEMPERATURES, Decided, decided, studied
@@ -75,7 +76,7 @@ def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
     rankers = [decided(), decided({"llm-tmp0.2": 13, "llm-tmp0.7": 24, "llm-tmp1.0": 27})]
     found = audit_sources(studied(), rankers, ["nDCG@1", "nDCG@3"], **QUICK)
     ps = [t.p for t in found.tilts]
-    assert len(ps) == found.spec["tests"] == 2 * 3 * 2
+    assert len(ps) == found.spec["family_size"] == 2 * 3 * 2
     assert found.primary == "nDCG@3"
     for name in found.measures:  # the primary one, and the others
         own = [t for t in found.tilts if t.measure == name]
@@ -84,7 +85,7 @@ def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
         studied(), rankers, ["nDCG@1", "nDCG@3"], correction="bonferroni", **QUICK
     )
     assert [t.p_corrected for t in bonferroni.tilts] == pytest.approx([min(1, 6 * p) for p in ps])
-    (sentence,) = made(measures=["nDCG@1", "P@1", "R@5"]).sentences
+    (sentence,) = trend_sentences(made(measures=["nDCG@1", "P@1", "R@5"]))
     assert sentence.endswith(
         "agrees on 2 of 3 measures"
     )  # all relevant documents stand among the first five
@@ -110,7 +111,7 @@ def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
     )
     assert equal.trends[0].kind == "inconclusive"
     assert math.isnan(equal.trends[0].correlation)
-    assert "no trend to ask for" in equal.sentences[0]
+    assert "no trend to ask for" in trend_sentences(equal)[0]
     few = [
         note for note in equal.notes if "20 queries compare" in note
     ]  # each names its own two sides
@@ -330,9 +331,9 @@ def test_json_holds_everything_and_a_source_without_a_temperature_in_no_trend() 
     )
     assert [t["kind"] for t in content["trends"]] == ["rises", "rises"]
     assert [v["b"] for v in content["verdicts"]] == [source.source for source in found.sources]
-    assert content["sentences"] == list(found.sentences)
+    assert content["sentences"] == list(trend_sentences(found))
     assert content["notes"] == list(found.notes)
-    assert (content["spec"]["resamples"], content["spec"]["tests"]) == (300, 8)
+    assert (content["spec"]["resamples"], content["spec"]["family_size"]) == (300, 8)
 
 
 @pytest.mark.parametrize("make", [toy_source_audits, timeless_source_audits])
@@ -343,7 +344,7 @@ def test_it_comes_back_equal(make: Callable[[], SourceAudits], tmp_path: Path) -
     assert repr((back.sources, back.tilts, back.trends)) == repr(
         (found.sources, found.tilts, found.trends)
     )
-    assert back.sentences == found.sentences
+    assert trend_sentences(back) == trend_sentences(found)
 
 
 THREE = (0.2, 0.7, 1.0)

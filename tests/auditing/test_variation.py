@@ -17,6 +17,8 @@ from ranktilt.judging.gate import gate_judges
 from ranktilt.judging.judge import judge
 from ranktilt.rankers.base import Ranker, cut
 from ranktilt.rankers.llm.base import returned_input
+from ranktilt.reporting.sentences.factors import factor_headline
+from ranktilt.reporting.sentences.sequential import decision_sentence
 from ranktilt.statistics.variation import Variation
 from tests.auditing.arrays import tilt
 from tests.auditing.test_gate import change
@@ -198,7 +200,7 @@ def test_a_dead_engine_is_not_decided() -> None:
     assert (found.decision, found.asked) == ("inconclusive", 600)
     assert (
         "all documents have the same score in 600 of 600 lists, so that level cannot"
-        in found.headline
+        in decision_sentence(found)
     )
 
 
@@ -260,7 +262,7 @@ def test_a_dead_ranker_tells_nothing_of_factors() -> None:
     collection = collection_of(docs, queries, grades)
     dead = {query: {str(row["id"]): 1.0 for row in docs} for query in queries}
     found = factor_effects(collection, [run_of(collection, dead)])
-    assert found.headline.endswith(
+    assert factor_headline(found).endswith(
         "nothing is shown: all documents have the same score in 12 of 12 lists, so that no factor could move a document"
     )
     assert any(note.startswith("warning: ") and "12 of 12 lists" in note for note in found.notes)

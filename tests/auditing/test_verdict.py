@@ -11,14 +11,17 @@ import pytest
 from scipy import stats
 
 from ranktilt.auditing.answer.next_steps import next_steps
-from ranktilt.auditing.answer.verdict import Verdict, judge, probability
+from ranktilt.auditing.answer.verdict import Verdict, verdict_for
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.effects import Effect, conflicts
+from ranktilt.auditing.effects import Effect, conflict_of
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, effects
 from ranktilt.measures.base import measure as as_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import read_margin
+from ranktilt.reporting.numbers import probability
+from ranktilt.reporting.sentences.next_steps import step_words
+from ranktilt.reporting.sentences.verdicts import conflict_sentence
 from tests.auditing.arrays import answer, one, tilt
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
 
@@ -27,7 +30,7 @@ NAN = math.nan
 
 def verdict_on(tilts: list[Effect], margin: float = 5, **more: Any) -> Verdict:
     """The verdict where the first question is the primary one."""
-    return judge(tilts[0].measure, tilts, margin, **more)
+    return verdict_for(tilts[0].measure, tilts, margin, **more)
 
 
 HOW = InferenceOptions(
@@ -50,7 +53,7 @@ class TestTheRule:
         ],
     )
     def test_for_twins_level_is_0(self, given: Effect, expected: str) -> None:
-        assert given.level == 0
+        assert given.neutral == 0
         assert given.verdict() == expected
         assert given.side(expected) == {"a": "human", "b": "llm"}.get(expected, "")
 
@@ -67,8 +70,8 @@ class TestTheRule:
     def test_for_other_groups_level_is_the_middle_of_the_random_band(
         self, given: Effect, expected: str
     ) -> None:
-        banded = tilt(given.low, given.high, given.p, band_low=55.0, band_high=95.0)
-        assert banded.level == 75
+        banded = tilt(given.low, given.high, given.p, null_low=55.0, null_high=95.0)
+        assert banded.neutral == 75
         assert banded.verdict() == expected
 
     @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0)])
@@ -77,8 +80,8 @@ class TestTheRule:
         [
             (9, {}, False),
             (10, {}, True),
-            (50, {"votes": 9.9}, False),  # a few of them carry most
-            (50, {"votes": 10.0}, True),
+            (50, {"effective_n": 9.9}, False),  # a few of them carry most
+            (50, {"effective_n": 10.0}, True),
         ],
     )
     def test_few_queries_say_nothing(
@@ -92,11 +95,11 @@ class TestTheRule:
         self,
     ) -> None:
         assert (
-            tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=10, tests=90).verdict()
+            tilt(72, 78, p=0.6, null_low=55.0, null_high=95.0, queries=10, family_size=90).verdict()
             == "level"
         )
         assert (
-            tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=9).verdict()
+            tilt(72, 78, p=0.6, null_low=55.0, null_high=95.0, queries=9).verdict()
             == "inconclusive"
         )
         assert [tilt(-20, 20, p=0.9).verdict(margin) for margin in (20.0, 19.9)] == [
@@ -141,7 +144,7 @@ class TestSentences:
                 "this query set could only detect a tilt of 21 % or more; nDCG@3 is ",
             ),
             (
-                tilt(-143, -126, p=0.31, error=8.6, band_low=-148.0, band_high=-128.0),
+                tilt(-143, -126, p=0.31, error=8.6, null_low=-148.0, null_high=-128.0),
                 "this query set could only detect "
                 "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −134.5 % "
                 "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)",
@@ -159,7 +162,7 @@ class TestSentences:
                 "4 queries are too few for a verdict; it takes 10; nDCG@3 is",
             ),
             (
-                tilt(p=0.002, votes=1),
+                tilt(p=0.002, effective_n=1),
                 "these queries and documents count as 1 independent one, too few for a verdict; it "
                 "takes 10; nDCG@3 is",
             ),
@@ -231,7 +234,7 @@ class TestTilts:
         assert found.low == pytest.approx(ends[0], rel=1e-6)
         assert found.high == pytest.approx(min(200.0, ends[1]), rel=1e-6)
         assert found.dropped == 0
-        assert (found.band_low, found.band_high, found.twins) == (0, 0, True)
+        assert (found.null_low, found.null_high, found.twins) == (0, 0, True)
         (found,) = effects([self.side([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])], HOW)
         assert found.value == 200
         assert np.isnan([found.low, found.high, found.error]).all()  # one query says anything
@@ -274,7 +277,7 @@ class TestTilts:
         null = np.arange(-499.0, 501.0) / 10
         (found,) = effects([self.side([0.6] * 8, [0.2] * 8).among(null)], HOW)
         assert found.value == pytest.approx(100)
-        assert (found.band_low, found.band_high) == (-47.5, 47.6)
+        assert (found.null_low, found.null_high) == (-47.5, 47.6)
         assert found.checks["shuffled labels"] == pytest.approx(2 / 1001)
         assert found.p == 2 * 0.5**8  # eight queries say exactly the same
         assert not found.twins
@@ -354,9 +357,9 @@ def test_the_primary_question_is_a_family_of_its_own_and_no_vote_is_not_votes_th
     ]
     found = corrected(made, "holm", as_measure("nDCG@10"))
     assert [e.p_corrected for e in found] == pytest.approx([0.04, 0.04, 0.04])
-    assert [e.tests for e in found] == [1, 2, 2]
-    assert [e.tests for e in corrected(made, "holm")] == [3, 3, 3]
-    found = {votes: answer(0.1, 0.3, votes=votes) for votes in (-1, 0, 9, 10)}
+    assert [e.family_size for e in found] == [1, 2, 2]
+    assert [e.family_size for e in corrected(made, "holm")] == [3, 3, 3]
+    found = {votes: answer(0.1, 0.3, effective_n=votes) for votes in (-1, 0, 9, 10)}
     assert {votes: e.sample for votes, e in found.items()} == {-1: 40, 0: 0, 9: 9, 10: 10}
     assert {votes: e.testable for votes, e in found.items()} == {
         -1: True,
@@ -383,10 +386,10 @@ EXTRA = {
 
 class TestFromTheOtherSide:
     def test_every_sign_turns(self) -> None:
-        found = answer(0.1, 0.4, band_low=0.15, band_high=0.3, details=EXTRA).swapped()
+        found = answer(0.1, 0.4, null_low=0.15, null_high=0.3, details=EXTRA).swapped()
         assert (found.a, found.b) == ("llm", "human")
         assert (found.value, found.low, found.high) == (-0.25, -0.4, -0.1)
-        assert (found.level, found.band_low, found.band_high) == (
+        assert (found.neutral, found.null_low, found.null_high) == (
             pytest.approx(-0.225),
             -0.3,
             -0.15,
@@ -415,9 +418,9 @@ class TestFromTheOtherSide:
             turned.value,
             turned.low,
             turned.high,
-            turned.level,
-            turned.band_low,
-            turned.band_high,
+            turned.neutral,
+            turned.null_low,
+            turned.null_high,
         )
         assert not any(np.signbit([*numbers, turned.details["raw"], turned.details["shares"]]))
 
@@ -433,6 +436,11 @@ def test_a_p_value_has_a_relation_sign_unless_it_is_undefined() -> None:
     assert {p: probability(p) for p in printed} == printed
 
 
+def conflict_words(effects: list[Effect]) -> str:
+    conflict = conflict_of(effects)
+    return "" if conflict is None else conflict_sentence(conflict)
+
+
 def test_opposite_signs_are_said_in_words() -> None:
     card = [
         answer(-5, 6, kind="relative delta"),
@@ -440,12 +448,12 @@ def test_opposite_signs_are_said_in_words() -> None:
         answer(-0.2, -0.1, kind="relevant twins"),
         answer(-0.4, -0.3, kind="other twins"),
     ]
-    assert conflicts(card).startswith(
+    assert conflict_words(card).startswith(
         "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, relevant twins and head-to-head, other "
         "twins point to llm. "
     )
-    page = answer(0.1, 0.2, band_low=0.3, band_high=0.5)  # which lies below its level
-    assert "head-to-head, other twins points to human" in conflicts(
+    page = answer(0.1, 0.2, null_low=0.3, null_high=0.5)  # which lies below its level
+    assert "head-to-head, other twins points to human" in conflict_words(
         [page, answer(0.1, 0.2, kind="other twins")]
     )
     cases: list[tuple[float, float, dict[str, Any]]] = [
@@ -457,7 +465,8 @@ def test_opposite_signs_are_said_in_words() -> None:
     ]
     for low, high, more in cases:  # one side or none is no conflict, and the score gap never is
         assert (
-            conflicts([answer(0.1, 0.2), answer(low, high, **{"kind": "rank gap", **more})]) == ""
+            conflict_words([answer(0.1, 0.2), answer(low, high, **{"kind": "rank gap", **more})])
+            == ""
         ), (low, more)
 
 
@@ -575,12 +584,12 @@ def test_unlike_texts_are_checked_first_an_open_verdict_asks_for_queries_and_wha
     (tilt,) = audit.tilts
     needed = np.ceil(60 * (tilt.detectable / 10) ** 2)
     steps = next_steps(audit)
-    assert steps[0] == (
+    assert (step_words(steps[0]), steps[0].command) == (
         f"Some {needed:,.0f} queries like these 60 would show ±10 points; with more of them, audit again",
         "ranktilt audit data -r bm25",
     )
     assert steps[1].command == "ranktilt audit data -r bm25 --card"
-    assert [step.text for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
+    assert [step_words(step) for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
     assert commands(of(HUMAN, path="bundled")) == []  # no folder of that name was read
     assert next_steps(replace(HUMAN, spec={**HUMAN.spec, "collection": {}})) == ()
 
@@ -590,7 +599,10 @@ def test_json_holds_verdicts_steps_and_effects(values: Audit) -> None:
     audit = of(values)
     content = json.loads(audit.to_json())
     (verdict,), (effect,) = content["verdicts"], content["effects"]
-    assert (verdict["kind"], verdict["sentence"]) == audit.verdict("run")[1:4:2]
+    assert (verdict["kind"], verdict["sentence"]) == (
+        audit.verdict("run").kind,
+        audit.verdict("run").sentence,
+    )
     assert (verdict["primary"], verdict["margin"], verdict["side"]) == (
         "nDCG@10",
         5.0,

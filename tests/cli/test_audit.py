@@ -120,7 +120,7 @@ def test_statistics_card_and_controls_can_be_chosen(
     chosen = {
         "ties": "trec_eval",
         "correction": "bonferroni",
-        "level": 7.5,
+        "margin": 7.5,
         "seed": 3,
     }
     options = [
@@ -374,7 +374,7 @@ def test_responses_are_read_with_queries_of_a_file(
     )
     code, out, _ = cli(*call, "--queries", queries, "--json", tmp_path / "a.json")
     assert code == 0
-    assert out.count(f"{run}: read as responses to searches: _id, _score") == 1
+    assert out.count(f"{run}: read as responses of Elasticsearch or OpenSearch: _id, _score") == 1
     assert Audit.load(tmp_path / "a.json").runs == ("msearch",)
     assert "--queries needs a run" in refused(
         cli, "audit", toy_folder, "-r", "bm25", "--queries", queries

@@ -55,8 +55,8 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     assert "is level" in out
     found = rt.Bench.load("level.json")
     assert found.spec["queries"] == {"fit": 87, "select": 43, "test": 86}
-    assert (found.level, found.budget, found.spec["levelling"]["seed"]) == (30, 0.1, 1)
-    typed = next(one.ranker for one in found.interventions if one.name == "offset 1")
+    assert (found.margin, found.budget, found.spec["mitigation"]["seed"]) == (30, 0.1, 1)
+    typed = next(one.ranker for one in found.candidates if one.name == "offset 1")
     assert typed == "bm25@100>>offset(fit=fits/bm25-100-offset.json)"
     code, out, _ = cli(
         "audit",
@@ -167,7 +167,7 @@ def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(
         "--json",
         "level.json",
     )
-    code, out, _ = cli("mitigate", *inputs, *options)
+    code, out, err = cli("mitigate", *inputs, *options)
     assert code == 0
     assert (
         "Nothing to level: bm25 favours human text slightly, within ±6 points: human text fills "
@@ -179,6 +179,13 @@ def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(
         None,
         "favours",
     )
+    assert len(bench["candidates"]) == 1
+    assert err.splitlines()[-1].startswith("Next: Try corrections all the same: ranktilt mitigate")
+    assert err.splitlines()[-1].endswith("--set mitigate.always=true")
+    code, out, _ = cli("mitigate", *inputs, *options, "--set", "mitigate.always=true")
+    assert code == 0
+    assert "fair-rerank 1" in out
+    assert "Nothing to level" in out
 
 
 def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
@@ -206,7 +213,7 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
         "bundled",
         "labels.tsv",
     ]
-    again = " ".join(["ranktilt mitigate bundled -r bm25", *options, "--work-dir levelled"])
+    again = " ".join(["ranktilt mitigate bundled -r bm25", *options, "--work-dir mitigated"])
     assert f"Next: Keep what was fitted, to rank with it: {again}\n" in err
     assert b'"bm25@100>>offset(fit=bm25-100-offset.json)"' in results[0][3]
     assert b"/tmp" not in results[0][3]

@@ -15,6 +15,7 @@ from ranktilt._version import __version__
 from tests.cli.conftest import Cli
 from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge
+from tests.rankers.tiny import tiny_model
 from tests.toy import raw_docs, raw_queries, tsv, write, write_beir, write_cocktail, write_run
 
 QUICK = ("--set", "statistics.resamples=200")
@@ -36,6 +37,16 @@ def found_in(file: Path) -> dict[str, set[str]]:
 
 def files(folder: Path) -> list[str]:
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+def test_a_hub_name_is_noted_as_taken_as_dense(
+    cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny_model(tmp_path / "models" / "tiny")
+    monkeypatch.chdir(tmp_path)
+    done = cli("rank", str(toy_folder), "-r", "models/tiny@2", "-o", "run.trec")
+    assert "models/tiny: taken as dense:models/tiny\n" in done.err
+    assert rt.Run.load("run.trec").spec["ranker"] == "dense:models/tiny@2"
 
 
 def test_the_run_is_the_rankers_and_a_sidecar_says_how(

@@ -163,8 +163,8 @@ EXPLAIN = [
 ]
 MITIGATE = [
     (
-        "toy -r bm25 --method fair-rerank:fa-ir(target=1) --method fair-rerank(target=5)",
-        "target is 1.0 and 5.0; try these methods one at a time",
+        "toy -r bm25 --method fair-rerank(target=1) --method fair-rerank(target=5)",
+        "expected distinct methods; got fair-rerank, fair-rerank",
     ),
     (
         "toy -r bm25 --method offset(instrument=fluency)",
@@ -178,7 +178,7 @@ MITIGATE = [
         "toy -r bm25 --method fair-rerank(target=far)",
         "option 'target' of fair-rerank: expected a number, got 'far'",
     ),
-    ("toy -r bm25 --by none", "levelling needs a column of groups (by)"),
+    ("toy -r bm25 --by none", "mitigation needs a column of groups (by)"),
     ("toy -r bm25 -r tfidf", "mitigate takes one ranker or run; got 2"),
     (
         "toy --run run.trec --fit lone",

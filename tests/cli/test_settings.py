@@ -54,9 +54,9 @@ def test_options_of_the_machine_stand_before_or_after_the_verb(cli: Cli) -> None
 def test_set_wins_over_the_file_and_the_file_over_the_default(cli: Cli, here: Path) -> None:
     configure(here.parent, "[statistics]\nresamples = 300\nseed = 5\nmargin = '7'\n")
     spec = spec_of(cli)
-    assert (spec["resamples"], spec["seed"], spec["level"]) == (300, 5, 7)
+    assert (spec["resamples"], spec["seed"], spec["margin"]) == (300, 5, 7)
     spec = spec_of(cli, "--set", "statistics.seed=6", "--margin", "2")
-    assert (spec["resamples"], spec["seed"], spec["level"]) == (300, 6, 2)
+    assert (spec["resamples"], spec["seed"], spec["margin"]) == (300, 6, 2)
 
 
 def test_an_option_wins_over_a_preset_which_wins_over_the_file(cli: Cli, here: Path) -> None:
@@ -152,6 +152,7 @@ def test_keys_that_a_command_does_not_read_are_refused(cli: Cli) -> None:
     for words, message in (
         (("gate", "a.json", "--set", "check.max_missing=1"), "does not read it; audit, check do"),
         (("rank", "toy", "--set", "statistics.seed=1"), "does not read it"),
+        (("audit", "toy", "--set", "mitigate.always=true"), "does not read it; mitigate do"),
         (("gate", "a.json", "--executor", "ray"), "computes nothing that could run elsewhere"),
         (("audit", "toy", "--set", "statistics.seed="), "expected a value"),
         (("audit", "toy", "--set", "statistics.ties=null"), "expected a value"),

@@ -15,6 +15,7 @@ from ranktilt.cli.train import OPTIONS, cross_encoder, lora, retriever
 from ranktilt.cli.train_study import train_study
 from ranktilt.data.load import load
 from ranktilt.mitigation.bench_result import Bench
+from ranktilt.reporting.sentences.mitigate import bench_headline
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining, Schedule
 from tests.auditing.test_pairwise import people
@@ -276,12 +277,11 @@ def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
         in err.splitlines()
     )
     found = Bench.load(models / "bench.json")
-    assert (len(found.interventions), found.budget) == (6, 0.02)
+    assert (len(found.candidates), found.budget) == (6, 0.02)
     assert all(
-        (models / f"alpha-{row.strength:g}" / "training.json").is_file()
-        for row in found.interventions
+        (models / f"alpha-{row.strength:g}" / "training.json").is_file() for row in found.candidates
     )
-    assert found.choose().headline in out
+    assert bench_headline(found.choose()) in out
     page = models / "bench.html"
     assert cli("report", models / "bench.json", "-o", page).code == 0
     assert "α = 0" in page.read_text()

@@ -19,6 +19,7 @@ from ranktilt.data.faults import MEANINGS, FaultRow, percent
 from ranktilt.data.load import load
 from ranktilt.data.trimmed_texts import cut_at, title_prefixed
 from ranktilt.explaining.check import CheckResult, check
+from ranktilt.reporting.sentences.check import check_sentence
 from tests.refusals import refused
 from tests.toy import collection_of, versions
 
@@ -86,7 +87,10 @@ def test_a_sound_collection_and_the_bundled_one_are_a_fair_comparison() -> None:
     assert {r.verdict for r in result.faults} == {"ok"}
     assert {r.count for r in result.faults} == {0}
     assert all(r.examples == () for r in result.faults)
-    assert result.sentence == "A fair comparison of llm with human: nothing found that voids it."
+    assert (
+        check_sentence(result)
+        == "A fair comparison of llm with human: nothing found that voids it."
+    )
     assert {r.name: r.meaning for r in result.faults} == MEANINGS
     assert [r.source for r in result.faults] == ["llm"] * 14 + ["", ""]
     totals = {r.name: r.total for r in result.faults}
@@ -150,7 +154,7 @@ def test_a_fault_voids_above_its_limit(
         if name != "pairs missing a side"
         else ("p0-human", "p1-human")
     )
-    assert result.sentence.startswith(
+    assert check_sentence(result).startswith(
         f"Void because of {name} ({found.count} of 20, {value:.1f} %; limit ≤ "
     )
     at = row(check(made(docs), limits=replace(LIMITS, **{option: value})), name)
@@ -218,7 +222,7 @@ def test_nothing_left_to_compare_voids(reordered: int, same: int, empty: int, li
     assert [r.name for r in result.of("void")] == ["near-identical pairs"]
     assert (
         f"near-identical pairs ({reordered} of 20, {reordered * 5}.0 %; limit {limit})"
-        in result.sentence
+        in check_sentence(result)
     )
     other = [{**r, "text": r["text"] + " One more."} if r["id"] == "p5-llm" else r for r in docs]
     assert check(made(other)).fair  # one pair is left
@@ -287,7 +291,7 @@ def test_shared_titles_are_a_warning_and_the_threshold_of_near_identical_pairs_i
         "warning",
     )
     assert result.fair
-    assert result.sentence.endswith("; 1 warning: shared titles.")
+    assert check_sentence(result).endswith("; 1 warning: shared titles.")
     all_alike = check(made(sound()), limits=CheckLimits(near_identical=13 / 15))
     assert (row(all_alike, "near-identical pairs").count, all_alike.fair) == (
         PAIRS,
@@ -341,7 +345,9 @@ def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_orig
     assert (result.reference, result.sources) == ("human", ("llm", "other"))
     assert row(result, "boilerplate openings", "llm").verdict == "ok"
     assert row(result, "boilerplate openings", "other").verdict == "void"
-    assert "boilerplate openings of other (20 of 20, 100.0 %; limit ≤ 10 %)" in result.sentence
+    assert "boilerplate openings of other (20 of 20, 100.0 %; limit ≤ 10 %)" in check_sentence(
+        result
+    )
     assert sum(r.name == "dangling judgments" for r in result.faults) == 1
     turned = check(three, reference="other")
     assert (turned.reference, turned.sources) == ("other", ("human", "llm"))
@@ -418,7 +424,7 @@ def test_one_source_is_examined_and_compared_with_none() -> None:
         "empty texts",
         "duplicate texts",
     ]
-    assert result.sentence.startswith("Nothing is compared: only source 'llm' is left")
+    assert check_sentence(result).startswith("Nothing is compared: only source 'llm' is left")
 
 
 def test_some_never_reads_as_none_nor_as_all() -> None:

@@ -244,7 +244,7 @@ class Study1(Result, format="ranktilt-toy", version=3, noun="a toy", command="ra
 
     spec: Mapping[str, Any]
     rows: tuple[Row, ...]
-    names: tuple[str, ...] = field(metadata={"file": "sources"})
+    names: tuple[str, ...]
     values: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     points: tuple[Point, ...] = ()
@@ -270,9 +270,9 @@ def test_file_says_everything_and_the_hash_of_its_values(tmp_path: Path) -> None
     whole = dict(CONTENT)
     # Keys in order, no blanks, and 1.5 as it is where 1.0, 2.0 and 3.0 are integers.
     values = (
-        b'{"counts":[],"format":"ranktilt-toy","points":[],'
+        b'{"counts":[],"format":"ranktilt-toy","names":["a","b"],"points":[],'
         b'"rows":[{"count":3,"most":null,"name":"bm25","outcome":"level","quartiles":[1,2,3],"sure":true,"twice":3,'
-        b'"value":1.5}],"sources":["a","b"],"spec":{"seed":0},"unit":null,"values":[],"version":3}'
+        b'"value":1.5}],"spec":{"seed":0},"unit":null,"values":[],"version":3}'
     )
     assert whole.pop("sha256") == sha256(values).hexdigest()
     assert whole == json.loads(values)
@@ -399,7 +399,7 @@ def test_one_changed_byte_is_refused(tmp_path_factory: Any, where: int, byte: in
             {"rows": [{**CONTENT["rows"][0], "outcome": "odd"}]},
             r"rows\[0\]\.outcome: Invalid enum value 'odd'",
         ),
-        ({"sources": "ab"}, "names: Expected `array`, got `str`"),
+        ({"names": "ab"}, "names: Expected `array`, got `str`"),
         ({"values": [[1.0], [1.0, 2.0]]}, "values: "),
         ({"points": [{"x": 1}]}, "KeyError: 'y'"),
     ],

@@ -26,7 +26,7 @@ from ranktilt.data.labels import (
 )
 from ranktilt.data.run import Run
 from ranktilt.data.text.label_values import NO_LABEL
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.explaining.check import check
 from tests.refusals import refused
 from tests.toy import QRELS, TEXTS, Table, collection_of, toy, tsv, write, write_run
@@ -140,8 +140,8 @@ def test_what_is_written_is_read_back(
         ("l.tsv", "", ": the file is empty"),
         (
             "l.tsv",
-            "docid\tsource\na\th\n",
-            ":1: expected a column doc_id, got 'docid, source'; a label file begins wi",
+            "address\tsource\na\th\n",
+            ":1: expected a column doc_id, got 'address, source'; a label file begins wi",
         ),
         ("l.tsv", "human\thuman\nb\tllm\n", ":1: column 'human' is named twice; "),
         (
@@ -149,7 +149,7 @@ def test_what_is_written_is_read_back(
             "doc_id\tsuorce\tx\na\th\ten\n",
             ": unknown column 'source'; did you mean 'suorce'? (valid: suorce,",
         ),
-        ("l.tsv", "doc_id\tsource\n\na\th\n \th\n", ":4: doc_id is empty"),
+        ("l.tsv", "doc_id\tsource\n\na\th\n \th\n\th\n", ":4: doc_id is empty in 2 rows of 3"),
         ("l.tsv", "doc_id\tsource\na\t\nb\t \n", ": column 'source' is blank or nan in every row"),
         (
             "l.tsv",
@@ -173,8 +173,8 @@ def test_what_is_written_is_read_back(
         ),
         (
             "labels.txt",
-            "doc_id\tsource\n",
-            ": expected a label file that ends in .tsv, .tsv.gz, .csv, .csv.gz, .jsonl",
+            "q1 0 d1 1\n",
+            ":1: expected labels (doc_id and source), got judgments (TREC judgments); judgments are named with",
         ),
     ],
 )
@@ -198,11 +198,38 @@ def test_what_no_label_file_holds_is_refused_and_faults_in_parquet_have_no_line(
         read_labels(path, by="length:3")
     path = tmp_path / "l.parquet"
     pl.DataFrame({"doc_id": ["a", "b", "a"], "source": ["h", "l", "l"]}).write_parquet(path)
-    assert fault(path) == "l.parquet: document 'a' has two values of 'source': 'h' and 'l'"
+    assert (
+        fault(path)
+        == "l.parquet: document 'a' has two values of 'source': 'h' and 'l'; FILE:several=first takes the first"
+    )
     pl.DataFrame({"doc_id": ["a", None], "source": ["h", "l"]}).write_parquet(path)
-    assert fault(path) == "l.parquet: doc_id is empty in row 2"
+    with pytest.warns(DataWarning, match=r"l\.parquet: 1 row without a doc_id left out"):
+        assert read_labels(path).rows() == [("a", "h")]
     write(path, "no parquet")
+    assert fault(path).startswith("l.parquet:1: expected labels (doc_id and source), got ")
+    write(path, "PAR1 and no more")
     assert fault(path).startswith("l.parquet: cannot be read as Parquet: ")
+
+
+def test_json_of_labels_in_one_value_and_nested_keys_are_read(tmp_path: Path) -> None:
+    rows = [("a", "human"), ("b", "llm")]
+    for content in (
+        '{"a": "human", "b": "llm"}',
+        '[{"doc_id": "a", "source": "human"}, {"doc_id": "b", "source": "llm"}]',
+    ):
+        assert read_labels(write(tmp_path / "l.json", content)).rows() == rows
+    nested = '{"doc": {"url": "a"}, "by": {"kind": "human"}}\n{"doc": {"url": "b"}, "by": {"kind": "llm"}}\n'
+    path = write(tmp_path / "l.jsonl", nested)
+    labels = read_labels(f"{path}:id=doc.url,source=by.kind")
+    assert labels.select("doc_id", "source").rows() == rows
+
+
+def test_several_first_and_other_names_of_ids(tmp_path: Path) -> None:
+    path = write(tmp_path / "l.csv", "url;source\na;human\nb;llm\na;llm\n")
+    with refused(f"{path}:4: document 'a' has two values of 'source': …", DataError):
+        read_labels(path)
+    assert read_labels(f"{path}:several=first").rows() == [("a", "human"), ("b", "llm")]
+    assert LabelFile.of(f"{path}:several=first").words == ["--groups", f"{path}:several=first"]
 
 
 @pytest.mark.parametrize(

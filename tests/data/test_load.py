@@ -193,7 +193,7 @@ def test_the_spec_says_what_was_read_and_a_missing_part_what_was_expected(tmp_pa
         (
             "qrels/test.tsv",
             "q1\td1\t1\tx",
-            "qrels/test.tsv:1: expected query-id, corpus-id, score (3 tab-separated",
+            "qrels/test.tsv:1: expected judgments (query, document and grade), got text of 4 columns: ",
         ),
         (
             "qrels/test.tsv",

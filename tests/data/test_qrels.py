@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from ranktilt.data import files
 from ranktilt.data.formats.qrels import read_qrels, to_tsv
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, DataWarning, UserError
 from tests.toy import write
 
 pytestmark = pytest.mark.usefixtures("chunks")
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 THREE = "expected query-id, corpus-id, score (3 tab-separated fields)"
+SEVERAL = "FILE:several=first takes the first"
 RUN = "expected judgments, got a run (query, document, rank, score); runs are named with --run"
 
 
@@ -106,17 +107,22 @@ FOUR = "expected query-id, iteration, document-id, grade (4 fields)"
         (BEIR, "7\t12\tnan", "expected a number as score, got 'nan'"),
         (BEIR, "7\t12\t2147483648", "expected a number as score, got '2147483648'"),
         (TREC, "q 0 d -2147483649", "expected a number as grade, got '-2147483649'"),
-        (BEIR, "7\t\t1", r"expected a query-id and a corpus-id, one is empty: '7\t\t1'"),
-        (BEIR, "1\t2\t2", "a second grade (2) for query '1', document '2'"),
+        (BEIR, "1\t2\t2", f"a second grade (2) for query '1', document '2'; {SEVERAL}"),
         (TREC, "q d 1", f"{FOUR}, got 3: 'q d 1'"),
         (TREC, "q 0 d 1 x", f"{FOUR}, got 5: 'q 0 d 1 x'"),
         (TREC, "q 0 d high", "expected a number as grade, got 'high'"),
         (TREC, "q 0 d 0.5.1", "expected a number as grade, got '0.5.1'"),
-        (TREC, "a 0 b 2", "a second grade (2) for query 'a', document 'b'"),
+        (TREC, "a 0 b 2", f"a second grade (2) for query 'a', document 'b'; {SEVERAL}"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, form: str, line: str, message: str) -> None:
     assert fault(tmp_path, form.format(line)) == f"test.tsv:4: {message}"
+
+
+def test_rows_without_ids_are_left_out_and_counted(tmp_path: Path) -> None:
+    message = "test.tsv: 1 judgment without a query, a document or a grade left out"
+    with pytest.warns(DataWarning, match=message):
+        assert read(tmp_path, "a\tb\t1\n\tc\t1\n") == [("a", "b", 1, 1)]
 
 
 def test_a_header_alone_and_a_run_are_refused(tmp_path: Path) -> None:
@@ -124,7 +130,8 @@ def test_a_header_alone_and_a_run_are_refused(tmp_path: Path) -> None:
         assert fault(tmp_path, content) == "test.tsv: expected judgments, got a header only"
     for content in ("q a 1 12.5\nq b 2 3.5\nr a 1 9.25\n", "q\ta\t0\t12\nq\tb\t1\t3\n"):
         assert fault(tmp_path, content) == f"test.tsv:1: {RUN}"
-    assert fault(tmp_path, "q Q0 d 1 2.5 t\n") == f"test.tsv:1: {THREE}, got 1: 'q Q0 d 1 2.5 t'"
+    line = "test.tsv:1: expected judgments (query, document and grade), got a run (TREC run); a run is named with --run"
+    assert fault(tmp_path, "q Q0 d 1 2.5 t\n") == line
 
 
 @pytest.mark.data

@@ -22,9 +22,9 @@ pytestmark = pytest.mark.usefixtures("chunks")
 
 FIVE = "query-id, Q0, document-id, rank, score"
 SIX = "tag (6 fields, as in the first line)"
-WIDTHS = f"expected {FIVE} and a tag or none (6 or 5 fields), or these without Q0 and tag (4)"
+THREE = "expected a run, got ['q', 'a', '2']: three columns of whole numbers that do not count ranks are judgments"
 WHERE = ": query 'q', document 'd': expected a finite number as score, got"
-SHAPE = "expected one JSON object {query: {document: score}}"
+SHAPE = "expected one JSON value"
 Row = tuple[str, str, float]
 
 
@@ -72,13 +72,13 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
             "q a 1 2\nq b 1\n",
             f":2: expected {FIVE.replace(' Q0,', '')} (4 fields, as in the first line), got 3: ",
         ),
-        ("\n  \nq a 2\n", f":3: {WIDTHS}, got 3: 'q a 2'; judgments are named with --qrels"),
+        ("\n  \nq a 2\n", f":3: {THREE} (--qrels)"),
         (
             "q Q0 a 2\n\nq Q0 7 2\n",
             ":1: expected a run, got judgments (query, 0, document, grade): 'q Q0 a 2'",
         ),
         ("q x a 2\n", ":1: expected a whole number as rank, got 'a'"),
-        ("q Q0 a 1 2\n\n\nq Q0 b 2 -inf\n", ":4: expected a finite number as score, got '-inf'"),
+        ("q Q0 a 1 2\n\n\nq Q0 b 2 inf\n", ":4: expected a finite number as score, got 'inf'"),
         ("q Q0 a 1 2\nr Q0 a 1 2\n \nq Q0 a 2 1\n", ":4: document 'a' occurs twice for query 'q'"),
         ("{}", ": expected {query: {document: score}}, got no query"),
         (
@@ -91,8 +91,8 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
         ),
         ('{"q": {"d": "' + "x" * 80 + '"}}', f"{WHERE} '{'x' * 80}'"),
         ('{"q": {"d": 1e999}}', f":1: {SHAPE}, got broken JSON (number is infinity"),
-        ('{"q": {"": 1}}', ": the id of a query or a document is empty"),
-        ('\n\n\n\n\n{"q":\n{"d" 1}}', ":7: expected one JSON object"),
+        ('{"q": {"": 1}}', ": no document id in 1 entry of 1; name its column: FILE:id=COLUMN"),
+        ('\n\n\n\n\n{"q":\n{"d" 1}}', ":7: expected one JSON value"),
         ('{"q": ' * 100_000, f":1: {SHAPE}, got broken JSON (depth limit exceeded)"),
     ],
     ids=range(16),
@@ -290,16 +290,20 @@ CSV = '\ufeffQuery-ID,query,Doc_ID,Score,rank\nq,"what,\nthen",a,2.5,1\n\nq,"wha
 @pytest.mark.parametrize(
     ("content", "lists", "read_as"),
     [
-        (TWO, {"q": [("a", 2.5), ("b", 1)], "r": []}, "responses to searches: _id, _score"),
+        (
+            TWO,
+            {"q": [("a", 2.5), ("b", 1)], "r": []},
+            "responses of Elasticsearch or OpenSearch: _id, _score",
+        ),
         (
             UNSCORED,
             {"q": [("b", -1), ("a", -2)], "r": [("a", -1)]},
-            "responses to searches: _id, in their order",
+            "responses of Elasticsearch or OpenSearch: _id, in their order",
         ),
         (
             {"x": response(("a", 7)), "y": response()},
             {"x": [("a", 7)], "y": []},
-            "responses to searches: _id, _score",
+            "responses of Elasticsearch or OpenSearch: _id, _score",
         ),
         (
             {"x": [], "y": ["b", 7]},
@@ -355,10 +359,10 @@ def test_what_engines_give_is_read_and_said(
             ": 1 of 2 queries failed, max_failures=0.05 allows 0 of 2 (--max-failures): 'r': x: no such index",
         ),
         ({"x": ["a", "b", "a"]}, ": document 'a' occurs twice for query 'x'"),
-        ([{"qid": "x", "id": "a"}, 3], ": document 2: expected a query id, got None"),
+        ([{"qid": "x", "id": "a"}, 3], ": document 2: expected a record like the first one, got 3"),
         (
             "qid,score\nx,1\n",
-            ": CSV: expected a column for the document (docno, doc_id, docid, corpus_id), got qid",
+            ": CSV: expected a column for the document (docno, doc_id, docid, corpus_id, …), got qid",
         ),
         ("qid,docid,score\nx,a,2\n\nx,a,1\n", ":4: document 'a' occurs twice for query 'x'"),
         (
@@ -369,7 +373,7 @@ def test_what_engines_give_is_read_and_said(
             "qid,docid,score\nx,a,2\n\nx,b,\n",
             ":4: expected a finite number as score (of all documents, or of none)",
         ),
-        ('"qid","docid"\nx,"a\n', ":2: expected a table: unexpected end of data"),
+        ('"qid","docid"\nx,"a\n', ":2: cannot be read as CSV: unexpected end of data"),
         (
             "query-id\tcorpus-id\tscore\nq\ta\t1\n",
             ": expected a run, got judgments (whole numbers); they are named wi",

@@ -13,6 +13,7 @@ from ranktilt.auditing.groups import grouping
 from ranktilt.data.labels import from_labels, with_labels
 from ranktilt.data.stated_sources import columns_of_few_values, with_named_side, with_source
 from ranktilt.explaining.explain import explain
+from ranktilt.reporting.sentences.check import check_sentence
 from tests.refusals import refused
 from tests.toy import collection_of, toy, write, write_beir, write_run
 
@@ -175,7 +176,7 @@ def test_check_of_one_source_compares_nothing() -> None:
     )  # no limit is applied, for nothing can be void
     assert "pairs missing a side" not in rows
     assert (
-        checked.sentence
+        check_sentence(checked)
         == "Nothing is compared: only source 'ai' is left; 1 warning: cut-off endings."
     )
 

@@ -29,6 +29,7 @@ from ranktilt.measures.average_precision import AP
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
+from ranktilt.reporting.sentences.check import equivalence_words
 from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
 from tests.explaining.checks import LetterVectors, toy_check, toy_effectiveness
 from tests.toy import QUERIES, collection_of, run_of, toy, versions, write_cocktail
@@ -394,7 +395,7 @@ def test_each_side_is_ranked_among_its_own_documents_and_a_difference_is_called_
     expected = stats.ttest_1samp(differences, 0)
     assert row.p == row.p_corrected == pytest.approx(expected.pvalue)
     assert (row.low, row.high) == tuple(map(pytest.approx, expected.confidence_interval(0.95)))
-    assert (row.outcome, row.statement) == ("inconclusive", "inconclusive")
+    assert (row.outcome, equivalence_words(row)) == ("inconclusive", "inconclusive")
     assert (row.queries, row.excluded, row.pairs, row.left_out) == (4, 0, 4, 0)
     (row,) = rows(bed(), ranks({"human": [1, 1, 1, 1], "llm": [1, 1, 1, 1]}))
     assert (row.mean_a, row.mean_b, row.p, row.p_equivalent, row.smallest) == (
@@ -404,12 +405,12 @@ def test_each_side_is_ranked_among_its_own_documents_and_a_difference_is_called_
         0.0,
         0.0,
     )
-    assert row.statement == "equivalent within ±0.02"
+    assert equivalence_words(row) == "equivalent within ±0.02"
     (row,) = rows(bed(8), ranks({"human": [1] * 8, "llm": [2] * 8}))
     assert row.value == pytest.approx(1 - SECOND)
     assert (row.outcome, row.p, row.p_equivalent) == ("different", 0.0, 1.0)
     (wide,) = rows(bed(8), ranks({"human": [1] * 8, "llm": [2] * 8}), margin=0.5)
-    assert wide.statement == "different within ±0.5"
+    assert equivalence_words(wide) == "different within ±0.5"
 
 
 def test_both_sides_are_restricted_to_pairs_and_queries_that_both_answer() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from ranktilt.data.bundled.reader import bundled
 from ranktilt.data.save import save
+from ranktilt.registry import ranker
 from tests.house.tree import ROOT
 
 
@@ -46,3 +47,22 @@ def test_audit_runs_few_functions(tmp_path: Path) -> None:
     size = traced(tmp_path, "audit", "bundled", "-r", "bm25", "-m", "nDCG@10")
     assert size.files <= 94
     assert size.functions <= 643
+
+
+@pytest.mark.long
+def test_mitigate_runs_few_functions(tmp_path: Path) -> None:
+    save(bundled(), tmp_path / "bundled")
+    size = traced(tmp_path, "mitigate", "bundled", "-r", "bm25")
+    assert size.files <= 104
+    assert size.functions <= 740
+
+
+@pytest.mark.long
+def test_mitigate_of_a_level_run_fits_nothing(tmp_path: Path) -> None:
+    collection = bundled()
+    ranker("bm25@50").rank(collection).save(tmp_path / "engine.trec")
+    labels = collection.docs.select(doc_id="id", source="source")
+    labels.write_csv(tmp_path / "labels.tsv", separator="\t")
+    size = traced(tmp_path, "mitigate", "--run", "engine.trec", "--groups", "labels.tsv")
+    assert size.files <= 84
+    assert size.functions <= 530

@@ -9,6 +9,7 @@ import pytest
 from ranktilt.judging.family_preference import family_preferences, verdict_of
 from ranktilt.judging.result import Estimate, FamilyScale
 from ranktilt.judging.systems import SystemValues
+from ranktilt.reporting.sentences.judging import preference_sentence
 from ranktilt.statistics.family_difference import family_difference
 from tests.judging.judged import MEMBER, WORLDS, world
 
@@ -115,14 +116,14 @@ def test_one_verdict_only_where_every_scale_agrees_as_on_a_large_preference() ->
             50,
         )
         assert [one.name for one in found.scales] == ["points", "ranks", "z"]
-        assert found.sentence.startswith(
+        assert preference_sentence(found).startswith(
             f"judge {verdict if verdict != 'level' else 'is level on'} llm"
         )
-        assert "points of its own scale [" in found.sentence
+        assert "points of its own scale [" in preference_sentence(found)
 
 
 def test_one_query_is_the_reason_that_a_family_is_not_tested() -> None:
     human, judged = np.random.default_rng(0).random((2, 18, 1))
     (found,) = family_preferences([values(human, judged)], FAMILIES)
     assert found.verdict == "not tested"
-    assert found.sentence == "judge: llm is not tested: 1 query is too few"
+    assert preference_sentence(found) == "judge: llm is not tested: 1 query is too few"

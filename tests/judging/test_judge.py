@@ -29,6 +29,8 @@ from ranktilt.judging.systems import (
 )
 from ranktilt.measures.base import measure
 from ranktilt.reporting.output import table
+from ranktilt.reporting.sentences.gate import row_reason
+from ranktilt.reporting.sentences.judging import judge_findings
 from tests.judging.judged import FAMILIES, QUERIES, bed, grades, runs, whole
 from tests.refusals import refused
 from tests.toy import collection_of, versions
@@ -388,7 +390,9 @@ def test_a_gate_holds_judges_to_limits_and_everything_is_kept_in_a_file(tmp_path
     found = audit()
     assert JudgeAudit.load(found.save(tmp_path / "judge.json")) == found
     assert found.frame("agreements").height == len(found.agreements)
-    assert found.sentences()[0].startswith("fond favours llm text on twins: llm text is graded 0.")
+    assert judge_findings(found)[0].sentence.startswith(
+        "fond favours llm text on twins: llm text is graded 0."
+    )
     assert "Grade gap of twins, in grades" in table(found)
 
 
@@ -405,10 +409,11 @@ def test_values_of_few_queries_have_no_intervals() -> None:
         assert not np.isnan(estimate.value)
         assert np.isnan([estimate.low, estimate.high]).all()
     assert "good: 5 queries, so no intervals, which need 6 queries" in found.notes
-    assert not any("nan" in sentence or "[" in sentence for sentence in found.sentences())
+    sentences = [finding.sentence for finding in judge_findings(found)]
+    assert not any("nan" in sentence or "[" in sentence for sentence in sentences)
     (row,) = gate_judges(found, min_tau=0.1).rows
     assert row.outcome == "inconclusive"
-    assert "has no interval: 5 queries are too few, it takes 6" in row.checks[0].reason
+    assert "has no interval: 5 queries are too few, it takes 6" in row_reason(row)
 
 
 def test_few_labelled_queries_have_values_without_intervals() -> None:

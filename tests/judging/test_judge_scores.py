@@ -12,6 +12,7 @@ import pytest
 from ranktilt.errors import DataError, UserError
 from ranktilt.judging.evaluation_files import read_evaluations
 from ranktilt.judging.judge_scores import judge_scores
+from ranktilt.reporting.sentences.judging import preference_sentence
 
 TREC_EVAL = """\
 num_ret               \t1\t100
@@ -211,7 +212,7 @@ def test_families_are_compared_by_values() -> None:
         judged[f"r{number}"] = (quality + 0.2 * (number % 2) + rng.normal(0, 0.02, 30)).tolist()
     families = {f"r{number}": "odd" if number % 2 else "even" for number in range(12)}
     found = judge_scores(values(human), {"j": values(judged)}, families=families, resamples=100)
-    assert found.preferences[0].sentence.startswith(
+    assert preference_sentence(found.preferences[0]).startswith(
         "j disfavours even systems: −19.8 points of its own scale"
     )
     assert found.rank_agreements[0].tau.low <= found.rank_agreements[0].tau.value

@@ -71,6 +71,16 @@ def test_python_and_text_make_the_same(
     ("text", "name"),
     [
         ("NDCG_cut_5", "nDCG@5"),
+        ("ndcg_cut.10", "nDCG@10"),
+        ("ndcg_at_10", "nDCG@10"),
+        ("map_at_100", "AP@100"),
+        ("mrr_at_10", "RR@10"),
+        ("recall_at_100", "R@100"),
+        ("precision_at_5", "P@5"),
+        ("recall.100", "R@100"),
+        ("P_20", "P@20"),
+        ("map", "AP"),
+        ("ndcg", "nDCG"),
         ("p.5", "P@5"),
         ("Map(rel=2)@5", "AP(rel=2)@5"),
         ("Precision@3", "P@3"),
@@ -103,6 +113,8 @@ def test_objects_of_ir_measures_and_exact_names_mean_what_they_print() -> None:
     [
         ("nDGC@3", f"unknown measure 'nDGC'; did you mean 'nDCG@k'? {VALID}"),
         ("ndcg_cut_5@3", "measure ndcg_cut_5@3 has two cutoffs; give only one"),
+        ("ndcg_at_5@3", "measure ndcg_at_5@3 has two cutoffs; give only one"),
+        ("hit_rate_at_5", "unknown measure 'hit_rate_at_5' (valid: nDCG@k, "),
         ("nDCG(dcg='exp-log2')@5", "unknown option of measure \"nDCG(dcg='exp-log2')@5\" 'dcg'"),
         ("nDCG@0", "measure nDCG: expected a cutoff of at least 1, got @0"),
         (

@@ -1,13 +1,14 @@
-"""Interventions and rankers whose tilt and cost are planted; questions of two domains, to learn from."""
+"""Candidates and rankers whose tilt and cost are planted; questions of two domains, to learn from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ranktilt import Collection, Run
-from ranktilt.mitigation.bench import Trial, bench, reference_alone
-from ranktilt.mitigation.bench_result import Bench, Intervention
+from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.mitigation.bench import bench
+from ranktilt.mitigation.bench_result import Bench, Candidate
 from ranktilt.training.study_comparison import Ranked, compare_trainings
 from ranktilt.training.study_result import BASELINE, TrainedRanker, TrainingStudy
 from tests.toy import collection_of, jsonl, run_of, tsv, write
@@ -40,9 +41,19 @@ def collection(sources: tuple[str, ...] = ("llm",)) -> Collection:
     return collection_of(docs, dict.fromkeys(grades, "note"), grades)
 
 
-def trial(
+class PlantedCandidate(NamedTuple):
+    """A candidate, and what its ranker found."""
+
+    candidate: Candidate
+    mixed: Run
+    """Of all documents."""
+    alone: Run | None = None
+    """Of the reference's documents alone."""
+
+
+def planted(
     strength: float, counts: tuple[int, int, int], *, method: str = "debias", **more: Any
-) -> Trial:
+) -> PlantedCandidate:
     """Rank as planted; `sources` of the collection, and `alone=False` for no run of human documents alone."""
     mixed, (llm, human, spoilt) = collection(more.get("sources", ("llm",))), counts
     own = reference_alone(mixed)
@@ -61,23 +72,37 @@ def trial(
         }
 
     name = more.get("name", f"α = {strength:g}")
-    one = Intervention(
-        name,
-        method if strength or method != "debias" else "",
-        float(strength),
-        f"dense:alpha-{strength:g}",
-        "α",
+    candidate = Candidate(
+        name=name,
+        method=method if strength or method != "debias" else "",
+        strength=float(strength),
+        ranker=f"dense:alpha-{strength:g}",
+        dial="α",
     )
-    alone = run_of(own, scores(own), ranker=one.ranker) if more.get("alone", True) else None
-    return Trial(one, run_of(mixed, scores(mixed), ranker=one.ranker), alone)
+    alone = run_of(own, scores(own), ranker=candidate.ranker) if more.get("alone", True) else None
+    run = run_of(mixed, scores(mixed), ranker=candidate.ranker)
+    return PlantedCandidate(candidate, run, alone)
+
+
+def bench_of(
+    mixed: Collection,
+    candidates: Iterable[PlantedCandidate],
+    measures: Sequence[str],
+    **options: Any,
+) -> Bench:
+    """Compare planted candidates."""
+    runs = {each.candidate: each.mixed for each in candidates}
+    alone = {each.candidate: each.alone for each in candidates if each.alone is not None}
+    options = {"resamples": 200, **options}
+    return bench(mixed, runs, measures, reference_runs=alone, **options)
 
 
 def swept(
     dial: Mapping[float, tuple[int, int, int]] = DIAL, *, alone: bool = True, **options: Any
 ) -> Bench:
     """The bench of a dial."""
-    trials = [trial(strength, counts, alone=alone) for strength, counts in dial.items()]
-    return bench(collection(), trials, ("nDCG@1", "AP@3"), **{"resamples": 200, **options})
+    candidates = [planted(strength, counts, alone=alone) for strength, counts in dial.items()]
+    return bench_of(collection(), candidates, ("nDCG@1", "AP@3"), **options)
 
 
 QUESTIONS = 40

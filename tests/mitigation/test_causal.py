@@ -13,6 +13,7 @@ from ranktilt.explaining.perplexity import PerplexityProbe
 from ranktilt.mitigation.causal import Causal, CausalFit, fit_causal
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
+from ranktilt.reporting.sentences.mitigate import causal_sentence
 from tests.mitigation.builders import Planted, judged, perplexity, same_bits, worded
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, write_run
@@ -59,8 +60,11 @@ def test_a_planted_effect_is_found_as_by_two_regressions_and_read(
     assert CausalFit.load(file) == fit
     assert fit.queries == tuple(dict.fromkeys(pair.query for pair in fit.pairs))
     assert len(fit.pairs) == 90
-    assert "perplexity, in nats per word (trigrams), moves scores of planted by −" in fit.sentence
-    assert "; llm less human: perplexity −0." in fit.sentence
+    assert (
+        "perplexity, in nats per word (trigrams), moves scores of planted by −"
+        in causal_sentence(fit)
+    )
+    assert "; llm less human: perplexity −0." in causal_sentence(fit)
 
 
 @pytest.mark.parametrize("scored", [Planted(), Planted(beta=0.3, noise=2.0), BM25()])
@@ -133,7 +137,7 @@ def test_queries_take_turns_and_pairs_that_a_saved_run_lacks_are_left_out(
     file = Run.from_frame(frame.filter(~gone)).save(tmp_path / "run.trec")
     fit = fit_causal(texts, Replay(str(file)), source="llm")
     assert (len(fit.pairs), fit.spec["missing"]) == (88, 2)
-    assert "over 88 pairs of 30 queries, 2 more not scored; " in fit.sentence
+    assert "over 88 pairs of 30 queries, 2 more not scored; " in causal_sentence(fit)
     assert fit.coefficient == pytest.approx(-0.5, abs=0.03)
 
 
@@ -247,7 +251,7 @@ def test_what_cannot_be_corrected_is_refused(texts: Collection, file: str, tmp_p
             correction.rank(texts, candidates)
     with refused("causal needs a fit: causal(fit=FILE), a file that ranktilt mitigate writes"):
         Causal().check()
-    with refused("causal: expected a strength between 0 and 1, got 1.5"):
+    with refused("causal: expected a strength from 0 to 1, got 1.5"):
         Causal(fit=file, strength=1.5)
     with refused("causal is fitted on sources and knows no other group, got by=gender"):
         Causal(fit=file, by="gender")

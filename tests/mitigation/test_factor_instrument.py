@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Collection, Levelling, UserError, mitigate
+from ranktilt import Collection, MitigationOptions, UserError, mitigate
 from ranktilt.mitigation.causal import CausalFit, fit_causal
 from ranktilt.mitigation.factor_instrument import factor_instrument
+from ranktilt.reporting.sentences.mitigate import bench_notes, causal_sentence
 from ranktilt.statistics.regression import ratio_difference
 from tests.mitigation.builders import COMMON, RARE, Planted, worded
 from tests.refusals import refused
@@ -87,7 +88,7 @@ def test_without_noise_both_ratios_are_what_was_planted() -> None:
         len(fit.pairs) == fit.by_source.pairs == 120
     )  # 30 queries, 2 origins, 2 levels of the other factor
     assert fit.perplexity_gap < 0
-    assert "high less low fluency: perplexity −" in fit.sentence
+    assert "high less low fluency: perplexity −" in causal_sentence(fit)
     favoured = fitted(collection, Planted(noise=0.0, bonus=0.3))
     assert favoured.coefficient == pytest.approx(-0.5)
     assert favoured.by_source is not None
@@ -98,7 +99,7 @@ def test_without_noise_both_ratios_are_what_was_planted() -> None:
         instrument=factor_instrument(collection, "source", source="llm"),
     )
     assert favoured.by_source.coefficient == pytest.approx(-0.5 + 0.3 / by_source.perplexity_gap)
-    assert "exclusion fails" in favoured.sentence
+    assert "exclusion fails" in causal_sentence(favoured)
 
 
 def test_a_direct_bonus_is_shown_and_moves_the_factor_s_ratio_nowhere() -> None:
@@ -106,9 +107,9 @@ def test_a_direct_bonus_is_shown_and_moves_the_factor_s_ratio_nowhere() -> None:
     assert fit.low < -0.5 < fit.high
     assert fit.by_source is not None
     assert fit.by_source.difference_high < 0
-    assert "exclusion fails" in fit.sentence
+    assert "exclusion fails" in causal_sentence(fit)
     even = fitted(designed(), Planted(noise=0.2))
-    assert "no other way of source to scores is shown" in even.sentence
+    assert "no other way of source to scores is shown" in causal_sentence(even)
 
 
 def test_what_the_source_cannot_test_is_not_told(tmp_path: Path) -> None:
@@ -119,13 +120,13 @@ def test_what_the_source_cannot_test_is_not_told(tmp_path: Path) -> None:
     )
     fit = fitted(alone, Planted())
     assert fit.by_source is None
-    assert fit.sentence.endswith("is not tested: no pairs differ in the source alone")
+    assert causal_sentence(fit).endswith("is not tested: no pairs differ in the source alone")
     copied = collection.docs.with_columns(
         text=pl.col("text").first().over("origin", "factor:fluency")
     )
     weak = fitted(Collection(copied, collection.queries, collection.qrels), Planted())
     assert weak.by_source is not None
-    assert "is not tested: source hardly moves perplexity" in weak.sentence
+    assert "is not tested: source hardly moves perplexity" in causal_sentence(weak)
     assert CausalFit.load(weak.save(tmp_path / "fit.json")) == weak
 
 
@@ -139,7 +140,9 @@ def test_a_difference_of_ratios_by_hand() -> None:
 
 
 def test_a_designed_collection_levels_another(tmp_path: Path) -> None:
-    options = Levelling(methods=("causal",), strengths=(0.5, 1.0), instrument="fluency")
+    options = MitigationOptions.from_texts(
+        ["causal(instrument=fluency)"], strengths=(0.5, 1.0), always=True
+    )
     found = mitigate(
         worded(),
         Planted(),
@@ -151,11 +154,11 @@ def test_a_designed_collection_levels_another(tmp_path: Path) -> None:
         resamples=200,
     )
     before, half, whole = (
-        abs(found.tilt(one.name, ("human", "llm")).value) for one in found.interventions
+        abs(found.tilt(one.name, ("human", "llm")).value) for one in found.candidates
     )
     assert whole < half < before
-    assert found.spec["levelling"]["instrument"] == "fluency"
-    assert any("high less low fluency" in note for note in found.notes)
+    assert found.spec["mitigation"]["methods"] == ["causal(instrument=fluency)"]
+    assert any("high less low fluency" in note for note in bench_notes(found))
 
 
 def test_what_is_no_instrument_is_refused() -> None:
@@ -188,7 +191,5 @@ def test_what_is_no_instrument_is_refused() -> None:
     copied = full.docs.with_columns(text=pl.col("text").first().over("origin", "factor:source"))
     with pytest.raises(UserError, match="high and low fluency differ too little in perplexity"):
         fitted(Collection(copied, full.queries, full.qrels), Planted(), force=True)
-    with refused(
-        "an instrument is for the causal correction: name the method causal, or omit instrument"
-    ):
-        Levelling(instrument="fluency")
+    with refused("unknown option of offset 'instrument' (valid: none)"):
+        MitigationOptions.from_texts(["offset(instrument=fluency)"])

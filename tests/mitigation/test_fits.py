@@ -9,12 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Bench, Collection, Levelling, Run, audit, mitigate, ranker, table
+from ranktilt import Bench, Collection, MitigationOptions, Run, audit, mitigate, ranker, table
+from ranktilt.mitigation.bench_result import RefusedMethod
 from ranktilt.mitigation.offset import fit_offset
-from ranktilt.mitigation.query_split import QuerySplit, split_across
+from ranktilt.mitigation.query_split import LeftOut, QuerySplit, split_across
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense, EmbeddingServer
 from ranktilt.rankers.fit_provenance import named_keys, same_names, text_key
+from ranktilt.reporting.sentences.mitigate import bench_notes
 from tests.rankers.dense.test_search import Held
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, versions, write_run
@@ -76,8 +78,10 @@ def dense(monkeypatch: pytest.MonkeyPatch) -> Dense:
 
 
 def levelled(collection: Collection, ranked: Any, *methods: str, **more: Any) -> Bench:
-    chosen = Levelling(methods=methods or ("offset",), strengths=(0.5, 1.0))
-    return mitigate(collection, ranked, ["nDCG@1"], options=chosen, resamples=200, level=25, **more)
+    chosen = MitigationOptions.from_texts(methods or ("offset",), strengths=(0.5, 1.0), always=True)
+    return mitigate(
+        collection, ranked, ["nDCG@1"], options=chosen, resamples=200, margin=25, **more
+    )
 
 
 @pytest.mark.parametrize("prefix", ["", "other-"], ids=["the same ids", "other ids"])
@@ -86,13 +90,13 @@ def test_a_direction_of_one_collection_levels_another(
 ) -> None:
     here, there = written("river", 90), written("bell", 40, prefix, path="bells")
     found = levelled(here, dense, "projection", fit=there, folder=tmp_path, budget=0.9)
-    before, half, whole = (found.tilt(one.name, PAIR).value for one in found.interventions)
+    before, half, whole = (found.tilt(one.name, PAIR).value for one in found.candidates)
     assert (before, half) == (-200, -200)
     assert abs(whole) < 40
     assert found.spec["queries"] == {"fit": 40, "select": 30, "test": 60}
     assert found.spec["fitted_on"] == "bells"
-    assert "fitted on 40 queries of bells" in found.notes
-    assert not any("left out" in note for note in found.notes)
+    assert "fitted on 40 queries of bells" in list(bench_notes(found))
+    assert not any("left out" in note for note in bench_notes(found))
     assert "fitted on bells and chosen on other queries" in table(found)
     direction = Direction.load(tmp_path / "dense-axes-20-direction.json")
     assert abs(direction.vector[0]) > 0.97
@@ -174,11 +178,12 @@ def test_what_both_hold_is_not_learned_from(dense: Dense, tmp_path: Path) -> Non
     assert split.fit.judged["id"].to_list() == [f"yq{n}" for n in range(30, 40)]
     assert split.held_out == {f"y{n}-human" for n in range(30)}
     assert [len(side.judged) for side in (split.select, split.test)] == [10, 20]
-    assert split.notes == (
+    assert split.left_out == LeftOut(judgments=20, judgments_before=40, documents=30)
+    found = levelled(here, dense, "projection", fit=both, folder=tmp_path)
+    assert list(bench_notes(found))[1:3] == [
         "fitted on 10 queries of rivers",
         "30 documents of rivers and 20 of 40 judgments left out: relevant to queries to select by or to test on too",
-    )
-    levelled(here, dense, "projection", fit=both, folder=tmp_path)
+    ]
     direction = Direction.load(tmp_path / "dense-axes-20-direction.json")
     assert sorted(direction.origins) == sorted(f"y{n}-human" for n in range(30, 40))
     assert (direction.spec["twins"], direction.spec["left_out"]) == (10, 30)
@@ -206,7 +211,7 @@ def test_a_query_that_is_asked_here_is_not_fitted_on() -> None:
     )
     split = split_across(here, Collection(there.docs, asked, there.qrels, there.spec))
     assert split.fit.judged["id"].to_list() == ["q0", "q1", "q2", "q3", "q4", "zq0", "zq2"]
-    assert split.notes[1] == "1 query of mixed left out: asked here too"
+    assert split.left_out == LeftOut(judgments_before=16, queries=1)
 
 
 def test_sides_of_its_own_are_kept_and_most_are_drawn() -> None:
@@ -214,7 +219,12 @@ def test_sides_of_its_own_are_kept_and_most_are_drawn() -> None:
     sides = here.only_queries(["q0", "q1", "q2"]), here.only_queries(["q2", "q3"])
     split = QuerySplit.across(there, *sides, most=4, seed=1)
     assert [len(side.judged) for side in (split.fit, split.select, split.test)] == [4, 2, 2]
-    again = levelled(QuerySplit(here, *sides), ranker("bm25"), "interleave", fit=there)  # type: ignore[arg-type]
+    again = levelled(
+        QuerySplit(fit=here, select=sides[0], test=sides[1]),
+        ranker("bm25"),
+        "interleave",
+        fit=there,
+    )  # type: ignore[arg-type]
     assert again.spec["queries"] == {"fit": 8, "select": 2, "test": 2}
 
 
@@ -225,7 +235,9 @@ def test_a_method_without_its_groups_leaves_the_others() -> None:
     )
     reason = "bells has no source 'llm' to fit on (valid: human, gpt)"
     assert found.methods == ("interleave",)
-    assert found.refused == (("offset", reason), ("fair-rerank", reason))
+    assert found.refused == tuple(
+        RefusedMethod(method=name, reason=reason) for name in ("offset", "fair-rerank")
+    )
 
 
 LONE = written("bell", 12, sources=("human",), path="bells")

@@ -1,6 +1,7 @@
 """Levelling from end to end, of simulated rankers that favour one side; and queries that nothing is learned from."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,10 +14,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.simulated import Simulated
-from ranktilt import Bench, Collection, Levelling, Run, UserError, audit, bundled, ranker, table
-from ranktilt.mitigation.mitigate import at_depth, choose_strengths, mitigate
+from ranktilt import (
+    Audit,
+    Bench,
+    Collection,
+    MitigationOptions,
+    Run,
+    UserError,
+    audit,
+    bundled,
+    ranker,
+    table,
+)
+from ranktilt.auditing import groups as groups_module
+from ranktilt.auditing.groups import Groups
+from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.measures.base import measure
+from ranktilt.mitigation import bench as bench_module
+from ranktilt.mitigation.baseline import at_depth
+from ranktilt.mitigation.bench import BenchOptions, order_questions
+from ranktilt.mitigation.bench_result import RefusedMethod
+from ranktilt.mitigation.method import FittedMethod, FittingQueries
+from ranktilt.mitigation.mitigate import mitigate
+from ranktilt.mitigation.offset import OffsetMethod
 from ranktilt.mitigation.query_split import QuerySplit, at_most, split_queries
-from tests.mitigation.planted import swept
+from ranktilt.mitigation.selection import CandidateValues, candidate_values, choose_strengths
+from ranktilt.reporting.sentences.mitigate import bench_notes
+from tests.mitigation.planted import DIAL, bench_of, collection, planted
 from tests.refusals import refused
 from tests.toy import collection_of
 
@@ -31,14 +55,17 @@ def simulated(queries: int = 150, tilt: float = 0.5) -> Simulated:
 def split(found: Simulated) -> QuerySplit:
     names, third = found.run.queries, len(found.run.queries) // 3
     sides = (names[:third], names[third : 2 * third], names[2 * third :])
-    return QuerySplit(*(found.collection.only_queries(side) for side in sides))
+    fit, select, test = (found.collection.only_queries(side) for side in sides)
+    return QuerySplit(fit=fit, select=select, test=test)
 
 
 def levelled(folder: Path, *methods: str, found: Simulated | None = None, **options: Any) -> Bench:
     found = found or simulated()
     measures = options.pop("measures", ["nDCG@10", "Share@10", "ExposureRatio"])
-    how = {name: options.pop(name) for name in ("level", "budget") if name in options}
-    chosen = Levelling(methods=methods or ("offset",), **{"strengths": (0.5, 1.0), **options})
+    how = {name: options.pop(name) for name in ("margin", "budget") if name in options}
+    chosen = MitigationOptions.from_texts(
+        methods or ("offset",), **{"strengths": (0.5, 1.0), **options}
+    )
     return mitigate(
         split(found), found.run, measures, folder=folder, options=chosen, resamples=200, **how
     )
@@ -57,19 +84,19 @@ def test_a_known_tilt_is_levelled(
     method: str, asked: str, strengths: tuple[float, ...], tmp_path: Path
 ) -> None:
     found = levelled(tmp_path, method, measures=[asked], strengths=strengths)
-    before, *steps = (found.tilt(step.name, PAIR) for step in found.interventions)
-    assert before.low > before.level
-    nearest = min(steps, key=lambda tilt: abs(tilt.value - tilt.level))
+    before, *steps = (found.tilt(step.name, PAIR) for step in found.candidates)
+    assert before.low > before.neutral
+    nearest = min(steps, key=lambda tilt: abs(tilt.value - tilt.neutral))
     # det-const-sort holds both sides to a least share, rounded down: what is left may favour
     # either.
-    assert method == "fair-rerank" or nearest.low <= nearest.level <= nearest.high
-    assert abs(nearest.value - nearest.level) < abs(before.value - before.level) / 2
+    assert method == "fair-rerank" or nearest.low <= nearest.neutral <= nearest.high
+    assert abs(nearest.value - nearest.neutral) < abs(before.value - before.neutral) / 2
 
 
 def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
-    found = levelled(tmp_path, "offset", "interleave", level=45, budget=0.15, measures=["nDCG@10"])
+    found = levelled(tmp_path, "offset", "interleave", margin=45, budget=0.15, measures=["nDCG@10"])
     assert found.methods == ("offset", "interleave")
-    assert [one.name for one in found.interventions] == [
+    assert [one.name for one in found.candidates] == [
         "simulated",
         "offset 0.5",
         "offset 1",
@@ -79,21 +106,22 @@ def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
     chosen = found.choose().chosen
     assert chosen is not None
     assert chosen.name in found.selected
-    whole = found.interventions[2].ranker
+    whole = found.candidates[2].ranker
     assert whole == f"simulated>>offset(fit={tmp_path}/simulated-offset.json)"
     correction = ranker(whole.removeprefix("simulated>>"))
     test = split(simulated()).test
     corrected = correction.rank(test, simulated().run)
     assert corrected.spec["fitted_on"]["queries"] == list(split(simulated()).fit.queries["id"])
     assert found.spec["queries"] == {"fit": 50, "select": 50, "test": 50}
-    assert found.spec["levelling"]["methods"] == ("offset", "interleave")
-    assert any(note.startswith("offset: Scores match ") for note in found.notes)
+    assert found.spec["mitigation"]["methods"] == ["offset", "interleave"]
+    assert found.fits.offset is not None
+    assert any(note.startswith("offset: Scores match ") for note in bench_notes(found))
 
 
 def test_a_collection_is_split_or_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:
-    collection, options = bundled(), Levelling(methods=("offset",), strengths=(1.0,))
+    collection, options = bundled(), MitigationOptions.from_texts(["offset"], strengths=(1.0,))
     found = mitigate(collection, ranker("bm25"), ["nDCG@10"], options=options, resamples=200)
-    assert found.interventions[1].ranker == "bm25@100>>offset(fit=bm25-100-offset.json)"
+    assert found.candidates[1].ranker == "bm25@100>>offset(fit=bm25-100-offset.json)"
     drawn = split_queries(collection)
     assert found.spec["queries"] == {
         name: len(getattr(drawn, name).judged) for name in ("fit", "select", "test")
@@ -110,22 +138,20 @@ def test_a_collection_is_split_or_a_run_with_labels_and_without_judgments(tmp_pa
     found = levelled(tmp_path, "fair-rerank", "offset", found=given, measures=None, by="gender")
     assert found.questions == ("Share@10", "ExposureRatio")
     before, half, whole = (
-        found.tilt(step.name, ("female", "male")) for step in found.interventions[:3]
+        found.tilt(step.name, ("female", "male")) for step in found.candidates[:3]
     )
     assert before.value < half.value < whole.value
     assert abs(whole.value) < 0.05
-    assert (
-        found.interventions[2].ranker == "simulated>>fair-rerank(by=gender,group=female,target=0.0)"
-    )
-    assert found.over == ()
+    assert found.candidates[2].ranker == "simulated>>fair-rerank(by=gender,group=female,target=0.0)"
+    assert found.document_sets == ()
 
 
 def test_a_target_is_where_fair_re_ranking_ends_and_a_third_group_counts_among_the_others(
     tmp_path: Path,
 ) -> None:
-    found = levelled(tmp_path, "fair-rerank", target=5.0, measures=["Share@10"])
+    found = levelled(tmp_path, "fair-rerank(target=5.0)", measures=["Share@10"])
     level_there = levelled(tmp_path, "fair-rerank", measures=["Share@10"])
-    assert found.interventions[-1].ranker.endswith("fair-rerank(group=llm,target=5.0)")
+    assert found.candidates[-1].ranker.endswith("fair-rerank(group=llm,target=5.0)")
     assert found.tilt("fair-rerank 1", PAIR).value < level_there.tilt("fair-rerank 1", PAIR).value
     three = with_gpt(pl.int_range(pl.len()) % 6 == 1)
     found = levelled(
@@ -136,7 +162,7 @@ def test_a_target_is_where_fair_re_ranking_ends_and_a_third_group_counts_among_t
         strengths=(1e-9, 1.0),
         pair=PAIR,
     )
-    today = float(found.interventions[1].ranker.rpartition("target=")[2].rstrip(")"))
+    today = float(found.candidates[1].ranker.rpartition("target=")[2].rstrip(")"))
     test = audit(
         three.collection,
         three.run,
@@ -148,24 +174,135 @@ def test_a_target_is_where_fair_re_ranking_ends_and_a_third_group_counts_among_t
     assert today == pytest.approx(100 * test.card[0].value, abs=5)
 
 
-def test_strengths_are_chosen_by_values_alone_and_an_open_depth_gets_one() -> None:
-    tried = swept(
-        {0: (60, 0, 0), 1: (30, 0, 0), 2: (1, 0, 0), 3: (0, 0, 0), 4: (0, 30, 0)}, level=10
+def values_of(
+    dial: Mapping[float, tuple[int, int, int]], mixed: Collection | None = None, **options: Any
+) -> tuple[Bench, list[CandidateValues]]:
+    """Return a planted bench, and the values that strengths are chosen by."""
+    mixed = mixed or collection()
+    candidates = [planted(strength, counts) for strength, counts in dial.items()]
+    measures = options.pop("measures", ["nDCG@1"])
+    found = bench_of(mixed, candidates, measures, **options)
+    how = BenchOptions(
+        effectiveness=measure("nDCG@10"),
+        budget=0.01,
+        reference="human",
+        by="source",
+        pairs=(PAIR,),
+        ties="expected",
+        test="interval",
+        correction="holm",
+        margin=10,
+        resamples=200,
+        seed=0,
     )
-    tilts = [tried.tilt(step.name, PAIR).value for step in tried.interventions]
-    assert tilts[2:4] == [pytest.approx(-200 / 60, abs=0.1), 0]
-    assert choose_strengths(tried) == [
-        "α = 2"
-    ]  # within half of the margin, and smaller than the one that is level
-    dear = swept({0: (60, 0, 0), 1: (30, 0, 0), 2: (0, 0, 24)}, level=10)
-    assert choose_strengths(dear) == ["α = 1"]  # the other one costs too much
-    assert choose_strengths(swept({0: (60, 0, 0), 1: (0, 0, 24)})) == ["α = 1"]
+    values = candidate_values(
+        mixed,
+        {each.candidate: each.mixed for each in candidates},
+        order_questions(measures, options.get("primary"), "source")[0],
+        reference=reference_alone(mixed),
+        reference_runs={each.candidate: each.alone for each in candidates if each.alone},
+        options=how,
+    )
+    return found, values
+
+
+RISING = {0: (60, 0, 0), 1: (30, 0, 0), 2: (1, 0, 0), 3: (0, 0, 0), 4: (0, 30, 0)}
+
+
+@pytest.mark.parametrize("question", ["nDCG@1", "Share@1", "HeadToHead", "ExposureRatio"])
+def test_values_are_those_of_a_bench(question: str) -> None:
+    found, values = values_of(DIAL, measures=[question, "nDCG@1"], primary=question)
+    for value in values:
+        name = value.candidate.name
+        assert value.distance == pytest.approx(found.distance(name), rel=0.02, abs=0.3)
+        assert value.loss == pytest.approx(max(found.loss(name), 0))
+
+
+def test_values_of_groups_without_twins_are_those_of_a_bench() -> None:
+    twins = collection()
+    alone = Collection(twins.docs.with_columns(origin=pl.col("id")), twins.queries, twins.qrels)
+    found, values = values_of(DIAL, mixed=alone)
+    assert not found.tilts[0].twins
+    for value in values:
+        assert value.distance == pytest.approx(found.distance(value.candidate.name))
+
+
+def test_strengths_are_chosen_by_values_alone() -> None:
+    _, values = values_of(RISING)
+    # Within half of the margin, and smaller than the one that is level.
+    assert choose_strengths(values[1:], margin=10, budget=0.01) == ("α = 2",)
+    _, values = values_of({0: (60, 0, 0), 1: (30, 0, 0), 2: (0, 0, 24)})
+    assert choose_strengths(values[1:], margin=10, budget=0.01) == ("α = 1",)  # the other is dear
+    _, values = values_of({0: (60, 0, 0), 1: (0, 0, 24)})
+    assert choose_strengths(values[1:], margin=5, budget=0.01) == ("α = 1",)
+
+
+def test_an_open_depth_gets_one() -> None:
     for text, deep in (
         ("bm25@50", "bm25@50"),
         ("bm25@200>>dense:minilm", "bm25@200>>dense:minilm@100"),
         ("replay:my.trec", "replay:my.trec@100"),
     ):
         assert repr(at_depth(ranker(text), 100)) == deep
+
+
+def test_level_baseline_stops_before_anything_is_fitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    level = simulated(tilt=0.0)
+    fitted: list[str] = []
+    fit = OffsetMethod.fit
+
+    def counted_fit(method: OffsetMethod, queries: FittingQueries) -> FittedMethod:
+        fitted.append(method.label)
+        return fit(method, queries)
+
+    monkeypatch.setattr(OffsetMethod, "fit", counted_fit)
+    found = levelled(tmp_path, found=level, measures=["nDCG@10"])
+    assert fitted == []
+    assert [candidate.name for candidate in found.candidates] == ["simulated"]
+    choice = found.choose()
+    assert (choice.is_tilted, choice.chosen, choice.outcome) == (False, None, "inconclusive")
+    assert found.baseline_effects == (found.tilt("simulated", PAIR),)
+    assert found.baseline_effects[0].queries == 50
+    text = table(found)
+    assert "Nothing to level: simulated: inconclusive" in text
+    assert "cost" not in text
+    assert Bench.load(found.save(tmp_path / "bench.json")) == found
+    assert not list(tmp_path.glob("*offset*"))
+    tried = levelled(tmp_path, found=level, measures=["nDCG@10"], always=True)
+    assert fitted == ["offset"]
+    assert len(tried.candidates) == 3
+    assert tried.choose().chosen is None
+    assert tried.baseline_effects == found.baseline_effects
+
+
+def test_mitigation_takes_three_audits_and_groups_documents_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    audits: list[tuple[str, ...]] = []
+    conclude = bench_module.conclude
+
+    def counted_conclude(*steps: Any) -> Audit:
+        concluded = conclude(*steps)
+        audits.append(concluded.runs)
+        return concluded
+
+    monkeypatch.setattr(bench_module, "conclude", counted_conclude)
+    grouped: list[object] = []
+    make_groups = groups_module._make_groups
+
+    def counted_groups(collection: Collection, *options: Any, **more: Any) -> Groups:
+        grouped.append((id(collection.docs), *map(str, options), more["fewest"]))
+        return make_groups(collection, *options, **more)
+
+    monkeypatch.setattr(groups_module, "_make_groups", counted_groups)
+    collection = bundled()
+    mitigate(collection, ranker("bm25"), ["nDCG@10"], resamples=200)
+    # The baseline over all queries, all candidates on the test queries, and the same on human
+    # documents alone.
+    assert [len(runs) for runs in audits] == [1, 16, 16]
+    assert len(grouped) == len(set(grouped))
 
 
 @pytest.mark.parametrize(
@@ -190,14 +327,21 @@ def test_strengths_are_chosen_by_values_alone_and_an_open_depth_gets_one() -> No
             "projection learns from twins, which differ in source; ",
         ),
         (
-            {"methods": ("fair-rerank", "fair-rerank:exposure"), "target": 1.0},
-            "a target is where fair-rerank ends (po",
+            {"methods": ("fair-rerank(target=200)",)},
+            "fair-rerank: expected a target from -100 to 100 points, got 200",
         ),
+        (
+            {"methods": ("fair-rerank(target=1)", "fair-rerank(target=2)")},
+            "expected distinct methods; got fair-rerank, fair-rerank",
+        ),
+        ({"methods": ("offset(target=1)",)}, "unknown option of offset 'target'"),
+        ({"methods": ("offset@5",)}, "expected one method, such as offset; got 'offset@5'"),
+        ({"depth": 0}, "expected a depth of at least 1, got 0"),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match="^" + re.escape(message)):
-        Levelling(**options)
+        MitigationOptions.from_texts(**{"methods": ("offset",), **options})
 
 
 def with_gpt(which: pl.Expr) -> Simulated:
@@ -238,7 +382,9 @@ def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_v
         levelled(tmp_path, measures=["nDCG@10"]).selected,
     )
     reason = "needs the ranker itself, and simulated is a saved run; leave it out"
-    assert found.refused == tuple((name, f"{name} {reason}") for name in ("causal", "projection"))
+    assert found.refused == tuple(
+        RefusedMethod(method=name, reason=f"{name} {reason}") for name in ("causal", "projection")
+    )
     assert Bench.load(found.save(tmp_path / "level.json")) == found
     assert f"| causal | causal (causal {reason}) |  |  | refused |  |" in table(found, "markdown")
     with refused(f"causal {reason}"):
@@ -247,14 +393,23 @@ def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_v
         simulated(), run=replace(simulated().run, spec={"ranker": "by rank", "score_order": "rank"})
     )
     found = levelled(
-        tmp_path, *Levelling().methods, found=order, measures=["Share@10"], strengths=(1.0,)
+        tmp_path,
+        "offset",
+        "interleave",
+        "fair-rerank",
+        found=order,
+        measures=["Share@10"],
+        strengths=(1.0,),
     )
     assert found.methods == ("interleave", "fair-rerank")
     assert found.refused == (
-        ("offset", "an offset is fitted to scores, and by rank gives only an order"),
+        RefusedMethod(
+            method="offset",
+            reason="an offset is fitted to scores, and by rank gives only an order",
+        ),
     )
     given = split(simulated())
-    sides = (
+    fit, select, test = (
         Collection(
             side.docs.with_columns(text=pl.col("id")),
             side.queries.with_columns(text=pl.lit("3")),
@@ -266,10 +421,10 @@ def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_v
         "projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"
     ):
         mitigate(
-            QuerySplit(*sides),
+            QuerySplit(fit=fit, select=select, test=test),
             ranker("bm25"),
             folder=tmp_path,
-            options=Levelling(methods=("projection",)),
+            options=MitigationOptions.from_texts(["projection"], always=True),
         )
 
 
@@ -332,7 +487,7 @@ def test_queries_of_one_origin_stay_together_and_where_one_ties_all_the_fit_lose
     assert all(
         f"q{n}a" in side and f"q{n}b" in side for side in sides for n in {name[1] for name in side}
     )
-    assert split.notes == ()
+    assert split.left_out.judgments == 0
     assert queries(split_queries(judged(relevant), seed=3)) == sides
     assert queries(split_queries(judged(relevant), seed=4)) != sides
     own = "abcdefghi"
@@ -342,8 +497,7 @@ def test_queries_of_one_origin_stay_together_and_where_one_ties_all_the_fit_lose
     assert (len(fit), len(select), len(test)) == (4, 2, 3)
     assert split.fit.qrels["doc_id"].to_list() == [f"{own[int(name[1:])]}-llm" for name in fit]
     assert split.test.qrels.height == 6
-    (note,) = split.notes
-    assert note.startswith("4 of 8 judgments to fit on left out: ")
+    assert (split.left_out.judgments, split.left_out.judgments_before) == (4, 8)
     relevant = {f"q{n}": [f"{'ab'[n % 2]}-llm", f"{'cdefghij'[n % 8]}-llm"] for n in range(10)}
     assert all(queries(split_queries(judged(relevant))))
 
@@ -373,6 +527,6 @@ def test_queries_are_drawn_by_a_seed_own_splits_kept_apart_and_what_cannot_be_sp
     assert at_most(collection, 3, seed=1).judged["id"].to_list() == few
     whole = judged({"q0": ["a-llm"], "q1": ["b-llm", "c-llm"], "q2": ["b-human"], "q3": ["d-llm"]})
     sides = [whole.only_queries(names) for names in (["q0", "q1"], ["q3"], ["q2", "q3"])]
-    split = QuerySplit.of(*sides)
+    split = QuerySplit.from_sides(*sides)
     assert queries(split) == [["q0", "q1"], [], ["q2", "q3"]]
     assert split.fit.qrels["doc_id"].to_list() == ["a-llm", "c-llm"]

@@ -8,6 +8,7 @@ import pytest
 
 from ranktilt import Collection, DataError, Run, ranker
 from ranktilt.mitigation.offset import Offset, OffsetFit, fit_offset, quantile_gap
+from ranktilt.reporting.sentences.mitigate import offset_sentence
 from tests.mitigation.builders import labelled, patterns_of, same_bits
 from tests.refusals import refused
 from tests.toy import collection_of
@@ -82,7 +83,7 @@ def test_the_tilt_is_taken_away_a_fit_reads_back_and_quantiles_count_from_the_to
     ]
     assert (
         "+2.75 for gpt (1 query, no interval) and +1.25 for llm (1 query, no interval)"
-        in fit.sentence
+        in offset_sentence(fit)
     )
     path = fit.save(tmp_path / "offset.json")
     assert OffsetFit.load(path) == fit

@@ -140,6 +140,16 @@ def test_a_ranker_or_a_pipeline_reads_back_from_its_text(stages: list[Ranker]) -
     assert repr(ranker(repr(made))) == repr(made)
 
 
+def test_a_hub_name_is_taken_as_a_dense_model_or_as_what_the_table_knows() -> None:
+    for text, typed in (
+        ("intfloat/e5-base", "dense:intfloat/e5-base"),
+        ("01-ai/x(similarity=dot)@5", "dense:01-ai/x(similarity=dot)@5"),
+        ("bm25@20>>my/model", "bm25@20>>dense:my/model"),
+        ("castorini/monot5-base-msmarco", "monot5:castorini/monot5-base-msmarco"),
+    ):
+        assert repr(ranker(text)) == typed
+
+
 def test_a_text_makes_a_ranker_that_prints_options_off_their_defaults_alone() -> None:
     for text, expected in (
         ("bm25(b=-0,exclude_self=True)", BM25(b=0.0, exclude_self=True)),
@@ -183,6 +193,9 @@ REFUSED = {
     "bm25>>milvus:https://me:secret@host/x@": "https://…@host/x@",
     "bm26": f"unknown ranker 'bm26'; did you mean 'bm25'? (valid: {OURS})",
     "json:loads@5": f"unknown ranker 'json' (valid: {OURS}); is it an engine? engine:json:FUNCTION",
+    "minilm": f"did you mean 'milvus'? (valid: {OURS}); is it a model? dense:minilm",
+    "runs/bm25.trec": f"unknown ranker 'runs/bm25.trec' (valid: {OURS}); is it a run? replay:runs/bm25.trec",
+    "org/model:x": f"unknown ranker 'org/model' (valid: {OURS})",
     "https://host/find": "an engine with an address is asked by a function of yours: engine:MODULE:FUNCTION",
     "bm25:dia": "unknown ranker 'bm25:dia'; did you mean 'bm25:dai'? (valid: bm25, bm25:dai)",
     "interleave:x": "interleave takes no argument, got 'x'",

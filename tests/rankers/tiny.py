@@ -41,6 +41,31 @@ def tiny_model(folder: Path, *, similarity: str | None = None, seed: int = 0) ->
     return folder
 
 
+def tiny_splade(folder: Path) -> Path:
+    """Write a SPLADE of one layer and random weights, most of which its bias makes zero."""
+    torch = pytest.importorskip("torch")
+    from transformers import BertForMaskedLM
+
+    torch.manual_seed(0)
+    letter_tokenizer(folder)
+    model = BertForMaskedLM(bert_config(num_hidden_layers=1, initializer_range=0.5)).eval()
+    with torch.no_grad():
+        model.cls.predictions.bias -= 6
+    model.save_pretrained(folder)
+    write_json(
+        folder / "tokenizer_config.json",
+        {
+            "tokenizer_class": "TokenizersBackend",
+            "model_max_length": 24,
+            "pad_token": "[PAD]",
+            "cls_token": "[CLS]",
+            "sep_token": "[SEP]",
+            "mask_token": "[MASK]",
+        },
+    )
+    return folder
+
+
 def bert_config(**options: Any) -> Any:
     """A BERT of two small layers over letters."""
     from transformers import BertConfig

@@ -129,12 +129,12 @@ SPEC: dict[str, Any] = {
     "by": "source",
     "runs": [],
     "rounding": "none",
-    "level": 5.0,
+    "margin": 5.0,
     "primary": "nDCG@3",
     "correction": "holm",
     "test": "permutation",
     "ties": "expected",
-    "tests": 6,
+    "family_size": 6,
     "resamples": 10_000,
 }
 HALF = {"bm25": 5.0, "dense:minilm": 7.5}

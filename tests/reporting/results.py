@@ -164,7 +164,9 @@ def prompts() -> Comparison:
         for of, a, b, parts, lift in asked
         for place, run in enumerate(runs)
     ]
-    answers = tuple(QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in samples)
+    answers = tuple(
+        QueryAnswers(s.run, s.estimand, s.a, s.b, s.numerator, s.denominator) for s in samples
+    )
     found = effects(samples, InferenceOptions(200, 0, "interval", "holm", "none"))
     whole = replace(audit_of(values, runs=runs, by="gender"), card=found, query_answers=answers)
     return compare(whole, baseline_run="neutral", resamples=200)
@@ -308,7 +310,7 @@ def by_the_papers_rules() -> Audit:
 
 def beside() -> PairwiseAudit:
     """Men are chosen of relevant pairs."""
-    return chosen(level=5.0)
+    return chosen(margin=5.0)
 
 
 def designed() -> ManipulationChecks:
@@ -328,7 +330,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "bench": partial(swept, budget=0.05),
     "bench, none": lambda: swept(alone=False),
     "bench, selected": lambda: swept(
-        selected=("α = 0.01",), effectiveness="nDCG@3", level=30, budget=0.2
+        selected=("α = 0.01",), effectiveness="nDCG@3", margin=30, budget=0.2
     ),
     "check": refused,
     "check, three sources": lambda: refused(("human", "llm", "a|b")),

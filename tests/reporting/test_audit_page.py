@@ -43,7 +43,7 @@ def judged(*kinds: tuple[Any, str | None]) -> Audit:
     """An audit whose rankers a, b, c … have these verdicts."""
     names = tuple("abcdefghij"[: len(kinds)])
     plain = small()
-    tilt = replace(plain.tilts[0], queries=50, votes=50)
+    tilt = replace(plain.tilts[0], queries=50, effective_n=50)
     by_kind = {
         HUMAN: replace(tilt, value=50.0, low=40.0, high=60.0, p_corrected=0.01),
         LLM: replace(tilt, value=-50.0, low=-60.0, high=-40.0, p_corrected=0.01),
@@ -168,13 +168,13 @@ class TestFigures:
         figure = parts.tilt_figure(audit, ("a", "b"))
         assert rows(figure.drawing, "rect") == []
         random = {row["low"] for place in (0, 1) for row in rows(figure.drawing, "rule", place)}
-        assert {t.band_low for t in audit.tilts} <= random
+        assert {t.null_low for t in audit.tilts} <= random
 
     def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit(self) -> None:
         audit = colours().audit
         chosen = parts.drawn_pairs(audit)
         assert len(audit.tilted_pairs) == 21
-        clear = {(t.a, t.b): abs(t.value - t.level) / t.error for t in audit.tilts}
+        clear = {(t.a, t.b): abs(t.value - t.neutral) / t.error for t in audit.tilts}
         assert set(chosen) == set(sorted(clear, key=lambda pair: -clear[pair])[: parts.MOST_PAIRS])
         assert list(chosen) == [pair for pair in audit.tilted_pairs if pair in chosen]
 
@@ -191,7 +191,7 @@ class TestFigures:
             [100 * e.value for e in asked], rel=1e-5
         )
         unasked = LoadedAudit(replace(audit, card=()))
-        assert "tilt" not in [section.name for section in parts.audit_sections(unasked)]
+        assert "tilt" not in [section.name for section in view(unasked).shown_sections("page")]
 
     def test_tilt_stands_above_effectiveness_and_what_is_undefined_is_said_not_to_be_drawn(
         self,
@@ -371,7 +371,8 @@ class TestControls:
         assert control_sentences(replace(found, controls=same)) == []
         raw = tuple(one for one in found.controls if one.control == "raw")
         sections = {
-            one.name: one for one in parts.audit_sections(LoadedAudit(replace(found, controls=raw)))
+            section.name: section
+            for section in view(replace(found, controls=raw)).shown_sections("page")
         }
         assert sections["controls"].lead[1:] == (
             "No control changes a verdict on the primary measure.",

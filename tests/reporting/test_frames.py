@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ranktilt import UserError, table
 from ranktilt.auditing.answer.gate import Gate, gate
 from ranktilt.reporting.render.junit import junit
+from ranktilt.reporting.sentences.gate import limit_reason, row_reason
 from tests.auditing.test_gate import HUMAN, UNSURE
 from tests.reporting.audits import clear, small
 from tests.reporting.results import RESULTS, THREE, result
@@ -36,7 +37,7 @@ def test_effects_have_their_fields_rows_of_rows_what_the_upper_one_says_and_nest
         "p",
         "p_corrected",
         "detectable",
-        "band_low",
+        "null_low",
         "queries",
         "excluded",
     ):
@@ -120,9 +121,15 @@ class TestJUnit:
     def test_reasons_are_the_messages_and_inconclusive_that_passes_is_skipped(self) -> None:
         found = gate(THREE, max_tilt=15, baseline=THREE, resamples=200)
         (failure,), (error,) = (list(parsed(found).iter(tag)) for tag in ("failure", "error"))
-        assert (failure.get("type"), failure.get("message")) == ("tilted", found.rows[1].reason)
-        assert (error.get("type"), error.get("message")) == ("inconclusive", found.rows[2].reason)
-        assert (failure.text or "").splitlines() == [c.reason for c in found.rows[1].checks]
+        assert (failure.get("type"), failure.get("message")) == (
+            "tilted",
+            row_reason(found.rows[1]),
+        )
+        assert (error.get("type"), error.get("message")) == (
+            "inconclusive",
+            row_reason(found.rows[2]),
+        )
+        assert (failure.text or "").splitlines() == [limit_reason(c) for c in found.rows[1].checks]
         root = parsed(gate(UNSURE, inconclusive="pass"))
         assert (root.get("errors"), root.get("skipped")) == ("0", "1")
         assert [node.get("type") for node in root.iter("skipped")] == ["inconclusive"]

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 
 from ranktilt import Audit, audit
-from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ranked
+from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.judging.judge import judge
 from ranktilt.reporting.headline import headline, leading
+from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.judging import judge_findings
 from ranktilt.reporting.views import view
 from tests.auditing.arrays import tilt
 from tests.auditing.test_gate import HUMAN, LEVEL
@@ -59,7 +61,9 @@ def test_headline_of_twelve_judges_is_the_one_that_favours_a_side() -> None:
     result = judge(judges, collection=collection, resamples=1000)
     assert headline(result).startswith("fond favours llm text on twins: ")
     assert view(result).sentences[0].text + "." == view(result).headline == headline(result)
-    assert result.sentences()[1].startswith("even0 is level between human and llm twins")
+    assert judge_findings(result)[1].sentence.startswith(
+        "even0 is level between human and llm twins"
+    )
 
 
 def test_first_sentence_of_an_audit_is_the_largest_finding() -> None:

@@ -66,7 +66,7 @@ def outline(document: Document) -> str:
         document.headline,
         *(f"{line.tone or '-'}: {line.text}" for line in document.page_lines),
     ]
-    for section in document.sections:
+    for section in document.shown_sections("page"):
         lines += ["", f"{section.name}: {section.title}", *section.lead]
         for block in section.shown("page"):
             if isinstance(block, Figure):

@@ -14,17 +14,25 @@ from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.explaining.base import Distribution
 from ranktilt.explaining.explain import Explanation
 from ranktilt.measures.base import estimand
-from ranktilt.mitigation.bench import bench
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.document import Code, Figure, Lines, Pairs, Section, Sentence, Table
 from ranktilt.reporting.output import table
 from ranktilt.reporting.provenance import folder, provenance
+from ranktilt.reporting.sentences.check import equivalence_words
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.check_sections import check_sections
 from ranktilt.reporting.views.experiments.bench import pareto
 from ranktilt.training.study_result import BASELINE
 from tests.explaining.checks import toy_check, toy_effectiveness, toy_similarity
-from tests.mitigation.planted import HUMAN, collection, mixture, ranked, studied, trial
+from tests.mitigation.planted import (
+    HUMAN,
+    bench_of,
+    collection,
+    mixture,
+    planted,
+    ranked,
+    studied,
+)
 from tests.reporting.audits import (
     ENDS,
     HALF,
@@ -46,7 +54,7 @@ SOURCES = toy_source_audits()
 def figures(found: object) -> dict[str, list[Figure]]:
     return {
         one.name: [block for block in one.shown("page") if isinstance(block, Figure)]
-        for one in view(found).sections
+        for one in view(found).shown_sections("page")
     }
 
 
@@ -139,7 +147,7 @@ class TestBench:
         assert everything[:2] == alone[:2] == [0, 0]
         assert alone[3] < everything[3] < -10
 
-    def test_the_front_is_drawn_beside_the_interventions_and_what_is_undefined_all_the_same(
+    def test_the_front_is_drawn_beside_the_candidates_and_what_is_undefined_all_the_same(
         self,
     ) -> None:
         (plane,) = figures(result("bench"))["plane"]
@@ -157,10 +165,10 @@ class TestBench:
         assert "Relative Δ is undefined" in table(nothing)
 
     def test_every_method_has_its_rows_and_one_of_several_strengths_figures(self) -> None:
-        swapped = trial(0.5, (0, 60, 0), method="swap", name="swap(0.5)")
-        trials = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0)), trial(2, (0, 0, 0)), swapped]
-        found = bench(collection(), trials, ["nDCG@1"], resamples=200)
-        assert [one.name for one in view(found).sections] == [
+        swapped = planted(0.5, (0, 60, 0), method="swap", name="swap(0.5)")
+        trials = [planted(0, (60, 0, 0)), planted(1, (0, 0, 0)), planted(2, (0, 0, 0)), swapped]
+        found = bench_of(collection(), trials, ["nDCG@1"])
+        assert [one.name for one in view(found).shown_sections("page")] == [
             "choice",
             "plane",
             "strength-1",
@@ -170,7 +178,7 @@ class TestBench:
 
     def test_groups_that_are_no_twins_have_no_band_around_zero(self) -> None:
         found: Bench = result("bench")
-        band = {"band_low": -250.0, "band_high": -150.0, "band_level": -200.0}
+        band = {"null_low": -250.0, "null_high": -150.0, "null_median": -200.0}
         uneven = replace(found, tilts=tuple(replace(t, twins=False, **band) for t in found.tilts))
         tilt, plane = figures(uneven)["strength-1"][0], figures(uneven)["plane"][0]
         assert tilt.says.endswith(
@@ -326,7 +334,8 @@ def test_figure_5_sets_twins_against_unrelated_pairs(check_page: Markup) -> None
 def test_outcomes_have_their_signs(check_page: Markup) -> None:
     signs = ["✓", "✓", "!", "○", "○"]
     outcomes = [
-        f"{sign} {row.statement}" for sign, row in zip(signs, toy_effectiveness(), strict=True)
+        f"{sign} {equivalence_words(row)}"
+        for sign, row in zip(signs, toy_effectiveness(), strict=True)
     ]
     assert check_page.grid("Effectiveness on each").column("outcome") == outcomes
 
@@ -345,7 +354,7 @@ def test_how_a_result_was_made_is_written_plainly_and_command_notes_and_files_st
     spec = {
         "path": "toy",
         "rankers": ["bm25", "tfidf"],
-        "level": 5.0,
+        "margin": 5.0,
         "seed": 0,
         "map": True,
         "split": None,
@@ -355,7 +364,7 @@ def test_how_a_result_was_made_is_written_plainly_and_command_notes_and_files_st
     expected = (
         ("collection", "toy"),
         ("rankers", "bm25, tfidf"),
-        ("level", "5"),
+        ("margin", "5"),
         ("seed", "0"),
         ("map", "yes"),
         ("score order", "score"),

@@ -133,7 +133,7 @@ def test_a_part_that_another_part_names_and_that_is_not_there_is_an_error_on_the
 ) -> None:
     kind, content = saved("bench")
     path = tmp_path / "bench.json"
-    path.write_text(json.dumps(changed(content, ("before", 0, "estimand"), "RR")))
+    path.write_text(json.dumps(changed(content, ("baseline_effects", 0, "estimand"), "RR")))
     with refused(f"{path}: …", DataError):
         table(kind.load(path))
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from ranktilt import Run, audit
+from ranktilt.reporting.sentences.training_study import study_headline
 from ranktilt.training.study_comparison import (
     Ranked,
     answer_overlaps,
@@ -94,7 +95,7 @@ def test_the_paired_t_test_is_the_papers_and_each_domain_has_its_own_and_daggers
         p = stats.ttest_rel(values[1][number], values[2][number], nan_policy="omit").pvalue
         key = (NAMES[2], NAMES[1], "RR@10", group)
         row = next(r for r in found.t_tests if (r.run, r.old_run, r.measure, r.a) == key)
-        assert (row.p, row.tests) == (
+        assert (row.p, row.family_size) == (
             pytest.approx(p),
             3 * 3,
         )  # pairs of rankers and measures, of one domain
@@ -143,9 +144,9 @@ def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in
         mixed(), mixture(SIDES).runs[HUMAN.run], "nDCG@10", confounds=False, resamples=1000
     )
     (tilt,) = [one for one in found.tilts if NAMES[1] in one.run and one.measure == "nDCG@10"]
-    assert (tilt.value, tilt.band_low) == (
+    assert (tilt.value, tilt.null_low) == (
         whole_audit.tilts[0].value,
-        whole_audit.tilts[0].band_low,
+        whole_audit.tilts[0].null_low,
     )
     human, llm = answer_overlaps(mixed())
     # "Blue red green grey? q7" has five words: human answers hold blue, the others blue and green
@@ -156,19 +157,21 @@ def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in
 def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path) -> None:
     found = studied(mixed=mixture(SIDES))
     assert found.contrasts == [("mini", NAMES[2], NAMES[1])]
-    assert ": −36.9 points of nDCG@10 on qa, test and Relative Δ −90.5 points" in found.headline
-    assert (
-        "significantly better on 0 and worse on 1 of 1 other collection" in planted.whole().headline
+    assert ": −36.9 points of nDCG@10 on qa, test and Relative Δ −90.5 points" in study_headline(
+        found
+    )
+    assert "significantly better on 0 and worse on 1 of 1 other collection" in study_headline(
+        planted.whole()
     )
     level = studied(sets=[ranked({**RANKS, LLM.run: 1})])
-    assert level.headline.endswith(": 0.0 points of nDCG@10 on qa, test, not significant")
+    assert study_headline(level).endswith(": 0.0 points of nDCG@10 on qa, test, not significant")
     lone = studied((HUMAN,), sets=[ranked({BASELINE: 3, HUMAN.run: 1})])
-    assert lone.headline == "1 training, no two sides to compare"
+    assert study_headline(lone) == "1 training, no two sides to compare"
     again = [replace(training, seed=1) for training in (HUMAN, LLM)]
     sides = {**SIDES, again[0].run: "human", again[1].run: "human"}
     ranks = {**RANKS, again[0].run: 1, again[1].run: 1}
     several = studied((HUMAN, LLM, *again), sets=[ranked(ranks)], mixed=mixture(sides))
-    assert several.headline.endswith("Relative Δ −90.5 to 0.0 points over 2 comparisons")
+    assert study_headline(several).endswith("Relative Δ −90.5 to 0.0 points over 2 comparisons")
     tuned = (replace(HUMAN, tuned="retrieval"), replace(LLM, tuned="retrieval"))
     notes = studied(tuned, sets=[ranked(depth=100)]).notes
     assert any(note.startswith("body already tuned for retrieval: mini; ") for note in notes)

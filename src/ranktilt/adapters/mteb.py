@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import polars as pl
 
+from ranktilt.adapters.base import ObjectRanker, object_spec
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.ids import ids_of
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError, shorten
 from ranktilt.optional import need
-from ranktilt.rankers.base import DEPTH, Ranker
+from ranktilt.rankers.base import DEPTH, Ranker, require_depth
+
+_NO_NAME = "no_model_name/available"
 
 
 @dataclass(frozen=True)
-class MtebRanker(Ranker):
-    """A model of mteb that indexes a corpus and searches it (its ``SearchProtocol``)."""
+class MtebRanker(ObjectRanker):
+    """A model of mteb that indexes a corpus and searches it (its ``SearchProtocol``), or encodes texts.
+
+    mteb searches with the vectors of an encoder, as it does in its own tasks.
+    """
 
     model: Any
     k: int = DEPTH
     batch_size: int = 32
     name: ClassVar[str] = "mteb"
     reranks: ClassVar[bool] = False
+    fixed: ClassVar[tuple[str, ...]] = ("model",)
+
+    def __post_init__(self) -> None:
+        require_depth(self.name, self.k)
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Index the documents, titles included, and search for each judged query."""
-        dataset = need("datasets", extra="train", for_="models of mteb").Dataset
+        if run is not None:
+            raise UserError(
+                f"{self!r} searches the whole collection and cannot re-rank; put it first"
+            )
+        model = self.model
+        if not hasattr(model, "search"):
+            models = need("mteb.models", extra="adapters", for_="models of mteb")
+            model = models.SearchEncoderWrapper(model)
+        datasets = need("datasets", extra="train", for_="models of mteb")
         task = {
-            "encode_kwargs": {"batch_size": self.batch_size},
+            "encode_kwargs": {"batch_size": self.batch_size, "show_progress_bar": False},
             "task_metadata": _task(),
             "hf_split": "test",
             "hf_subset": "default",
@@ -39,14 +58,34 @@ class MtebRanker(Ranker):
         docs = collection.docs.select(
             "id", pl.col("title").fill_null(""), pl.col("text").fill_null("")
         )
-        self.model.index(dataset.from_dict(docs.to_dict(as_series=False)), **task)
-        queries = dataset.from_dict(collection.judged.select("id", "text").to_dict(as_series=False))
-        found = self.model.search(queries, top_k=self.k, **task)
-        frame = Run.from_dict(found).frame()
-        return Run.from_frame(frame, queries=collection.judged["id"], spec={"ranker": repr(self)})
+        corpus = datasets.Dataset.from_dict(docs.to_dict(as_series=False))
+        queries = datasets.Dataset.from_dict(
+            collection.judged.select("id", "text").to_dict(as_series=False)
+        )
+        with _without_bars(datasets):
+            model.index(corpus, **task)
+            results = model.search(queries, top_k=self.k, **task)
+        # Larger scores are better; the documents of a query come in no order.
+        frame = Run.from_dict(results, score_order="score").frame()
+        spec = {"ranker": repr(self), **object_spec(self.model)}
+        return Run.from_frame(frame, queries=collection.judged["id"], spec=spec)
 
     def __repr__(self) -> str:
-        return f"mteb:{self.model.mteb_model_meta.name}@{self.k}"
+        name = str(self.model.mteb_model_meta.name or _NO_NAME)
+        # mteb calls a model that it did not load itself by a name that says nothing.
+        return f"mteb:{type(self.model).__name__ if name == _NO_NAME else name}@{self.k}"
+
+
+@contextmanager
+def _without_bars(datasets: Any) -> Iterator[None]:
+    """Keep the datasets library from drawing progress bars, which it does for a handful of texts."""
+    were_shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if were_shown:
+            datasets.enable_progress_bars()
 
 
 @dataclass

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from ranktilt.adapters.base import ObjectRanker, object_spec
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.ids import ids_of, pandas_columns, require_pandas, texts_of
 from ranktilt.data.run import Run
@@ -19,7 +20,7 @@ _NAMES = {"qid": "query_id", "docno": "doc_id", "score": "score"}
 
 
 @dataclass(frozen=True)
-class PyTerrierRanker(Ranker):
+class PyTerrierRanker(ObjectRanker):
     """Any PyTerrier pipeline that answers topics (``qid``, ``query``) with ``docno`` and ``score``.
 
     Its documents must have the collection's ids. Behind another stage it gets that stage's results.
@@ -27,6 +28,7 @@ class PyTerrierRanker(Ranker):
 
     pipeline: Any
     name: ClassVar[str] = "pyterrier"
+    fixed: ClassVar[tuple[str, ...]] = ("pipeline",)
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Let the pipeline answer the judged queries, or re-rank the results of a run."""
@@ -34,7 +36,8 @@ class PyTerrierRanker(Ranker):
         if run is not None:
             topics = _results(run).join(topics, on="qid", maintain_order="left")
         found = Run.from_pandas(self.pipeline(topics.to_pandas())).frame()
-        return Run.from_frame(found, queries=collection.judged["id"], spec={"ranker": repr(self)})
+        spec = {"ranker": repr(self), **object_spec(self.pipeline)}
+        return Run.from_frame(found, queries=collection.judged["id"], spec=spec)
 
     def __repr__(self) -> str:
         return f"pyterrier:{self.pipeline!r}"

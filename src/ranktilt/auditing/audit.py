@@ -26,7 +26,7 @@ from ranktilt.auditing.top_results import KEEP_TOP
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.measures.base import Estimand
-from ranktilt.measures.margin import LEVEL, Margin
+from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 
@@ -46,7 +46,7 @@ def audit(
     rounding: str = "none",
     test: str = "interval",
     correction: str = "holm",
-    level: Margin = LEVEL,
+    margin: Margin = DEFAULT_MARGIN,
     resamples: int = RESAMPLES,
     seed: int = 0,
     keep_top: int = KEEP_TOP,
@@ -95,7 +95,7 @@ def audit(
         paired t test over queries, as some papers computed it.
     correction : {"holm", "bonferroni"}, optional
         Of every p on the primary question (run × pair) together, and of every other p of a table.
-    level : float or str, optional
+    margin : float or str, optional
         Half-width of what a verdict calls level, in points of percent; where the primary question
         has another unit, a text that names it: ``"0.5 ranks"``.
     resamples, seed : int, optional
@@ -113,7 +113,7 @@ def audit(
         confounds=confounds,
         missing=missing,
         ties=ties,
-        level=level,
+        margin=margin,
         keep_top=keep_top,
         inference=InferenceOptions(
             resamples=resamples,

@@ -27,7 +27,7 @@ class RankShares:
     the longest. A tied document stands at each rank of its block with equal chance."""
     found: Floats
     """Mean R@rank of each group over the queries that have a relevant document of it; NaN where none has one."""
-    level: Floats
+    neutral: Floats
     """What random labels would show at every rank: each group's share among the documents that have a group, of what
     part of these lists they are."""
     queries: Ints

@@ -29,7 +29,7 @@ from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.auditing.result import Audit, QueryAnswers
 from ranktilt.auditing.significance import Sample
 from ranktilt.auditing.top_results import TopResults
-from ranktilt.measures.margin import LEVEL, read_margin
+from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
 
 LONE_DEPTH = 10
 """First ranks whose share of a group is given where there is nothing to compare it with."""
@@ -66,7 +66,7 @@ def _spec(inputs: AuditInputs) -> dict[str, Any]:
     options, inference = inputs.options, inputs.options.inference
     spec: dict[str, Any] = {
         "by": options.by,
-        "level": read_margin(options.level),
+        "margin": read_margin(options.margin),
         "missing": options.missing,
         "ties": options.ties,
         "rounding": inference.rounding,
@@ -88,8 +88,8 @@ def _query_answers(sample: Sample) -> QueryAnswers:
         estimand=sample.estimand,
         a=sample.a,
         b=sample.b,
-        one=sample.one,
-        two=sample.two,
+        numerator=sample.numerator,
+        denominator=sample.denominator,
     )
 
 
@@ -139,6 +139,6 @@ def _notes(
     if inputs.questions:
         has_twins = any(len(pair.twins.rows) for pair in inputs.pairs)
         yield from card_notes(collection, groups, twins=has_twins)
-    margin = read_margin(options.level)
-    points = margin if isinstance(margin, float) else LEVEL
+    margin = read_margin(options.margin)
+    points = margin if isinstance(margin, float) else DEFAULT_MARGIN
     yield from noise_notes(inferences.noise, first_tilts(inputs, tilts), points)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.match import levels_of
+from ranktilt.auditing.comparison.match import neutral_values
 from ranktilt.auditing.confounds import twin_likeness
 from ranktilt.auditing.contributions import common_places
 from ranktilt.auditing.effects import Effect
@@ -354,12 +354,12 @@ class _Controls:
             b=pair[1],
             columns=columns,
             clusters=_clusters((result, raw), (new, old), [raw.queries[row] for row in at]),
-            levels=levels_of(new, old),
+            neutral_values=neutral_values(new, old),
             twins=new.twins and old.twins,
         )
         resamples, seed = int(raw.spec["resamples"]), int(raw.spec["seed"])
         [change] = contrast_changes([task], resamples=resamples, seed=seed)
-        return Move(change.value, change.low, change.high, change.queries, change.level)
+        return Move(change.value, change.low, change.high, change.queries, change.neutral)
 
 
 def _clusters(
@@ -384,7 +384,17 @@ def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
     return family
 
 
-_OPTIONS = ("by", "level", "ties", "rounding", "test", "correction", "resamples", "seed", "missing")
+_OPTIONS = (
+    "by",
+    "margin",
+    "ties",
+    "rounding",
+    "test",
+    "correction",
+    "resamples",
+    "seed",
+    "missing",
+)
 
 
 def _reader(ranker: Ranker) -> _Reader | None:

@@ -11,7 +11,7 @@ import numpy as np
 from ranktilt.data.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.margin import LEVEL, Margin, half_width
+from ranktilt.measures.margin import DEFAULT_MARGIN, Margin, half_width
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.correction import detectable_effect
 from ranktilt.statistics.variation import Variation
@@ -56,17 +56,17 @@ class Effect:
     """Queries that say nothing about it."""
     dropped: int = 0
     """Resamples in which the answer was undefined."""
-    band_low: float = 0.0
-    band_high: float = 0.0
-    band_level: float = 0.0
+    null_low: float = 0.0
+    null_high: float = 0.0
+    null_median: float = 0.0
     """What random labels give in 95 %, and their median; all 0 where they are not shown."""
     twins: bool = True
     """Whether each document that counts has a twin on the other side, so that the estimand's level is level."""
     details: Mapping[str, float] = field(default_factory=dict)
     """Means and counts behind it, such as ``mean_a``, ``pairs``, ``wins`` (of `a`), ``losses`` and ``ties``."""
-    tests: int = 1
+    family_size: int = 1
     """Tests that are corrected together."""
-    votes: float = -1.0
+    effective_n: float = -1.0
     """Effective number of queries, or of documents where that is smaller; −1 where this is not known."""
     checks: Mapping[str, float] = field(default_factory=dict)
     """The p of other tests, printed as checks: ``sign flips``, ``exchanged labels``, ``shuffled labels``."""
@@ -130,12 +130,16 @@ class Effect:
 
         See `detectable_effect`.
         """
-        return detectable_effect(self.error, self.tests, self.sample) if self.testable else np.nan
+        return (
+            detectable_effect(self.error, self.family_size, self.sample)
+            if self.testable
+            else np.nan
+        )
 
     @property
     def sample(self) -> float:
         """Votes; all queries where they are not known."""
-        return self.queries if self.votes < 0 else self.votes
+        return self.queries if self.effective_n < 0 else self.effective_n
 
     @property
     def testable(self) -> bool:
@@ -150,19 +154,19 @@ class Effect:
     @property
     def banded(self) -> bool:
         """Whether random labels are shown beside it, and they give anything but 0."""
-        return not (self.band_low == self.band_high == 0)
+        return not (self.null_low == self.null_high == 0)
 
     @property
-    def level(self) -> float:
+    def neutral(self) -> float:
         """The value that favours nobody: the estimand's own for twins, the median of random labels otherwise."""
-        return self.estimand.level if self.twins else self.band_level
+        return self.estimand.neutral if self.twins else self.null_median
 
     @property
     def leans(self) -> Literal["a", "b", ""]:
         """The side on which the whole interval lies, seen from the level value; empty where it holds it."""
-        if self.low > self.level:
+        if self.low > self.neutral:
             return "a"
-        return "b" if self.high < self.level else ""
+        return "b" if self.high < self.neutral else ""
 
     @property
     def favours(self) -> Literal["a", "b", ""]:
@@ -176,7 +180,7 @@ class Effect:
         Of all groups at once: the value lies outside the random band. What only describes shows
         nothing.
         """
-        beyond = bool(self.leans) if self.estimand.sided else self.place != "inside"
+        beyond = bool(self.leans) if self.estimand.sided else self.null_position != "inside"
         return beyond and self.significant and not self.estimand.descriptive
 
     @property
@@ -185,23 +189,25 @@ class Effect:
         return self.p_corrected < ALPHA and self.testable
 
     @property
-    def place(self) -> Literal["inside", "below", "above"]:
+    def null_position(self) -> Literal["inside", "below", "above"]:
         """Where the value lies beside the random band."""
-        if self.value < self.band_low:
+        if self.value < self.null_low:
             return "below"
-        return "above" if self.value > self.band_high else "inside"
+        return "above" if self.value > self.null_high else "inside"
 
-    def extent(self, margin: Margin = LEVEL) -> Literal["within", "beyond", "across"]:
+    def extent(self, margin: Margin = DEFAULT_MARGIN) -> Literal["within", "beyond", "across"]:
         """Where its interval lies beside ±`margin` around the level value, ends included; ``across`` if undefined."""
         half = half_width(self.estimand, margin)
-        low, high = self.level - half, self.level + half
+        low, high = self.neutral - half, self.neutral + half
         if not self.testable or not half >= 0 or np.isnan(self.value):
             return "across"
         if low <= self.low and self.high <= high:
             return "within" if self.can_be_level else "across"
         return "beyond" if self.low > high or self.high < low else "across"
 
-    def verdict(self, margin: Margin = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
+    def verdict(
+        self, margin: Margin = DEFAULT_MARGIN
+    ) -> Literal["a", "b", "level", "inconclusive"]:
         """Give the one verdict of every command: a favoured side, or ``level`` where the whole interval lies within."""
         if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
             return "inconclusive"
@@ -227,9 +233,9 @@ class Effect:
             value=-self.value + 0.0,
             low=-self.high + 0.0,
             high=-self.low + 0.0,
-            band_low=-self.band_high + 0.0,
-            band_high=-self.band_low + 0.0,
-            band_level=-self.band_level + 0.0,
+            null_low=-self.null_high + 0.0,
+            null_high=-self.null_low + 0.0,
+            null_median=-self.null_median + 0.0,
             details={k: details[k] for k in self.details},
         )
 
@@ -241,7 +247,7 @@ class Effect:
             "measure": self.measure,
             "kind": self.estimand.key,
             "name": self.name,
-            "level": self.level,
+            "neutral": self.neutral,
             "mean_a": self.mean_a,
             "mean_b": self.mean_b,
             "detectable": self.detectable,
@@ -260,14 +266,14 @@ class Change(Effect):
     new: float
     old: float
     """What both runs say by themselves over the compared queries, in percent or the estimand's unit."""
-    level_new: float = 0.0
-    level_old: float = 0.0
+    neutral_new: float = 0.0
+    neutral_old: float = 0.0
     """What favours nobody: 0 for twins, the median of each run's random labels otherwise."""
     growth: float = np.nan
-    """|new − level_new| − |old − level_old|: above 0, the new run tilts more, whichever way."""
+    """|new − neutral_new| − |old − neutral_old|: above 0, the new run tilts more, whichever way."""
     growth_low: float = np.nan
     growth_high: float = np.nan
-    """Its 95 % bootstrap interval; the levels are taken as known."""
+    """Its 95 % bootstrap interval; the neutral values are taken as known."""
     growth_error: float = np.nan
 
     @property
@@ -283,9 +289,9 @@ class Change(Effect):
         return isinstance(self.estimand, RelativeDelta)
 
     @property
-    def level(self) -> float:
-        """The difference that favours nobody: that of both runs' levels."""
-        return self.level_new - self.level_old
+    def neutral(self) -> float:
+        """The difference that favours nobody: that of both runs' neutral values."""
+        return self.neutral_new - self.neutral_old
 
     @property
     def unit(self) -> str:
@@ -315,12 +321,13 @@ class Change(Effect):
     def growth_detectable(self) -> float:
         """Smallest absolute growth that these queries detect with 80 % power by a test of its own."""
         few = self.sample < FEWEST
-        return np.nan if few else detectable_effect(self.growth_error, queries=self.votes)
+        return np.nan if few else detectable_effect(self.growth_error, queries=self.effective_n)
 
     def swapped(self) -> Self:
         """Return the same change seen from the other side; a tilt grows whichever way it points."""
         negated = {
-            name: -getattr(self, name) + 0.0 for name in ("new", "old", "level_new", "level_old")
+            name: -getattr(self, name) + 0.0
+            for name in ("new", "old", "neutral_new", "neutral_old")
         }
         return replace(super().swapped(), **negated)
 
@@ -358,14 +365,6 @@ class Equivalence(Effect):
     def source(self) -> str:
         return self.b
 
-    @property
-    def statement(self) -> str:
-        """The outcome in words, with the margin."""
-        return {
-            "equivalent": f"equivalent within ±{self.margin:g}",
-            "different within the margin": f"different within ±{self.margin:g}",
-        }.get(self.outcome, self.outcome)
-
     def derived(self) -> dict[str, Any]:
         beside = {
             "source": self.b,
@@ -373,7 +372,6 @@ class Equivalence(Effect):
             "on_source": self.mean_b,
             "difference": self.value,
             "p_different": self.p,
-            "verdict": self.statement,
         }
         return {**super().derived(), **beside}
 
@@ -389,18 +387,26 @@ def too_narrow(few: str, queries: int) -> str:
     return f"warning: only {few}; intervals from fewer than {FEW_QUERIES} are too narrow to rely on"
 
 
-def conflicts(found: Iterable[Effect]) -> str:
-    """Say that the answers for one run and pair are opposite; empty where not. What only describes is left out."""
-    asked = [e for e in found if e.favours]
-    sides = {which: [e.name for e in asked if e.favours == which] for which in ("a", "b")}
-    if not all(sides.values()):
-        return ""
-    first = asked[0]
-    said = [
-        f"{' and '.join(names)} point{'' if len(names) > 1 else 's'} to {first.side(w)}"
-        for w, names in sides.items()
-    ]
-    return (
-        f"{first.run}: the answers conflict: {'; '.join(said)}. Say which question you ask before you say what this "
-        "ranker favours."
-    )
+@dataclass(frozen=True, kw_only=True)
+class Conflict:
+    """Answers of one run that point to opposite sides of a pair."""
+
+    run: str
+    a: str
+    b: str
+    for_a: tuple[Effect, ...]
+    for_b: tuple[Effect, ...]
+
+
+def conflict_of(effects: Iterable[Effect]) -> Conflict | None:
+    """Return how the answers for one run and pair conflict; None where they do not.
+
+    What only describes is left out.
+    """
+    favouring = [effect for effect in effects if effect.favours]
+    for_a = tuple(effect for effect in favouring if effect.favours == "a")
+    for_b = tuple(effect for effect in favouring if effect.favours == "b")
+    if not for_a or not for_b:
+        return None
+    first = favouring[0]
+    return Conflict(run=first.run, a=first.a, b=first.b, for_a=for_a, for_b=for_b)

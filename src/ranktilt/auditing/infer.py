@@ -108,8 +108,8 @@ def _samples_of_pair(
             estimand=RelativeDelta(of=measure),
             a=pair.names[0],
             b=pair.names[1],
-            one=values[index, a + 1],
-            two=values[index, b + 1],
+            numerator=values[index, a + 1],
+            denominator=values[index, b + 1],
             distinct=judged_run.distinct,
         )
         for index, measure in enumerate(inputs.measures)

@@ -47,19 +47,6 @@ class InstrumentRow:
         """Whether the share may be that of chance, or is below it."""
         return self.low <= CHANCE
 
-    @property
-    def sentence(self) -> str:
-        """What was counted, in one sentence."""
-        share, low, high = (
-            f"{100 * part:.1f}" for part in (self.named / self.tosses, self.low, self.high)
-        )
-        expected = f"at most {100 * CHANCE:g} % are expected"
-        outcome = expected if self.is_calibrated else f"too often: {expected}"
-        return (
-            f"{self.ranker} on {self.question}: with sources by a coin, {self.named} of {self.tosses} audits "
-            f"name a side ({share} % [{low}, {high}]); {outcome}"
-        )
-
 
 def check_instrument(
     collection: Collection,

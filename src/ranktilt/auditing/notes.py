@@ -64,6 +64,8 @@ def run_notes(
 
 def source_notes(collection: Collection, by: str | None) -> Iterator[str]:
     """Say how labels were read, and which sources were ranked together, where there is a choice."""
+    if "judgments_read" in collection.spec:
+        yield f"judgments: read as {collection.spec['judgments_read']}"
     if "labels_read" in collection.spec:
         yield f"labels: {collection.spec['labels_read']}"
     left, ranked = collection.spec.get("without_sources", ()), collection.sources

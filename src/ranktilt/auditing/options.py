@@ -36,7 +36,7 @@ class AuditOptions:
     confounds: bool
     missing: str
     ties: str
-    level: Margin
+    margin: Margin
     keep_top: int
     inference: InferenceOptions
 

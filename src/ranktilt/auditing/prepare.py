@@ -29,7 +29,7 @@ from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.exposure.base import AttentionEstimand
-from ranktilt.measures.margin import LEVEL, Margin, read_margin, require_unit
+from ranktilt.measures.margin import DEFAULT_MARGIN, Margin, read_margin, require_unit
 from ranktilt.measures.ranking import Ints
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5")
@@ -125,7 +125,7 @@ def prepare(
     refuse_twice([repr(estimand) for estimand in estimands], "measure")
     refuse_twice([run.name for run in runs], "run")
     collection, notes = without_fitted(collection, runs)
-    margin = read_margin(options.level)
+    margin = read_margin(options.margin)
     _check_grouped(estimands, options)
     pairs = [property_sides(options.by or "")] if is_continuous else options.pairs
     groups, pair_names = grouped_pairs(collection, options.by, pairs, fewest=1)
@@ -225,7 +225,7 @@ def _read_primary(
     """Return the primary question; refuses a margin in another unit than its own."""
     named = options.primary
     primary = usual_primary(estimands, options.by) if named is None else estimand(named)
-    if primary is not None and margin != LEVEL:
+    if primary is not None and margin != DEFAULT_MARGIN:
         answer = RelativeDelta(of=primary) if isinstance(primary, Measure) else primary
         require_unit(answer, margin, "a margin of")
     return primary

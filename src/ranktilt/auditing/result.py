@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.answer.next_steps import next_steps
-from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
+from ranktilt.auditing.answer.verdict import Verdict, verdict_for
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
@@ -23,8 +22,7 @@ from ranktilt.auditing.top_results import TopResults
 from ranktilt.data.artifact import Coded, Result, register
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
-from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.margin import LEVEL, Margin
+from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 RAW = "raw"
 """Name of the row that no control is applied to."""
@@ -50,12 +48,12 @@ class Move(NamedTuple):
     high: float
     """95 % interval."""
     queries: int
-    level: float = 0.0
+    neutral: float = 0.0
     """The difference that favours nobody: 0 for twins, that of both medians of random labels else."""
 
     @property
     def shown(self) -> bool:
-        return self.low > self.level or self.high < self.level
+        return self.low > self.neutral or self.high < self.neutral
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,8 @@ class QueryAnswers:
     estimand: Coded[Estimand]
     a: str
     b: str
-    one: npt.NDArray[np.float64]
-    two: npt.NDArray[np.float64]
+    numerator: npt.NDArray[np.float64]
+    denominator: npt.NDArray[np.float64]
     """Total and weight of each query, for most; see `ranktilt.auditing.significance.Sample`."""
 
 
@@ -173,20 +171,20 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return found if isinstance(found, Measure) else self.measures[0]
 
     @property
-    def place(self) -> int:
-        """Place of the primary measure among the measures."""
+    def primary_index(self) -> int:
+        """Index of the primary measure among the measures."""
         return self.measures.index(self.primary_measure)
 
     @property
     def margin(self) -> Margin:
         """Half-width of what counts as level: points, or a number with the unit of the primary question."""
-        given: Margin = self.spec["level"]
+        given: Margin = self.spec["margin"]
         return given
 
     @property
-    def level(self) -> float:
+    def margin_points(self) -> float:
         """The same in points, where answers in percent are drawn; the usual one where the margin has another unit."""
-        return LEVEL if isinstance(self.margin, str) else self.margin
+        return DEFAULT_MARGIN if isinstance(self.margin, str) else self.margin
 
     @property
     def noun(self) -> str:
@@ -259,9 +257,9 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         )
 
     def verdict(self, run: str, a: str | None = None, b: str | None = None) -> Verdict:
-        """Return the verdict on one run and pair of groups, by default the first, in one sentence.
+        """Return the verdict on one run and pair of groups, by default the first.
 
-        It is given on the primary question, with how many others agree.
+        It is given on the primary question, with how many others agree; its `sentence` says it.
         """
         if run not in self.runs:
             raise unknown("run", run, self.runs)
@@ -275,23 +273,15 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
                 raise unknown(
                     "pair of groups", f"{a},{b}", [",".join(p) for p in self.judged_pairs]
                 )
-            return judge(repr(self.primary), found, self.margin, noun=self.noun)
+            return verdict_for(repr(self.primary), found, self.margin, noun=self.noun)
         tilts = [t.seen_from(a) for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
         if not tilts:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.tilted_pairs])
-        return judge(repr(self.primary), tilts, self.margin, noun=self.noun)
+        return verdict_for(repr(self.primary), tilts, self.margin, noun=self.noun)
 
     def verdicts(self) -> list[Verdict]:
         """Return every verdict: of each run in turn, on each pair of groups."""
         return [self.verdict(run, *pair) for run in self.runs for pair in self.judged_pairs]
-
-    def derived(self) -> dict[str, Any]:
-        others = [e for e in self.card if not isinstance(e.estimand, RelativeDelta)]
-        return {
-            "verdicts": self.verdicts() if self.pairs else [],
-            "next_steps": next_steps(self),
-            "effects": [effect_row(e, self.margin) for e in (*self.tilts, *others)],
-        }
 
     @classmethod
     def of_file(cls, content: dict[str, Any]) -> Self:

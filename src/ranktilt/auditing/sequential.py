@@ -92,46 +92,6 @@ class SequentialAudit(
         """``tilted`` where 0 is excluded, ``level`` where a tilt of `stop_at_tilt` is, else ``inconclusive``."""
         return decided(self.looks[-1], self.stop_at_tilt / self.estimand.scale, self.variation)
 
-    @property
-    def headline(self) -> str:
-        """The decision in one sentence."""
-        queries = counted(self.looks[-1].queries, "query", "queries")
-        noun = ("origin", "origins") if self.twins else ("document", "documents")
-        queries += f" and {counted(self.looks[-1].documents, *noun)}"
-        favoured = self.a if self.looks[-1].value > 0 else self.b
-        if self.decision == "tilted":
-            return f"{self.run} favours {favoured}, shown after {queries}: {self.words(self.looks[-1])}"
-        if self.decision == "level":
-            within = f"within ±{self.stop_at_tilt:g}"
-            return (
-                f"{self.run} is level {within}, shown after {queries}: {self.words(self.looks[-1])}"
-            )
-        still = (
-            ""
-            if self.variation.enough
-            else f"{self.variation.words}, so that level cannot be shown; "
-        )
-        return f"{self.run} is not decided after {queries}: {still}{self.words(self.looks[-1])}"
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What else there is to say."""
-        failed, silent = self.asked - self.answered, self.answered - self.looks[-1].queries
-        said = f"; {counted(failed, 'query', 'queries')} failed" if failed else ""
-        said += (
-            f"; {counted(silent, 'list says', 'lists say')} nothing of these groups"
-            if silent
-            else ""
-        )
-        return (
-            f"{self.asked:,} of {counted(self.of, 'query was', 'queries were')} asked, in a drawn order{said}",
-        )
-
-    def words(self, look: Look) -> str:
-        """Print a look: ``Share@10 +3.1 points [+0.4, +5.9]``."""
-        of = self.estimand
-        return f"{self.measure} {of.amount(look.value)}{of.suffix} [{of.amount(look.low)}, {of.amount(look.high)}]"
-
 
 def sequential_audit(
     collection: Collection,

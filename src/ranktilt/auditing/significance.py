@@ -97,8 +97,8 @@ def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[
 class Sample:
     """Per-query numbers behind one effect, before any statistics.
 
-    `one` and `two`: values of both groups for a contrast; else total and weight, of which the value
-    is the ratio. `null`: what random or exchanged labels give. `clusters`: what documents add; of
+    `numerator` and `denominator`: total and weight, of which the value is the ratio; for a contrast
+    the values of both groups. `null`: what random or exchanged labels give. `clusters`: what documents add; of
     groups that are no twins, what their labels add beyond a mean one. `distinct`: see
     `JudgedRun.distinct`.
     """
@@ -107,8 +107,8 @@ class Sample:
     estimand: Estimand
     a: str
     b: str
-    one: Floats
-    two: Floats
+    numerator: Floats
+    denominator: Floats
     parts: Mapping[str, float] = field(default_factory=dict)
     twins: bool = True
     null: NullDistribution | None = None
@@ -117,18 +117,18 @@ class Sample:
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
-        return self.estimand.counts(self.one, self.two)
+        return self.estimand.counts(self.numerator, self.denominator)
 
     @property
     def value(self) -> float:
-        return self.estimand.value(self.one, self.two)
+        return self.estimand.value(self.numerator, self.denominator)
 
     @property
     def rows(self) -> tuple[Floats, Floats]:
         """Both columns of the queries that count, summed over those that repeat each other."""
         mask = self.mask
         distinct = None if self.distinct is None else self.distinct[mask]
-        return together(self.one[mask], distinct), together(self.two[mask], distinct)
+        return together(self.numerator[mask], distinct), together(self.denominator[mask], distinct)
 
     def among(self, null: Floats, labels: LabelEffects | None = None) -> Sample:
         """Judge it beside random labels; `labels`: how much further those of documents scatter."""
@@ -140,7 +140,7 @@ class Sample:
     def neutral(self) -> float:
         """The value that favours nobody: the estimand's own for twins, else that of random labels."""
         if self.twins or self.null is None:
-            return self.estimand.level
+            return self.estimand.neutral
         return self.null.median
 
     def influence(self) -> Influence:
@@ -259,11 +259,11 @@ def _effect(
 ) -> Effect:
     """Return one answer from its resampled values; `t_p` stands in for the p of the interval."""
     estimand, mask, null = sample.estimand, sample.mask, sample.null
-    value = estimand.value(sample.one, sample.two, rounding=rounding)
+    value = estimand.value(sample.numerator, sample.denominator, rounding=rounding)
     variance = sample.influence().variance()
     inference = infer(
         resampled,
-        estimand.value(sample.one, sample.two),
+        estimand.value(sample.numerator, sample.denominator),
         variance=variance,
         neutral=sample.neutral,
         bounds=estimand.bounds,
@@ -293,12 +293,12 @@ def _effect(
         queries=queries,
         excluded=len(mask) - queries,
         dropped=inference.dropped,
-        band_low=band[0],
-        band_high=band[1],
-        band_level=band[2],
+        null_low=band[0],
+        null_high=band[1],
+        null_median=band[2],
         twins=sample.twins,
-        details={**estimand.means(sample.one, sample.two), **sample.parts},
-        votes=variance.effective_n,
+        details={**estimand.means(sample.numerator, sample.denominator), **sample.parts},
+        effective_n=variance.effective_n,
         checks=checks,
     )
 
@@ -311,7 +311,7 @@ def corrected(
     Answers to the `primary` question, which was chosen before the data were seen, are a family of
     their own.
     """
-    rows = [replace(e, p_corrected=e.p, tests=1) for e in found]
+    rows = [replace(e, p_corrected=e.p, family_size=1) for e in found]
     families: dict[bool, list[int]] = {True: [], False: []}
     for place, e in enumerate(found):
         if not e.estimand.descriptive:
@@ -320,7 +320,7 @@ def corrected(
         family = [found[place].p for place in places]
         tests = max(sum(p == p for p in family), 1)
         for place, p in zip(places, correct(family, correction), strict=True):
-            rows[place] = replace(found[place], p_corrected=float(p), tests=tests)
+            rows[place] = replace(found[place], p_corrected=float(p), family_size=tests)
     return tuple(rows)
 
 
@@ -337,7 +337,7 @@ class ChangeTask:
     """Of the new and the old run in turn: of both groups, or total and weight; means have one each."""
     clusters: tuple[Clusters | None, Clusters | None] = (None, None)
     """What documents add to the answers of the new and of the old run, in one numbering of both."""
-    levels: tuple[float, float] = (0.0, 0.0)
+    neutral_values: tuple[float, float] = (0.0, 0.0)
     twins: bool = True
     parts: Mapping[str, float] = field(default_factory=dict)
     """Counts that the estimand tells beside it."""
@@ -392,9 +392,14 @@ class ChangeTask:
         )
 
 
-def contrast_task(new: Sample, old: Sample, levels: tuple[float, float] = (0.0, 0.0)) -> ChangeTask:
+def contrast_task(
+    new: Sample, old: Sample, neutral_values: tuple[float, float] = (0.0, 0.0)
+) -> ChangeTask:
     """Hold two runs' answers to one question side by side, on the queries that count for both."""
-    sides = [np.where(sample.mask, (sample.one, sample.two), np.nan) for sample in (new, old)]
+    sides = [
+        np.where(sample.mask, (sample.numerator, sample.denominator), np.nan)
+        for sample in (new, old)
+    ]
     columns = np.stack(sides, axis=1).reshape(4, -1)
     return ChangeTask(
         run=new.run,
@@ -404,7 +409,7 @@ def contrast_task(new: Sample, old: Sample, levels: tuple[float, float] = (0.0, 
         b=new.b,
         columns=Columns(columns, in_all([new.distinct, old.distinct])),
         clusters=(new.clusters, old.clusters),
-        levels=levels,
+        neutral_values=neutral_values,
         twins=new.twins and old.twins,
         parts=new.parts,
     )
@@ -436,7 +441,7 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
                 neutral=0.0,
                 bounds=(-np.inf, np.inf),
             )
-            yield task.change(new, old, inference, votes=influence.variance().effective_n)
+            yield task.change(new, old, inference, effective_n=influence.variance().effective_n)
 
     return by_family(tasks, compared)
 
@@ -453,7 +458,7 @@ def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) 
 
 
 def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
-    (level, old_level), combine = task.levels, task.estimand.combine
+    (neutral, old_neutral), combine = task.neutral_values, task.estimand.combine
     values, old_values = combine(samples[:2], samples[2:])
     new, old = combine(task.columns.means[:2], task.columns.means[2:]).tolist()
     variance = task.variance()
@@ -462,12 +467,12 @@ def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
         values - old_values,
         new - old,
         variance=variance,
-        neutral=level - old_level,
+        neutral=neutral - old_neutral,
         bounds=(lowest - highest, highest - lowest),
     )
-    growth = abs(new - level) - abs(old - old_level)
+    growth = abs(new - neutral) - abs(old - old_neutral)
     grown = infer(
-        np.abs(values - level) - np.abs(old_values - old_level),
+        np.abs(values - neutral) - np.abs(old_values - old_neutral),
         growth,
         variance=variance,
         neutral=0.0,
@@ -477,9 +482,9 @@ def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
         new,
         old,
         difference,
-        votes=variance.effective_n,
-        level_new=level,
-        level_old=old_level,
+        effective_n=variance.effective_n,
+        neutral_new=neutral,
+        neutral_old=old_neutral,
         growth=growth,
         growth_low=grown.low,
         growth_high=grown.high,

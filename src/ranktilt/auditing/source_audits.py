@@ -11,9 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.auditing.answer.findings import Finding, margins, ranked
 from ranktilt.auditing.answer.next_steps import NextStep, next_steps
-from ranktilt.auditing.answer.verdict import Verdict, effect_row
+from ranktilt.auditing.answer.verdict import Verdict, finding_order, margins
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouped_pairs
@@ -22,7 +21,7 @@ from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import corrected
 from ranktilt.auditing.sources_apart import HUMAN, AuditedSource, SourcesApart, take_apart
-from ranktilt.auditing.temperature_trend import Trend, trend_notes, trend_sentence, trends
+from ranktilt.auditing.temperature_trend import Trend, trend_notes, trends
 from ranktilt.data.artifact import Coded, Result, fields_for_file, register
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, unknown
@@ -32,7 +31,7 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 
-_OPTIONS = ("by", "level", "missing", "ties", "rounding", "test", "correction")
+_OPTIONS = ("by", "margin", "missing", "ties", "rounding", "test", "correction")
 _SAMPLING = ("resamples", "seed")
 
 
@@ -75,9 +74,9 @@ class SourceAudits(
         return self.audits[0].margin
 
     @property
-    def level(self) -> float:
+    def margin_points(self) -> float:
         """The same in points, where answers in percent are drawn."""
-        return self.audits[0].level
+        return self.audits[0].margin_points
 
     @property
     def primary(self) -> str:
@@ -135,34 +134,20 @@ class SourceAudits(
     @property
     def next_steps(self) -> tuple[NextStep, ...]:
         """What to do next, by the audit with the largest finding."""
-        findings = []
-        for run, compared in product(self.runs, self.sources):
-            verdict = self.verdict(run, compared.source)
-            findings.append(
-                Finding(
-                    kind=verdict.kind,
-                    sentence=verdict.sentence,
-                    size=margins(self.answer(run, compared.source), self.margin),
-                    run=compared.source,
-                )
-            )
-        return next_steps(self.audit_of(ranked(findings)[0].run))
+        sources = [compared.source for compared in self.sources]
+        _, source = min(product(self.runs, sources), key=self._finding_order)
+        return next_steps(self.audit_of(source))
 
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What temperature does to the tilt on the primary measure, for each run and series."""
-        sentences = []
-        for first in self.trends:
-            if first.measure != self.primary:
-                continue
-            alike = [
-                trend
-                for trend in self.trends
-                if (trend.run, trend.series) == (first.run, first.series)
-            ]
-            agree = sum(trend.kind == first.kind for trend in alike)
-            sentences.append(trend_sentence(first, agree=agree, measures=len(alike)))
-        return tuple(sentences)
+    def _finding_order(self, run_and_source: tuple[str, str]) -> tuple[int, float]:
+        """Return the place of a verdict among the findings, the largest first."""
+        size = margins(self.answer(*run_and_source), self.margin)
+        return finding_order(self.verdict(*run_and_source).kind, size)
+
+    def verdicts(self) -> list[Verdict]:
+        """Return every verdict: of each run in turn, on each source."""
+        return [
+            self.verdict(run, compared.source) for run, compared in product(self.runs, self.sources)
+        ]
 
     @property
     def table(self) -> pl.DataFrame:
@@ -172,17 +157,6 @@ class SourceAudits(
             for compared, audited in zip(self.sources, self.audits, strict=True)
         ]
         return pl.concat(tables).select("compared_source", pl.exclude("compared_source"))
-
-    def derived(self) -> dict[str, Any]:
-        verdicts = [
-            self.verdict(run, compared.source) for run, compared in product(self.runs, self.sources)
-        ]
-        return {
-            "verdicts": verdicts,
-            "next_steps": self.next_steps,
-            "effects": [effect_row(tilt, self.level) for tilt in self.tilts],
-            "sentences": self.sentences,
-        }
 
 
 def audit_sources(
@@ -261,7 +235,7 @@ def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
         **sampling,
         "primary": repr(first.primary),
         "reference": apart.reference,
-        "tests": sum(not isnan(tilt.p) for tilt in tilts),
+        "family_size": sum(not isnan(tilt.p) for tilt in tilts),
         **provenance,
     }
     notes = (*apart.notes, *_audit_notes(apart, audits), *trend_notes(apart.sources))

@@ -6,7 +6,6 @@ temperatures, and what documents add widens both intervals.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -14,7 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranktilt.auditing.answer.verdict import bounds
 from ranktilt.auditing.contributions import Key, common_places
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
@@ -26,7 +24,6 @@ from ranktilt.auditing.significance import (
 from ranktilt.auditing.sources_apart import AuditedSource
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import RELATIVE_DELTA, RelativeDelta, relative_delta
-from ranktilt.measures.printing import signed
 from ranktilt.statistics.bootstrap import in_all
 from ranktilt.statistics.inversion import infer
 from ranktilt.statistics.trend import change_of_ends, rank_correlation
@@ -245,24 +242,3 @@ def _change_variance(
         for end in ends
     ]
     return combined(influences, factors[ends].tolist()).variance()
-
-
-def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
-    """Say whether a tilt moves with temperature, and on how many of the measures that is so."""
-    low, high = (f"{t:g}" for t in (min(trend.temperatures), max(trend.temperatures)))
-    front = f"{trend.run}, {trend.series}"
-    if trend.queries == 0:
-        return f"{front}: no trend to ask for: no query has a relevant document on both sides at every temperature"
-    if math.isnan(trend.correlation):
-        return f"{front}: no trend to ask for: {trend.measure} has the same Relative Δ at every temperature, or none"
-    numbers = (
-        f"rank correlation {signed(trend.correlation, 2)} [{signed(trend.low, 2)}, {signed(trend.high, 2)}], "
-        f"{signed(trend.change)} points {bounds(trend.change_low, trend.change_high)} from {low} to {high}"
-    )
-    if trend.kind == "inconclusive":
-        return (
-            f"{front}: inconclusive, no trend with temperature shown on {trend.measure}: {numbers}"
-        )
-    way = f"toward {trend.a}" if trend.kind == "rises" else f"away from {trend.a}"
-    agreed = f"; agrees on {agree} of {measures} measures" if measures > 1 else ""
-    return f"{front}: Relative Δ on {trend.measure} moves {way} as temperature rises: {numbers}{agreed}"

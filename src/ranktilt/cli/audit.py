@@ -28,6 +28,7 @@ from ranktilt.cli.output import (
 )
 from ranktilt.cli.settings import settings
 from ranktilt.data.files import write_files
+from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -54,8 +55,10 @@ class InputOptions(options.LabelOptions):
     ranker: options.Rankers = None
     run: Annotated[
         list[Path] | None,
+        options.FILE_OR_STDIN,
         Parameter(
-            help="A run to audit instead of ranking: TREC, JSON or CSV, plain or .gz.",
+            help="A run to audit instead of ranking: TREC, CSV, JSON, responses (a file, or a folder), - "
+            "for standard input; other columns as FILE:query=qid,id=url,score=bm25.",
             metavar="FILE",
         ),
     ] = None
@@ -65,8 +68,9 @@ class InputOptions(options.LabelOptions):
     ignore_unknown: options.IgnoreUnknown = False
     queries: Annotated[
         Path | None,
+        options.FILE_OR_STDIN,
         Parameter(
-            help="Queries (id, tab, text) of an _msearch run, in its order, or for a live engine.",
+            help="Queries (id and text) of responses, in their order, or for a live engine.",
             metavar="FILE",
             group=SELDOM,
         ),
@@ -125,8 +129,8 @@ class InputOptions(options.LabelOptions):
         named = [self.labels.path if self.labels else None, self.queries, self.qrels]
         return [
             *collection_files(self.folder),
-            *(self.run or ()),
-            *(Path(file) for file in named if file is not None),
+            *map(file_of, self.run or ()),
+            *(file_of(file) for file in named if file is not None),
         ]
 
     def check(self, *, controls: bool = False, card: bool = False) -> None:
@@ -201,14 +205,14 @@ class InputOptions(options.LabelOptions):
         from ranktilt.data.formats.search_responses import MAX_FAILURES
         from ranktilt.data.labels import labelled
         from ranktilt.data.load import NO_QRELS
-        from ranktilt.data.queries import read_queries
+        from ranktilt.data.queries import query_texts
         from ranktilt.data.run import Run, named_apart, replayed_name
 
         if self.split is not None:
             raise UserError(
                 "--split needs a collection DIR; name a judgment file instead: --qrels FILE"
             )
-        names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
+        names = None if self.queries is None else query_texts(self.queries)
         most = MAX_FAILURES if max_failures is None else max_failures
         runs = [
             Run.load(path, score_order=self.score_order, queries=names, max_failures=most)
@@ -295,10 +299,9 @@ class SourceOptions:
 
 def _any_has(option: str, specs: Sequence[str]) -> bool:
     """Return whether a stage of these rankers has an option."""
-    from ranktilt.registry import ranker_class
-    from ranktilt.spec import parse_stages
+    from ranktilt.registry import ranker_class, ranker_stages
 
-    stages = [stage for spec in specs for stage in parse_stages(spec)]
+    stages = [stage for spec in specs for stage in ranker_stages(spec)]
     return any(option in ranker_class(stage.name).__dataclass_fields__ for stage in stages)  # type: ignore[attr-defined]
 
 

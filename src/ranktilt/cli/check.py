@@ -14,6 +14,7 @@ from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.settings import settings
 from ranktilt.config import read_section
 from ranktilt.data.check_limits import CheckLimits
+from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
 UNFAIR, NOTHING_COMPARED = 1, 3
@@ -114,13 +115,13 @@ class CheckQuestions:
     "check",
     "check DIR",
     "check DIR -r bm25 --instrument",
-    "check DIR -r bm25 -o check.html",
-    arguments="DIR",
+    "check FILE",
+    arguments="DIR|FILE",
     panel=START,
     order=2,
 )
 def check(
-    folder: options.AnyCollection,
+    folder: options.CollectionOrFile,
     /,
     *,
     questions: CheckQuestions = CheckQuestions(),
@@ -128,7 +129,7 @@ def check(
     split: options.Split = None,
     output: PageOutput = PageOutput(),
 ) -> int:
-    """Check that the comparison is fair.
+    """Check that the comparison is fair; of a file, what it is and what to do with it.
 
     Exit 0: it is; 1: a fault makes it void; 3: there are no two sides.
 
@@ -138,11 +139,20 @@ def check(
     document and its twin who wrote which, 200 times, and a side should be named in 5 % of these
     audits at most.
 
+    Of a FILE, or standard input (-): which format it has, what it holds, what can be asked of it,
+    what is missing for more, and the command to type. Exit 1: it cannot be read yet.
+
     Limits are keys of [check] in ranktilt.toml; for one command: --set check.max_missing=5.
     """
     from ranktilt.explaining.check import check as check_collection
+    from ranktilt.explaining.file_report import describe_file, is_described
 
     questions.require_used()
+    if is_described(folder):
+        output.check(file_of(folder))
+        report = describe_file(folder)
+        output.deliver(report)
+        return 0 if report.is_readable else UNFAIR
     section = CheckSection.in_force()
     output.check(*collection_files(folder))
     keywords = questions.keywords()

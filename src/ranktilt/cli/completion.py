@@ -115,9 +115,10 @@ def methods(context: CompletionContext) -> list[str]:
 
 def method_options(name: str) -> list[str]:
     """Return the options of a method of correction by its name."""
-    from ranktilt.mitigation.options import METHOD_OPTIONS
+    from ranktilt.mitigation import methods as known
 
-    return list(METHOD_OPTIONS.get(name.partition(":")[0], {}))
+    kind = name.partition(":")[0]
+    return known.method_options(kind) if kind in known.METHODS else []
 
 
 def within_parentheses(

@@ -15,6 +15,7 @@ from ranktilt.cli.generate import INCOMPLETE, Truncate, show_estimate
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files, with_sidecars
 from ranktilt.cli.settings import settings
+from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError, counted
 from ranktilt.judging.grading_settings import Grading
 
@@ -121,11 +122,17 @@ class JudgeInputs:
     """The verb's positional argument."""
     judge: Annotated[
         list[Path] | None,
-        Parameter(help="A judge's grades, as qrels; several may be given.", metavar="FILE"),
+        options.FILE_OR_STDIN,
+        Parameter(
+            help="A judge's grades: qrels, CSV, JSON, Parquet or an evaluation's log; several may be "
+            "given.",
+            metavar="FILE",
+        ),
     ] = None
     human: Annotated[
         Path | None,
-        Parameter(help="Human grades, as qrels (default: the collection's).", metavar="FILE"),
+        options.FILE_OR_STDIN,
+        Parameter(help="Human grades, likewise (default: the collection's).", metavar="FILE"),
     ] = None
     runs: Annotated[
         list[Path] | None,
@@ -172,7 +179,8 @@ class JudgeInputs:
     def files(self) -> list[Path]:
         named = [self.human, self.systems]
         given = [*(self.judge or ()), *self.run_files, *(self.scores or ())]
-        return [*collection_files(self.folder), *given, *(path for path in named if path)]
+        typed = [*given, *(path for path in named if path)]
+        return [*collection_files(self.folder), *map(file_of, typed)]
 
     def check_scores(self, **unread: object) -> None:
         """Refuse what values per query leave unread; `unread` are options that are not among these."""

@@ -1,4 +1,4 @@
-"""``ranktilt mitigate``: corrections at inference, and a bench that tells what they cost."""
+"""``ranktilt mitigate``: corrections at inference, and what each costs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -18,21 +18,21 @@ from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError
-from ranktilt.mitigation.options import Levelling, read_method
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
     from ranktilt.data.run import Run
     from ranktilt.mitigation.bench_result import Bench
+    from ranktilt.mitigation.options import MitigationOptions
     from ranktilt.mitigation.query_split import QuerySplit
     from ranktilt.rankers.base import Ranker
 
 FIT, SELECT = "train", ("dev", "validation", "valid", "val")
 """Names of a collection's own splits to fit on and to select by."""
 _FITTED = re.compile(r"\b(fit|project)=")
-"""What a ranker's text says of a file that ``mitigate`` wrote."""
+"""A file that ``mitigate`` wrote, in a ranker's text."""
 MOST = 300
-"""Queries that are fitted on, and that are selected by, of a collection's own splits."""
+"""Queries to fit on, and to select by, at most, of a collection's own splits."""
 
 
 @Parameter(name="*", group=QUESTION)
@@ -77,26 +77,21 @@ class Corrections:
         ),
     ] = 0.01
 
-    def settings(self, *, by: str, pair: tuple[str, str] | None, seed: int) -> Levelling:
+    def chosen(self, *, by: str, pair: tuple[str, str] | None, seed: int) -> MitigationOptions:
         """Return what the library is asked; what was not typed stays as it is there."""
-        usual = Levelling()
-        names, chosen = list[str](), dict[str, Any]()
-        for text in self.method or usual.methods:
-            name, values = read_method(text)
-            names.append(name)
-            for option, value in values.items():
-                if chosen.setdefault(option, value) != value:
-                    raise UserError(
-                        f"--method: {option} is {chosen[option]} and {value}; try these methods one at a time"
-                    )
-        return Levelling(
-            methods=tuple(names),
+        from ranktilt.mitigation.methods import read_method
+        from ranktilt.mitigation.options import MitigationOptions
+
+        usual = MitigationOptions()
+        methods = [read_method(text) for text in self.method or ()]
+        return MitigationOptions(
+            methods=tuple(methods) or usual.methods,
             strengths=tuple(self.strength or usual.strengths),
             depth=self.rerank_depth,
             by=by,
             pair=pair,
+            always=settings().configuration.mitigate.always,
             seed=seed,
-            **chosen,
         )
 
 
@@ -142,15 +137,16 @@ def mitigate(
 ) -> None:
     """Correct a ranker without training, and show the cost.
 
-    Corrections are fitted on the train split, or on the collection --fit; their strength is chosen
-    on the dev split, and the test split shows what each costs. The queries of a collection without
-    these splits are drawn into parts.
+    The ranker is tested first: where it is not shown to be tilted, nothing is fitted (--set
+    mitigate.always=true goes on). Corrections are fitted on the train split, or on the collection
+    --fit; their strength is chosen on the dev split, and the test split shows what each costs. The
+    queries of a collection without these splits are drawn into parts.
     """
     inputs = replace(inputs, folder=folder)
     inputs.check()
-    asked = [*(inputs.ranker or ()), *(inputs.run or ())]
-    if len(asked) > 1:
-        raise UserError(f"mitigate takes one ranker or run; got {len(asked)}")
+    baselines = [*(inputs.ranker or ()), *(inputs.run or ())]
+    if len(baselines) > 1:
+        raise UserError(f"mitigate takes one ranker or run; got {len(baselines)}")
     if fit is not None and inputs.run:
         raise UserError("--fit needs a ranker (-r): a saved run cannot rank another collection")
     if len(inputs.pairs or ()) > 1:
@@ -160,8 +156,9 @@ def mitigate(
     for name in ("missing", "rounding"):  # which an audit alone has
         if keywords.pop(name, None) is not None and name in settings().assigned_statistics:
             raise UserError(f"--set statistics.{name}: ranktilt mitigate does not read it")
+    margin = keywords.pop("margin")
     pair = next(iter(inputs.pairs or ()), None)
-    chosen = corrections.settings(by=inputs.column or "", pair=pair, seed=seed)
+    chosen = corrections.chosen(by=inputs.column or "", pair=pair, seed=seed)
     output.check(*inputs.files, *collection_files(fit))
     from ranktilt.mitigation.mitigate import mitigate as run_mitigation
 
@@ -173,88 +170,81 @@ def mitigate(
         queries=inputs.queries,
     )
     split, runs = _read(inputs, fit, seed)
-    pairs = (
-        inputs.reference_first(split.test, inputs.column, inputs.pairs)
-        if inputs.reference
-        else None
-    )
-    chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
-    levelled: Ranker | Run = rankers[0] if rankers else runs[0]
-    found = run_mitigation(
+    if inputs.reference:
+        pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs)
+        chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
+    baseline: Ranker | Run = rankers[0] if rankers else runs[0]
+    bench = run_mitigation(
         split,
-        levelled,
+        baseline,
         measure or None,
         folder=work_dir,
         options=chosen,
         effectiveness=corrections.effectiveness,
         budget=corrections.budget,
+        margin=margin,
         **keywords,
     )
-    output.deliver(found)
-    _say_next(inputs, found, work_dir)
+    output.deliver(bench)
+    _say_next(inputs, bench, work_dir)
 
 
 def _read(inputs: InputOptions, fit: Path | None, seed: int) -> tuple[QuerySplit, list[Run]]:
-    """Read the collection and its three sets of queries; with labels in place of a collection, the run too."""
+    """Read the collection and its three sets of queries; with labels in its place, the run too."""
     from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
 
     test, runs = inputs.load()
-    own = None if inputs.folder is None else _own_splits(inputs, () if fit else (FIT,))
+    names = None if inputs.folder is None else _own_splits(inputs, () if fit else (FIT,))
     if fit is not None:
         from ranktilt.data.load import load
 
-        other = load(fit, ignore_unknown=inputs.ignore_unknown)
-        if own is None:
-            return split_across(test, other, most=MOST, seed=seed), runs
-        return QuerySplit.across(
-            other, _side(inputs, own[-1], test), test, most=MOST, seed=seed
-        ), runs
-    if own is None:
+        fitted = load(fit, ignore_unknown=inputs.ignore_unknown)
+        if names is None:
+            return split_across(test, fitted, most=MOST, seed=seed), runs
+        select = _side(inputs, names[-1], test)
+        return QuerySplit.across(fitted, select, test, most=MOST, seed=seed), runs
+    if names is None:
         return split_queries(test, seed=seed), runs
-    train, select = (_side(inputs, name, test) for name in own)
-    return QuerySplit.of(train, select, test, most=MOST, seed=seed), runs
+    train, select = (_side(inputs, name, test) for name in names)
+    return QuerySplit.from_sides(train, select, test, most=MOST, seed=seed), runs
 
 
 def _own_splits(inputs: InputOptions, first: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The collection's own splits, the `first` and one to select by; None where it lacks any, or others are named."""
+    """Return the collection's own splits: the `first`, and one to select by.
+
+    None where it lacks any, or where others are named.
+    """
     from ranktilt.data.load import splits
 
-    held = splits(Path(str(inputs.folder)))
-    named = (*first, next((name for name in SELECT if name in held), ""))
-    free = inputs.qrels is None and inputs.split not in named
-    return named if free and len(held) > len(named) and {*named} <= {*held} else None
+    known = splits(Path(str(inputs.folder)))
+    names = (*first, next((name for name in SELECT if name in known), ""))
+    is_free = inputs.qrels is None and inputs.split not in names
+    return names if is_free and len(known) > len(names) and {*names} <= {*known} else None
 
 
 def _side(inputs: InputOptions, split: str, test: Collection) -> Collection:
-    """Another split's judgments, with the documents that are held already."""
-    from ranktilt.data.collection import Collection
-
-    found = replace(inputs, split=split).load()[0]
-    return Collection(test.docs, found.queries, found.qrels, found.spec)
+    """Return another split's judgments, with the documents that are loaded already."""
+    loaded = replace(inputs, split=split).load()[0]
+    return test.with_judgments(loaded.queries, loaded.qrels, loaded.spec)
 
 
-def _say_next(inputs: InputOptions, bench: Bench, work: Path | None) -> None:
+def _say_next(inputs: InputOptions, bench: Bench, work_dir: Path | None) -> None:
     """Say how to rank with what was chosen, or how to keep what was fitted for it."""
+    command = ["ranktilt", *sys.argv[1:]]
+    if not bench.candidates[1:]:
+        again = shlex.join([*command, "--set", "mitigate.always=true"])
+        note(f"Next: Try corrections all the same: {again}")
+        return
     chosen = bench.choose().chosen
-    if chosen is None or not chosen.method or inputs.folder is None or inputs.groups is not None:
+    if chosen is None or inputs.folder is None or inputs.groups is not None:
         return
-    if work is None and _FITTED.search(chosen.ranker):
-        again = ["ranktilt", *sys.argv[1:], "--work-dir", "levelled"]
-        note(f"Next: Keep what was fitted, to rank with it: {shlex.join(again)}")
+    if work_dir is None and _FITTED.search(chosen.ranker):
+        again = shlex.join([*command, "--work-dir", "mitigated"])
+        note(f"Next: Keep what was fitted, to rank with it: {again}")
         return
-    read = {"--split": inputs.split, "--qrels": inputs.qrels}
-    words = [
-        word for option, value in read.items() if value is not None for word in (option, value)
-    ]
+    words = ["ranktilt", "rank", str(inputs.folder), "-r", chosen.ranker]
+    for option, value in {"--split": inputs.split, "--qrels": inputs.qrels}.items():
+        if value is not None:
+            words += [option, str(value)]
     words += ["--ignore-unknown"] if inputs.ignore_unknown else []
-    command = [
-        "ranktilt",
-        "rank",
-        str(inputs.folder),
-        "-r",
-        chosen.ranker,
-        *words,
-        "-o",
-        "levelled.trec",
-    ]
-    note(f"Next: {shlex.join(command)}")
+    note(f"Next: {shlex.join([*words, '-o', 'mitigated.trec'])}")

@@ -35,6 +35,17 @@ AT_LEAST_ONE = Number(gte=1)
 SHARE = Number(gte=0, lte=1)
 NOT_NEGATIVE = Number(gte=0)
 
+
+def _require_input_name(_kind: object, value: object) -> None:
+    """Refuse an option in the place of a file: a lone hyphen is allowed there, which is standard input."""
+    for text in value if isinstance(value, list) else [value]:
+        if isinstance(text, str | Path) and str(text).startswith("--"):
+            raise UserError(f"expected a file or -, got the option {text}")
+
+
+FILE_OR_STDIN = Parameter(allow_leading_hyphen=True, validator=_require_input_name)
+"""For options that take a file, or - for standard input."""
+
 Rankers = Annotated[
     list[str] | None,
     Parameter(
@@ -89,6 +100,14 @@ AnyCollection = Annotated[
     Path,
     Parameter(name="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID."),
 ]
+CollectionOrFile = Annotated[
+    Path,
+    Parameter(
+        name="DIR",
+        allow_leading_hyphen=True,
+        help="A collection, hub:OWNER/NAME or irds:ID; or any file.",
+    ),
+]
 Destination = Annotated[
     Path,
     Parameter(
@@ -101,8 +120,11 @@ Destination = Annotated[
 ]
 Qrels = Annotated[
     str | None,
+    FILE_OR_STDIN,
     Parameter(
-        help="Judgment file to use instead; none for no judgments.", metavar="FILE", group=INPUT
+        help="Judgments to use instead, such as qrels, CSV or FILE:grade=rating; none for none.",
+        metavar="FILE",
+        group=INPUT,
     ),
 ]
 Split = Annotated[
@@ -215,7 +237,7 @@ class StatisticsOptions:
 
     def keywords(self, preset: str | None = None) -> dict[str, Any]:
         """Return the keywords of an audit: options win over ``--set``, a preset and the file, in this order."""
-        from ranktilt.measures.margin import LEVEL, read_margin
+        from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
         from ranktilt.presets import preset as preset_named
 
         statistics = settings().configuration.statistics
@@ -231,7 +253,7 @@ class StatisticsOptions:
             **{name: value for name, value in statistics.of_audits.items() if name in assigned},
             **typed,
             "primary": self.primary,
-            "level": LEVEL if margin is None else read_margin(margin, name),
+            "margin": DEFAULT_MARGIN if margin is None else read_margin(margin, name),
         }
 
     def preset_changes(self, preset: str) -> list[str]:
@@ -268,6 +290,7 @@ class LabelOptions:
 
     groups: Annotated[
         str | None,
+        FILE_OR_STDIN,
         Parameter(
             help="Labels of documents: doc_id, source[, origin]; other columns as "
             "FILE:id=url,source=is_ai; or a name of ranktilt.toml.",
@@ -493,7 +516,7 @@ def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: An
     """
     from ranktilt.presets import Preset as Presets
     from ranktilt.presets import preset as preset_named
-    from ranktilt.registry import ranker_class, ranker_of_stages
+    from ranktilt.registry import ranker_class, ranker_of_stages, ranker_stages
     from ranktilt.spec import Stage, parse_stages
 
     chosen = Presets(source="") if preset is None else preset_named(preset)
@@ -519,7 +542,14 @@ def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: An
             argument = recipe or None
         return replace(stage, name=name, argument=argument, options={**more, **stage.options})
 
-    return [ranker_of_stages([equipped(stage) for stage in parse_stages(spec)]) for spec in specs]
+    rankers = []
+    for spec in specs:
+        stages = ranker_stages(spec)
+        for written, stage in zip(parse_stages(spec), stages, strict=True):
+            if written.name == stage.argument:
+                note_once(f"{written.name}: taken as {stage.name}:{stage.argument}")
+        rankers.append(ranker_of_stages([equipped(stage) for stage in stages]))
+    return rankers
 
 
 def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:

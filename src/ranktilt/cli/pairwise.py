@@ -233,7 +233,7 @@ def pairwise(
         decided,
         queries=asked,
         count_rule=count_rule,
-        level=_margin(margin),
+        margin=_margin(margin),
         **options.sampling_of_tests(),
     )
     output.deliver(result, {questions.save_decisions: decided.contents})
@@ -241,10 +241,10 @@ def pairwise(
 
 def _margin(typed: float | None) -> float:
     """Return the points within which a share counts as level: of ``--margin``, or of [statistics]."""
-    from ranktilt.measures.margin import LEVEL, read_margin
+    from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
 
     if typed is not None:
         return typed
     margin = settings().configuration.statistics.margin
-    points = LEVEL if margin is None else read_margin(margin, "[statistics] margin")
-    return LEVEL if isinstance(points, str) else points  # ranks say nothing of shares
+    points = DEFAULT_MARGIN if margin is None else read_margin(margin, "[statistics] margin")
+    return DEFAULT_MARGIN if isinstance(points, str) else points  # ranks say nothing of shares

@@ -26,6 +26,7 @@ from ranktilt.cli.output import (
     with_sidecars,
 )
 from ranktilt.data.files import write_files
+from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError, counted
 from ranktilt.spec import Stage
 
@@ -103,7 +104,9 @@ def rank(
             "no output: name a file (-o FILE), or ask for the cost of language models (--dry-run)"
         )
     files = _files(output, rankers)
-    _check(files, [*collection_files(folder), *_read(rankers), *([Path(qrels)] if qrels else [])])
+    _check(
+        files, [*collection_files(folder), *_read(rankers), *([file_of(qrels)] if qrels else [])]
+    )
     collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
     if not files:
         _require_plain(output, collection)

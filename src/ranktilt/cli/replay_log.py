@@ -13,6 +13,7 @@ from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, OUTPUT, QUESTION, verb
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.tools import tools
+from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def replay_log(
 def _files(labels: options.LabelOptions, qrels: str | None) -> list[Path]:
     """Return the files of labels and judgments that are read."""
     files = [] if labels.labels is None else [Path(labels.labels.path)]
-    return files if qrels is None else [*files, Path(qrels)]
+    return files if qrels is None else [*files, file_of(qrels)]
 
 
 def _column(by: str | None, collection: Collection) -> str | None:

@@ -18,6 +18,7 @@ from ranktilt.cli.notes import reporting
 from ranktilt.config import (
     Configuration,
     MachineSettings,
+    MitigateSettings,
     StatisticsSettings,
     find_configuration,
     read_configuration,
@@ -106,6 +107,7 @@ READERS = {
         ["audit", "check", "compare", "gate", "judge", "mitigate", "pairwise", "train"]
     ),
     "check": frozenset(("audit", "check")),
+    "mitigate": frozenset(("mitigate",)),
 }
 """Commands that read a section of the configuration; all may read [machine]."""
 _settings: ContextVar[Settings] = ContextVar("settings", default=Settings())  # noqa: B039 - frozen
@@ -228,7 +230,11 @@ def assignable_keys(name: str, path: Sequence[str]) -> list[str]:
     if verb == "train":
         kinds = (RerankerTraining, RetrieverTraining, LoraTraining)
         return [name] if any(name in _names(kind) for kind in kinds) else []
-    sections = {"statistics": StatisticsSettings, "check": CheckLimits}
+    sections = {
+        "statistics": StatisticsSettings,
+        "check": CheckLimits,
+        "mitigate": MitigateSettings,
+    }
     return [
         f"{section}.{name}"
         for section, kind in sections.items()

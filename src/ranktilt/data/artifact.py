@@ -2,9 +2,10 @@
 
 A result is a frozen dataclass that derives from `Result` and says its format, its version and the
 command that makes it. Its fields are checked by msgspec, and a file calls them as the class does;
-``derived()`` is what the file tells besides. NaN is null, and null is NaN where a type says float.
-Only a file that holds what was written is read, by the SHA-256 of its values, so that nothing
-checks whether its parts fit together.
+a method ``derived()`` gives numbers that the file has besides, and `ranktilt.presenter` what it
+says in words. NaN is null, and null is NaN where a type says float. Only a file that holds what was
+written is read, by the SHA-256 of its values, so that nothing checks whether its parts fit
+together.
 """
 
 from __future__ import annotations
@@ -110,8 +111,14 @@ class Result:
         write_bytes(Path(path), self.to_json())
         return Path(path)
 
+    @property
+    def headline(self) -> str:
+        """What the result says first, in one sentence, as reports have it."""
+        with used_from_files(self):
+            return presenter().headline(self)
+
     def derived(self) -> dict[str, Any]:
-        """What the file tells besides its fields, for other programs."""
+        """Return what the file has besides the fields: numbers that follow from them."""
         return {}
 
     def _repr_html_(self) -> str:
@@ -319,12 +326,13 @@ def _plain(found: Any) -> Any:
 
 
 def fields_for_file(record: Any) -> dict[str, Any]:
-    """Return what a file holds of a dataclass: its header, what it derives, and its fields."""
+    """Return what a file holds of a dataclass: its header, what follows from its fields, and these."""
     header = getattr(record, "header", None)
     front = {"format": header.format, "version": header.version} if header else {}
     derived = record.derived() if hasattr(record, "derived") else {}
+    words = presenter().derived(record)
     values = {field.name: getattr(record, field.name) for field in fields(record)}
-    return {**front, **derived, **values}
+    return {**front, **derived, **words, **values}
 
 
 def _decoded(kind: Any, found: Any) -> Any:

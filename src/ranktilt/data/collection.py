@@ -142,6 +142,15 @@ class Collection:
             object.__setattr__(found, name, value)
         return found
 
+    def with_judgments(
+        self, queries: pl.DataFrame, qrels: pl.DataFrame, spec: Mapping[str, Any]
+    ) -> Collection:
+        """Return the same documents with other queries and judgments."""
+        other = Collection(self.docs, queries, qrels, spec)
+        # What is known of the documents is shared, such as an index of their terms.
+        object.__setattr__(other, "_of_documents", self._of_documents)
+        return other
+
     def only_sources(self, names: Iterable[str]) -> Collection:
         """Return the collection without the documents of other sources and their judgments.
 

@@ -7,14 +7,16 @@ import gzip
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
+from ranktilt.data.packed import unpacked
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.progress import report
 
@@ -22,22 +24,24 @@ CHUNK = 8 << 20
 Content = bytes | Callable[[], Iterable[bytes]]
 """What a file is to hold: its bytes, or what makes them, a block at a time and as often as they are asked for."""
 _BOM = b"\xef\xbb\xbf"
+STDIN = "-"
+"""What stands for standard input where a file is named."""
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a plain or gzip file, to be read once from start to end; one that cannot be read is a `DataError`."""
+    """Open a plain or packed file, to be read once from start to end; one that cannot be read is a `DataError`.
+
+    Packed is what gzip, bzip2, xz and Zstandard write, and a zip archive of one file.
+    """
     try:
         raw = path.open("rb")
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror}") from error
     with raw:
         try:
-            yield (
-                cast(IO[bytes], gzip.GzipFile(fileobj=raw))
-                if raw.peek(2).startswith(b"\x1f\x8b")
-                else raw
-            )
+            with unpacked(path, raw) as stream:
+                yield stream
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(path, f"cannot be read to its end: {error}") from error
 
@@ -100,10 +104,41 @@ def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, li
         raise DataError(path, "the file is empty")
 
 
-def nth_line(path: Path, row: int) -> int:
-    """1-based number of the line that holds entry `row` (from 0); blank lines hold none."""
+@contextmanager
+def rereadable(path: Path) -> Iterator[Path]:
+    """Give a file that can be read twice: itself, or a copy of a pipe or of standard input (``-``).
+
+    Errors name what the caller named.
+    """
+    is_stdin = str(path) == STDIN and not path.exists()
+    if not is_stdin and not path.is_fifo():
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "input")
+        try:
+            with copy.open("wb") as target:
+                if is_stdin:
+                    shutil.copyfileobj(sys.stdin.buffer, target)
+                else:
+                    with path.open("rb") as source:
+                        shutil.copyfileobj(source, target)
+        except OSError as error:
+            raise DataError(path, f"cannot be read: {error.strerror}") from error
+        try:
+            yield copy
+        except DataError as error:
+            if error.path != str(copy):
+                raise
+            name = "standard input" if is_stdin else path
+            raise DataError(name, error.message, line=error.line) from error
+
+
+def nth_line(path: Path, row: int, *, first: int = 1) -> int:
+    """1-based number of the line that holds entry `row` (from 0); blank lines hold none, nor those before `first`."""
     for first_line, lines in line_chunks(path):
-        held = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
+        numbered = enumerate(lines, start=first_line)
+        held = [number for number, line in numbered if number >= first and line.strip()]
         if row < len(held):
             return held[row]
         row -= len(held)

@@ -41,9 +41,7 @@ def load_irds(name: Named, wanted: Wanted) -> Collection:
             qrels, split = None, NO_QRELS
         else:
             qrels = (
-                dataset_qrels(dataset, name)
-                if wanted.qrels is None
-                else read_qrels(Path(wanted.qrels))
+                dataset_qrels(dataset, name) if wanted.qrels is None else read_qrels(wanted.qrels)
             )
             split = name.id.rpartition("/")[2] if wanted.qrels is None else str(wanted.qrels)
         queries = dataset_queries(dataset)

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from itertools import islice
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from ranktilt.data.collection import DOC_COLUMNS, Collection
-from ranktilt.data.files import decode_lines, line_chunks
+from ranktilt.data.files import rereadable
+from ranktilt.data.formats.base import LABELS
+from ranktilt.data.formats.data_file import DataFile, blank_fields, numbered_names
+from ranktilt.data.formats.delimited import LINE, field_rows, refuse_second_header
 from ranktilt.data.formats.ids import id_texts, ids_of, kind_of, require_frame, require_text
-from ranktilt.data.formats.parquet import json_rows, read_table
-from ranktilt.data.formats.qrels import read_qrels
+from ranktilt.data.formats.json_values import read_document
+from ranktilt.data.formats.notation import FIRST, file_of, pairs_of, split_notation
+from ranktilt.data.formats.parquet import json_rows, json_table, read_table
+from ranktilt.data.formats.qrels import read_qrels_as
+from ranktilt.data.formats.refusals import refusal, refuse_binary
+from ranktilt.data.id_forms import near_matches
 from ranktilt.data.run import Run, require_runs
 from ranktilt.data.text.label_values import NO_LABEL, as_numbers, known_labels
-from ranktilt.errors import DataError, UserError, counted, shorten, unknown
+from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten, unknown
 
-_NOTATION = re.compile(r"(?P<file>.+?):(?P<columns>[\w.-]+=[^=,]+(?:,[\w.-]+=[^=,]+)*)")
 _FLAGS = {
     "True": "true",
     "TRUE": "true",
@@ -45,6 +48,8 @@ class LabelFile:
     """What values of the labels are called: ``{"1": "ai"}``; ``True`` is ``true``, and ``1.0`` is ``1``."""
     rest: str | None = None
     """Label of every document that the file gives none; the ids of a bare list are ``listed``."""
+    several: str | None = None
+    """``first`` keeps the first of several labels of one document, which otherwise are refused."""
 
     @classmethod
     def of(cls, labels: str | Path | LabelFile) -> LabelFile:
@@ -55,16 +60,20 @@ class LabelFile:
             raise UserError(
                 f"expected the name of a label file, got {kind_of(labels)}: {shorten(labels)}"
             )
-        match = None if os.path.exists(labels) else _NOTATION.fullmatch(str(labels))
-        if match is None:
+        named = split_notation(labels)
+        if named is None:
             return cls(str(labels))
-        pairs = [part.split("=") for part in match["columns"].split(",")]
-        columns = {"doc_id" if key == "id" else key: column for key, column in pairs}
-        if len(set(columns.values())) < len(pairs):
+        file, pairs = named
+        choices = dict(pairs)
+        several = choices.pop(_SEVERAL, None)
+        if several not in (None, FIRST):
+            raise UserError(f"{file}: {unknown(f'choice of {_SEVERAL}', several, [FIRST])}")
+        columns = {"doc_id" if key == "id" else key: column for key, column in choices.items()}
+        if len(set(columns.values())) + (several is not None) < len(pairs):
             raise UserError(
-                f"{labels}: expected each column once, such as {match['file']}:id=url,source=is_ai"
+                f"{labels}: expected each column once, such as {file}:id=url,source=is_ai"
             )
-        return cls(match["file"], columns)
+        return cls(file, columns, several=several)
 
     def spec(self, labels: pl.Series, rest: int) -> dict[str, Any]:
         """Return what a collection's spec says of it; of its `labels` the file does not give `rest`."""
@@ -89,10 +98,11 @@ class LabelFile:
     @property
     def words(self) -> list[str]:
         """The options that name it on the command line."""
-        columns = ",".join(
+        pairs = [
             f"{'id' if key == 'doc_id' else key}={column}" for key, column in self.columns.items()
-        )
-        found = ["--groups", f"{self.path}:{columns}" if columns else self.path]
+        ]
+        pairs += [] if self.several is None else [f"{_SEVERAL}={self.several}"]
+        found = ["--groups", f"{self.path}:{','.join(pairs)}" if pairs else self.path]
         found += [
             word for value, name in self.names.items() for word in ("--name", f"{value}={name}")
         ]
@@ -103,24 +113,27 @@ class LabelFile:
         strange = next((column for column in self.columns.values() if column not in names), None)
         if strange is not None:
             raise DataError(self.path, str(unknown("column", strange, filter(None, names))))
-        held = {column: name for name, column in self.columns.items()}
-        return [held.get(name, "" if name in self.columns else name) for name in names]
+        nouns = {column: noun for noun, column in self.columns.items()}
+        columns = [nouns.get(name, "" if name in self.columns else name) for name in names]
+        if "doc_id" not in columns:
+            known = next((name for name in _ID_COLUMNS if name in columns), None)
+            columns = ["doc_id" if name == known else name for name in columns]
+        return columns
 
     def named(self, labels: pl.Series) -> pl.Series:
         """Call labels by their names; `UserError` for a name of a value that does not occur."""
         return renamed_labels(labels, self.names)
 
 
-ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_SEVERAL = "several"
+_SEVERAL_HINT = "; FILE:several=first takes the first"
 LENGTH = "length"
 """Name of the groups that are parts of the texts' lengths, where no column is called so."""
 
 SEVERAL = "|"
 """What stands between the groups of a document that is of several, and of a side that unites them."""
 
-_ROWS = 2_000
-LINE = "line of the file"
-"""Column of a table that was read, beside its own."""
 _TAKEN = ("id", "text", "title", LINE)
 _BEGINS = "a label file begins with its columns' names"
 _COLUMN, _LIST = (
@@ -129,6 +142,19 @@ _COLUMN, _LIST = (
 )
 _IDS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
 """First lines of a list of ids that are the name of its column."""
+_ID_COLUMNS = (
+    "docid",
+    "docno",
+    "corpus_id",
+    "document_id",
+    "documentid",
+    "passage_id",
+    "_id",
+    "id",
+    "url",
+    "uri",
+)
+"""Names of a column of ids that is not called ``doc_id``, where no user names one."""
 
 
 def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.DataFrame:
@@ -140,7 +166,13 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
     """
     given = LabelFile.of(labels)
     by = require_text(by, "by")
-    path, frame = Path(given.path), _read_table(given, label_column(by, ()))
+    with rereadable(Path(given.path)) as file:
+        return _read_labels(given, file, by)
+
+
+def _read_labels(given: LabelFile, file: Path, by: str) -> pl.DataFrame:
+    """Read the labels of a file; `given` says how its user calls it and its columns."""
+    path, frame = file, _read_table(given, file, label_column(by, ()))
     label = _label_column(path, frame.columns, by)
     if not frame.height:
         raise DataError(path, "expected labels, got column names only")
@@ -161,15 +193,12 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
         frame = frame.with_columns(given.named(frame[label].cast(pl.String)))
     elif given.names or given.rest:
         raise UserError(f"{by} makes parts of numbers, which no --name and no --rest can label")
-    if frame["doc_id"].null_count():
-        row = frame["doc_id"].is_null().arg_max() or 0
-        where = {"line": frame[LINE][row]} if LINE in frame.columns else {}
-        raise DataError(
-            path, "doc_id is empty" if where else f"doc_id is empty in row {row + 1}", **where
-        )
+    frame = _with_ids(path, frame)
     if frame[label].null_count() == frame.height:
         raise DataError(path, f"column {label!r} is blank or nan in every row")
-    frame = one_row_each(path, frame, "document", "doc_id")
+    if given.several is not None:
+        frame = frame.unique("doc_id", keep="first", maintain_order=True)
+    frame = one_row_each(path, frame, "document", "doc_id", hint=_SEVERAL_HINT)
     kept = [name for name in ("doc_id", label, "origin") if name in frame.columns]
     numbers = [
         as_numbers(frame[name]) for name in frame.columns if name not in kept or name == label != by
@@ -177,27 +206,100 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
     return frame.with_columns(numbers).select(*kept, pl.exclude(*kept, LINE))
 
 
-def _read_table(given: LabelFile, label: str) -> pl.DataFrame:
+def _with_ids(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
+    """Leave out the rows without an id, and warn of them; `DataError` where these are more than half."""
+    empty = frame["doc_id"].null_count()
+    if not empty:
+        return frame
+    if 2 * empty > frame.height:
+        row = frame["doc_id"].is_null().arg_max() or 0
+        line = frame[LINE][row] if LINE in frame.columns else None
+        rows = counted(empty, "row", "rows")
+        raise DataError(path, f"doc_id is empty in {rows} of {frame.height:,}", line=line)
+    rows = counted(empty, "row", "rows")
+    warnings.warn(f"{path}: {rows} without a doc_id left out", DataWarning, stacklevel=4)
+    return frame.filter(pl.col("doc_id").is_not_null())
+
+
+def _read_table(given: LabelFile, path: Path, label: str) -> pl.DataFrame:
     """The file's columns; of a bare list of ids, with the label of what is listed."""
-    path, name = Path(given.path), given.path.lower()
-    form = name.removesuffix(".gz").rpartition(".")[2] if name.endswith(ENDINGS) else ""
-    if not form and given.rest is None:
-        raise DataError(path, f"expected a label file that ends in {', '.join(ENDINGS)}{_LIST}")
-    if form == "parquet":
-        frame = _plain_columns(given, read_table(path))
-    elif form == "jsonl":
-        frame = _plain_columns(given, json_rows(path, _id_columns(given))[0])
+    file = DataFile(path=path, columns=dict(given.columns.items()))
+    refuse_binary(file, LABELS)
+    ending = _ending(given.path)
+    if file.binary == "Parquet":
+        frame = _plain_columns(given, read_table(path), path)
+    elif file.has_json:
+        frame = _plain_columns(given, _json_table(given, file), path)
+    elif ending not in ("csv", "tsv") and not file.separator and given.rest is None:
+        if (
+            file.rows
+            and len(blank_fields(file.rows[0])) == 1
+            and not re.search("[,;|]", file.rows[0])
+        ):
+            raise DataError(path, f"expected labels, got one column{_LIST}", line=file.comments + 1)
+        raise refusal(file, LABELS)
     else:
-        frame = read_delimited(path, {"tsv": "\t", "csv": ","}.get(form, "\n"), given)
+        frame = read_delimited(path, _separator(file, ending), given, comments=file.comments)
     alone = (set(given.columns) or set(frame.columns) - {LINE}) == {
         "doc_id"
     } and label not in frame.columns
     return frame.with_columns(pl.lit("listed").alias(label)) if alone and given.rest else frame
 
 
-def _id_columns(given: LabelFile) -> tuple[str, str]:
-    """Return the names of a file's columns of ids."""
-    return given.columns.get("doc_id", "doc_id"), given.columns.get("origin", "origin")
+def _ending(name: str) -> str:
+    plain = name.lower()
+    for packed in _PACKED:
+        plain = plain.removesuffix(packed)
+    return plain.rpartition(".")[2] if "." in plain else ""
+
+
+def _separator(file: DataFile, ending: str) -> str:
+    """Return what parts the columns: as the ending says, unless the first line has none of it."""
+    by_ending = {"tsv": "\t", "csv": ","}.get(ending, "")
+    first = file.rows[0] if file.rows else ""
+    if by_ending and (by_ending in first or not file.separator):
+        return by_ending
+    return file.separator or "\n"
+
+
+def _json_table(given: LabelFile, file: DataFile) -> pl.DataFrame:
+    """Read records of JSON, a line each or in one list, or an object of ids and labels."""
+    ids = _id_columns(given)
+    if file.has_json_lines and len(file.rows) > 1:
+        return json_rows(file.path, ids, dotted=given.columns.values())[0]
+    document = read_document(file.path)
+    if isinstance(document, Mapping) and not any(map(_is_nested, document.values())):
+        keys = set(map(str, document))
+        if "doc_id" not in keys and not keys & set(given.columns.values()):
+            document = [{"doc_id": name, "source": label} for name, label in document.items()]
+    if isinstance(document, Mapping) and all(map(_is_list_of_ids, document.values())):
+        groups = document.items()
+        document = [{"doc_id": name, "source": group} for group, names in groups for name in names]
+    records = _only_list(document) if isinstance(document, Mapping) else document
+    if not isinstance(records, list) or not all(isinstance(row, Mapping) for row in records):
+        raise refusal(file, LABELS)
+    return json_table(file.path, records, ids, dotted=given.columns.values())
+
+
+def _is_list_of_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(type(name) in (str, int) for name in value)
+
+
+def _only_list(document: Mapping[str, Any]) -> list[Any]:
+    """Return the only list of records in an object, such as a detector's response; else the object as a record."""
+    lists = [value for value in document.values() if isinstance(value, list) and value]
+    lists = [values for values in lists if all(isinstance(value, Mapping) for value in values)]
+    return lists[0] if len(lists) == 1 else [document]
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, Mapping | list)
+
+
+def _id_columns(given: LabelFile) -> tuple[str, ...]:
+    """Return the names that a file's columns of ids may have."""
+    named = given.columns.get("doc_id", "doc_id"), given.columns.get("origin", "origin")
+    return (*named, *_ID_COLUMNS)
 
 
 def from_labels(
@@ -261,9 +363,12 @@ def from_labels(
     asked = pl.DataFrame(
         {"id": list(names), "text": ""}, schema={"id": pl.String, "text": pl.String}
     )
-    files = {"labels": told.get("labels"), "qrels": qrels_file}
+    judgment_file = None if qrels_file is None else file_of(qrels_file)
+    files = {"labels": told.get("labels"), "qrels": judgment_file}
     paths = {name: str(file) for name, file in files.items() if file is not None}
     spec = {**told, **paths, "files": list(paths.values()), "by": by, "unlabelled": unlabelled}
+    if qrels_file is not None and pairs_of(qrels_file):
+        spec["qrels_read"] = pairs_of(qrels_file)
     return Collection(docs, asked, qrels, spec)
 
 
@@ -317,7 +422,16 @@ def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> 
     shown = [f"first: {documents[0]!r}"] if len(documents) else []
     shown += [f"its ids look like {collection.ids[0]!r}"] if collection.docs.height else []
     more = f" ({'; '.join(shown)})" if shown else ""
+    near = near_matches(pl.Series(documents, dtype=pl.String), collection.ids, all_forms=True)
+    more += f"; {near}" if near else ""
     return f"no overlap: none of its {counted(len(documents), 'document', 'documents')} is in {where}{more}"
+
+
+def warn_of_near_matches(file: object, ids: pl.Series, known: pl.Series, where: str) -> None:
+    """Warn of ids that some file would know if they were written as it writes them."""
+    near = near_matches(ids, known)
+    if near:
+        warnings.warn(f"{file}: {near} (in {where})", DataWarning, stacklevel=3)
 
 
 def _require_names(path: Path, names: list[str], line: int | None, *, own: bool = True) -> None:
@@ -349,16 +463,26 @@ def _label_column(path: Path, columns: list[str], by: str) -> str:
     return label
 
 
-def read_delimited(path: Path, separator: str, labels: LabelFile | None = None) -> pl.DataFrame:
+def read_delimited(
+    path: Path, separator: str, labels: LabelFile | None = None, *, comments: int = 0
+) -> pl.DataFrame:
     """Read a table of strings with ``doc_id`` and each row's `LINE`; `labels` may name its columns, or a bare list."""
     frames, names = list[pl.DataFrame](), list[str]()
-    for rows in _rows(path, separator):
+    header = list[str]()
+    for rows in field_rows(path, separator, comments=comments):
         if not names:
             first, line = [str(name).strip() for name in rows["fields"][0]], rows[LINE][0]
+            is_headless = (
+                labels is not None and DataFile(path=path, columns=labels.columns).is_headless
+            )
+            first = numbered_names(first) if is_headless else first
             bare = labels is not None and labels.rest and not labels.columns and len(first) == 1
             names = first if labels is None else ["doc_id"] if bare else labels.renamed(first)
             _require_names(path, names, line, own=labels is not None)
-            rows = rows if bare and first[0].lower() not in _IDS else rows[1:]
+            is_row = is_headless or (bare and first[0].lower() not in _IDS)
+            header = [] if is_row else rows["fields"][0].to_list()
+            rows = rows if is_row else rows[1:]
+        refuse_second_header(path, rows, header)
         wrong = rows.filter(pl.col("fields").list.len() != len(names))
         if wrong.height:
             line, fields = wrong.row(0)
@@ -373,38 +497,11 @@ def read_delimited(path: Path, separator: str, labels: LabelFile | None = None) 
     return pl.concat(frames)
 
 
-def _rows(path: Path, separator: str) -> Iterator[pl.DataFrame]:
-    """Lines that are not blank, some at a time: number and fields."""
-    chunks = [(first, decode_lines(path, first, lines)) for first, lines in line_chunks(path)]
-    if separator == "," and any('"' in text for _, text in chunks):
-        yield from _quoted_rows(path, "\n".join(text for _, text in chunks))
-        return
-    for first_line, text in chunks:
-        frame = (
-            pl.Series("text", text.split("\n")).to_frame().with_row_index(LINE, offset=first_line)
-        )
-        frame = frame.filter(pl.col("text").str.strip_chars() != "")
-        if frame.height:
-            yield frame.select(LINE, fields=pl.col("text").str.split(separator))
-
-
-def _quoted_rows(path: Path, text: str) -> Iterator[pl.DataFrame]:
-    rows = csv.reader(io.StringIO(text), strict=True)
-    held = ((rows.line_num, row) for row in rows if len(row) > 1 or (row and row[0].strip()))
-    try:
-        while block := list(islice(held, _ROWS)):
-            yield pl.DataFrame(
-                block, schema={LINE: pl.UInt32, "fields": pl.List(pl.String)}, orient="row"
-            )
-    except csv.Error as error:
-        raise DataError(path, f"cannot be read as CSV: {error}", line=rows.line_num) from error
-
-
-def _plain_columns(given: LabelFile, frame: pl.DataFrame) -> pl.DataFrame:
+def _plain_columns(given: LabelFile, frame: pl.DataFrame, path: Path) -> pl.DataFrame:
     """The columns by what they hold, without those that are nested or taken."""
     plain = [s for s in frame.iter_columns() if not s.dtype.is_nested() and s.dtype != pl.Duration]
     names = given.renamed([s.name for s in plain])
-    _require_names(Path(given.path), names, None)
+    _require_names(path, names, None)
     plain = [
         s.alias(name) for s, name in zip(plain, names, strict=True) if name and name not in _TAKEN
     ]
@@ -425,7 +522,13 @@ def _without_blanks(frame: pl.DataFrame, *, strings: list[str]) -> pl.DataFrame:
 
 
 def one_row_each(
-    path: Path, frame: pl.DataFrame, noun: str, key: str, names: Mapping[str, str] = {}
+    path: Path,
+    frame: pl.DataFrame,
+    noun: str,
+    key: str,
+    names: Mapping[str, str] = {},
+    *,
+    hint: str = "",
 ) -> pl.DataFrame:
     """Keep a row that comes twice once; rows of one key that differ are a `DataError`, by the `names` of columns."""
     if frame[key].n_unique() == frame.height:
@@ -439,7 +542,9 @@ def one_row_each(
         name = next(n for n in values if first[n] != second[n])
         place = f" (line {first[LINE]})" if LINE in first else ""
         both = f"{first[name]!r}{place} and {second[name]!r}"
-        message = f"{noun} {second[key]!r} has two values of {names.get(name, name)!r}: {both}"
+        message = (
+            f"{noun} {second[key]!r} has two values of {names.get(name, name)!r}: {both}{hint}"
+        )
         raise DataError(path, message, line=second.get(LINE))
     return frame
 
@@ -460,12 +565,18 @@ def labelled(
     run's queries is judged, or no document of the runs has a label.
     """
     runs = require_runs(runs)
-    judgments = None if qrels is None else read_qrels(qrels).drop("line")
+    judgments, read_as = None, ""
+    if qrels is not None:
+        judgments, read_as = read_qrels_as(qrels)
+        judgments = judgments.drop("line")
     if judgments is not None:
         judged = set(judgments["query_id"].unique())
         for run in runs:
             if judged.isdisjoint(run.queries):
                 first = f" (first: {run.queries[0]!r})" if run.queries else ""
+                asked = pl.Series(run.queries, dtype=pl.String)
+                near = near_matches(asked, judgments["query_id"], all_forms=True)
+                first += f"; {near}" if near else ""
                 message = f"no overlap: none of its {counted(len(run.queries), 'query', 'queries')} has a judgment"
                 raise DataError(run.spec.get("file", run.name), f"{message}{first}")
     table = read_labels(labels, by=by)
@@ -474,7 +585,13 @@ def labelled(
     if runs and not documents.is_in(table["doc_id"].implode()).any():
         bare = from_labels(table, queries=(), by=by, labels_file=LabelFile.of(labels).path)
         raise DataError(runs[0].spec.get("file", runs[0].name), no_overlap(runs[0].ids, bare))
-    return from_labels(
+    for run in runs:
+        file, where = run.spec.get("file", run.name), LabelFile.of(labels).path
+        warn_of_near_matches(file, run.ids, table["doc_id"], where)
+        if judgments is not None:
+            judged_ids = judgments["doc_id"].unique(maintain_order=True)
+            warn_of_near_matches(file_of(qrels or ""), judged_ids, run.ids, str(file))
+    collection = from_labels(
         table,
         queries=queries,
         qrels=judgments,
@@ -483,6 +600,9 @@ def labelled(
         qrels_file=qrels,
         documents=documents,
     )
+    if not read_as:
+        return collection
+    return replace(collection, spec={**collection.spec, "judgments_read": read_as})
 
 
 def with_labels(

@@ -11,8 +11,9 @@ from ranktilt.data.assemble import judged, only_judged, read_documents, read_row
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import read_bytes, require_path
 from ranktilt.data.folders import folder_layout, is_visible, plain_or_gz
+from ranktilt.data.formats.notation import file_of, pairs_of
 from ranktilt.data.formats.parquet import part_files
-from ranktilt.data.formats.qrels import read_qrels
+from ranktilt.data.formats.qrels import read_qrels_as
 from ranktilt.data.named import DOCS, NO_QRELS, Wanted, choose_split, read_name
 from ranktilt.errors import DataError, UserError, unknown
 
@@ -102,7 +103,13 @@ def _folder(path: Path, wanted: Wanted) -> Collection:
         }
         return unjudged(documents[0], queries, spec)
     given = wanted.qrels
-    name, file = (str(given), Path(given)) if given is not None else _judgments(path, wanted.split)
+    if given is not None:
+        file = file_of(given)
+        name = str(file)
+        judgments, read_as = read_qrels_as(given)
+    else:
+        name, file = _judgments(path, wanted.split)
+        judgments, read_as = read_qrels_as(file)
     spec = {
         "path": str(path),
         "split": name,
@@ -110,8 +117,11 @@ def _folder(path: Path, wanted: Wanted) -> Collection:
         "files": [*files, str(file)],
         **_design(path),
     }
+    spec |= {"judgments_read": read_as} if read_as else {}
+    if given is not None and pairs_of(given):
+        spec["qrels_read"] = pairs_of(given)
     return judged(
-        documents, queries, read_qrels(file), file, spec=spec, ignore_unknown=wanted.ignore_unknown
+        documents, queries, judgments, file, spec=spec, ignore_unknown=wanted.ignore_unknown
     )
 
 

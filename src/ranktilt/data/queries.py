@@ -1,34 +1,59 @@
-"""Queries in a file of their own, without a collection: id and text, tab-separated or as JSON lines."""
+"""Queries in a file of their own, without a collection: id and text, as lines, tables or JSON."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 
 from ranktilt.data.assemble import read_rows, unjudged
 from ranktilt.data.collection import Collection
-from ranktilt.data.files import decode_lines, line_chunks, read_text
-from ranktilt.data.formats.parquet import PARQUET
-from ranktilt.errors import DataError, shorten
+from ranktilt.data.files import decode_lines, line_chunks, read_text, require_path, rereadable
+from ranktilt.data.formats.base import QUERIES
+from ranktilt.data.formats.cells import json_ids
+from ranktilt.data.formats.column_names import folded
+from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.delimited import read_named_table
+from ranktilt.data.formats.ids import id_texts, texts_of
+from ranktilt.data.formats.json_values import loads, read_document, read_lines
+from ranktilt.data.formats.jsonl import read_jsonl
+from ranktilt.data.formats.parquet import PARQUET, read_table, schema_of
+from ranktilt.data.formats.refusals import refusal, refuse_binary
+from ranktilt.errors import DataError, UserError, located, shorten
 
 _HEADER = (
     re.compile(r"_?id|q(?:uery)?[-_ ]?id", re.IGNORECASE),
     re.compile(r"text|query|question", re.IGNORECASE),
 )
+_TEXTS = ("text", "query_text", "query", "question", "title", "utterance")
+"""Names of the column of texts, the first that is there counts."""
+_QUERY_IDS = ("qid", "query_id", "queryid", "q_id", "topic_id", "topic", "number")
+_IDS = ("_id", "id")
+"""Names of the column of ids; those of queries come first."""
 
 
 def read_queries(path: str | Path) -> Collection:
-    """Read queries without documents: JSON lines, Parquet, or lines of an id, a tab and the text; plain or ``.gz``."""
-    path = Path(path)
-    rows = path.name.removesuffix(".gz").endswith((".jsonl", PARQUET))
-    queries = read_rows(path) if rows else _tab_separated(path)
-    blank = queries.filter(pl.col("text").str.strip_chars() == "")
-    if blank.height:
-        raise DataError(path, f"query {blank['id'][0]!r} has no text")
+    """Read queries without documents: lines of an id, a tab and the text, tables with a header, JSON or Parquet.
+
+    The content tells which; ``-`` is standard input.
+    """
+    path = require_path(path)
+    with rereadable(path) as file:
+        queries = _read(DataFile(path=file))
+        blank = queries.filter(pl.col("text").str.strip_chars() == "")
+        if blank.height:
+            raise DataError(file, f"query {blank['id'][0]!r} has no text")
     docs = pl.DataFrame(schema={"id": pl.String, "text": pl.String})
     return unjudged(docs, queries, {"path": str(path), "files": [str(path)]})
+
+
+def query_texts(path: str | Path) -> dict[str, str]:
+    """Read the text of each query by its id, in the order of the file."""
+    queries = read_queries(path).queries
+    return dict(zip(queries["id"], queries["text"], strict=True))
 
 
 def read_query_ids(path: str | Path, collection: Collection) -> list[str]:
@@ -44,13 +69,96 @@ def read_query_ids(path: str | Path, collection: Collection) -> list[str]:
     return list(names)
 
 
+def _read(file: DataFile) -> pl.DataFrame:
+    """Return ``id`` and ``text`` of each query, and what else JSON lines and Parquet hold."""
+    refuse_binary(file, QUERIES)
+    if file.binary == "Parquet":
+        return read_rows(file.path) if _has_id(file) else _parquet(file)
+    if file.has_json:
+        return _json(file)
+    if not file.rows:
+        raise refusal(file, QUERIES)
+    is_table = file.separator and (file.separator != "\t" or len(file.header) > 2)
+    if is_table:
+        table = read_named_table(file)
+        columns = [table.frame[str(number)] for number in range(len(table.names))]
+        return _columns(file, dict(zip(table.names, columns, strict=True)))
+    if "\t" not in file.rows[0]:
+        raise refusal(file, QUERIES)
+    return _tab_separated(file.path)
+
+
+def _has_id(file: DataFile) -> bool:
+    names = schema_of(file.path)
+    return file.path.suffix == PARQUET and "text" in names and not {"id", "_id"}.isdisjoint(names)
+
+
+def _parquet(file: DataFile) -> pl.DataFrame:
+    table = read_table(file.path)
+    return _columns(file, {name: table[name] for name in table.columns})
+
+
+def _json(file: DataFile) -> pl.DataFrame:
+    is_lines = file.has_json_lines and len(file.rows) > 1
+    if is_lines or file.has_json_lines:
+        first = loads(file.rows[0])
+        if isinstance(first, Mapping) and {"_id", "text"} <= set(first):
+            return read_jsonl(file.path)
+    if is_lines:
+        records = [record for block in read_lines(file.path) for record in block.values]
+    else:
+        document = read_document(file.path)
+        if isinstance(document, Mapping) and all(
+            isinstance(text, str) for text in document.values()
+        ):
+            return _queries(file.path, list(document), list(document.values()))
+        records = document if isinstance(document, list) else [document]
+    if not records or not all(isinstance(record, Mapping) for record in records):
+        raise refusal(file, QUERIES)
+    names = dict.fromkeys(name for record in records for name in record)
+    try:
+        columns = {
+            name: json_ids([record.get(name) for record in records], name)
+            for name in names
+            if not any(isinstance(record.get(name), list | Mapping) for record in records)
+        }
+    except UserError as error:
+        raise located(file.path, error) from error
+    return _columns(file, columns)
+
+
+def _columns(file: DataFile, columns: Mapping[str, pl.Series]) -> pl.DataFrame:
+    """Return queries of a table's columns, which are known by their names."""
+    by_name = {folded(name): name for name in columns}
+    text = next((by_name[name] for name in _TEXTS if name in by_name), None)
+    ids = [*_QUERY_IDS, *_IDS]
+    name = next((by_name[name] for name in ids if name in by_name and by_name[name] != text), None)
+    if text is None or name is None:
+        raise refusal(file, QUERIES)
+    try:
+        names, texts = id_texts(columns[name], name), texts_of(columns[text], text)
+    except UserError as error:
+        raise located(file.path, error) from error
+    return _queries(file.path, names.to_list(), texts.fill_null("").to_list())
+
+
+def _queries(path: Path, names: list[str | None], texts: list[str]) -> pl.DataFrame:
+    if None in names or "" in names:
+        raise DataError(path, f"query {names.index(next(n for n in names if not n)) + 1} has no id")
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise DataError(path, f"query {twice!r} comes twice")
+    return pl.DataFrame({"id": names, "text": texts}, schema={"id": pl.String, "text": pl.String})
+
+
 def _tab_separated(path: Path) -> pl.DataFrame:
-    found = dict[str, str]()
+    texts, has_header = dict[str, str](), False
     for first, lines in line_chunks(path):
         for number, line in enumerate(decode_lines(path, first, lines).split("\n"), start=first):
             name, *rest = line.split("\t")
             header = len(rest) == 1 and _HEADER[0].fullmatch(name) and _HEADER[1].fullmatch(rest[0])
-            if not line.strip() or (number == 1 and header):
+            if not line.strip() or (not texts and not has_header and header):
+                has_header = has_header or bool(header)
                 continue
             if len(rest) != 1 or not name.strip():
                 came = f"{1 + len(rest)} fields" if name.strip() else "no id"
@@ -59,9 +167,9 @@ def _tab_separated(path: Path) -> pl.DataFrame:
                     f"expected id and text separated by a tab, got {came}: {shorten(line)}",
                     line=number,
                 )
-            if name in found:
+            if name in texts:
                 raise DataError(path, f"query {name!r} came before", line=number)
-            found[name] = rest[0]
-    if not found:
+            texts[name] = rest[0]
+    if not texts:
         raise DataError(path, "expected queries, got a header only")
-    return pl.DataFrame({"id": list(found), "text": list(found.values())})
+    return pl.DataFrame({"id": list(texts), "text": list(texts.values())})

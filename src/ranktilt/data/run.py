@@ -17,7 +17,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.files import nth_line, require_path, sidecar, write_files
+from ranktilt.data.files import STDIN, nth_line, require_path, rereadable, sidecar, write_files
+from ranktilt.data.formats.base import RunFile
 from ranktilt.data.formats.ids import (
     ids_of,
     kind_of,
@@ -30,8 +31,10 @@ from ranktilt.data.formats.ids import (
     score_series,
     scores_of,
 )
-from ranktilt.data.formats.ranked_lists import MTEB, mteb_scores, result_columns
+from ranktilt.data.formats.notation import RUN_NOUNS, RUN_OPTIONS, NamedFile
+from ranktilt.data.formats.result_columns import result_columns
 from ranktilt.data.formats.runfile import read_run_file, read_spec, unwritable, warn_of_ranks
+from ranktilt.data.formats.score_map import MTEB, mteb_scores
 from ranktilt.data.formats.score_order import (
     IN_GIVEN_ORDER,
     SCORE_ORDERS,
@@ -51,7 +54,9 @@ _AT_ONCE = 500_000
 """Entries that are written at a time."""
 _BEND = 0.05
 """How far, of a step, two steps may differ and still be taken for equal: 1/rank is written with few digits."""
-_ENDING = re.compile(r"(\.(trec|run|res|json|txt|tsv))?(\.gz)?$", re.IGNORECASE)
+_ENDING = re.compile(
+    r"(\.(trec|run|res|json|jsonl|txt|tsv|csv|parquet))?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE
+)
 _ESCAPED = "ids_percent_encoded"
 _ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff": "%EF%BB%BF"}
 """Signs that would end a field of a TREC file, or be taken for the mark that begins one; and what stands for them."""
@@ -214,14 +219,15 @@ class Run:
         path: str | Path,
         *,
         score_order: str | None = None,
-        queries: Sequence[str] | None = None,
+        queries: Sequence[str] | Mapping[str, str] | None = None,
         max_failures: float = MAX_FAILURES,
     ) -> Run:
-        """Read a run: TREC lines of 6 fields, or 5 without the tag, JSON ``{query: {document: score}}``, or lists.
+        """Read a run from a file, whose content tells its layout, or from a folder of responses.
 
-        Lists are responses to ``_msearch``, JSON ``{query: [document, …]}`` of ids or of records
-        with scores, records that name their queries, CSV and TSV with a header; ``spec["read_as"]``
-        says what was understood. Without scores they are ordered by rank or place.
+        TREC lines, MS MARCO's three columns, CSV and TSV with a header, JSON and JSON lines of
+        scores, lists, records and responses of engines, Parquet; plain or packed. ``spec["read_as"]``
+        says what was understood of a file that is neither TREC's nor ``{query: {document: score}}``.
+        Without scores documents are ordered by rank or place.
 
         Entries are sorted by falling score, whatever the file's order. Queries for which nothing
         was found are there if the spec names them, as `save` writes it.
@@ -229,16 +235,19 @@ class Run:
         Parameters
         ----------
         path : str or Path
-            The file, plain or gzip; its content tells the format. ``<path>.json`` beside it, if
-            there, gives the spec.
+            The file; ``-`` is standard input. ``FILE:query=qid,id=url,score=bm25`` names its columns,
+            nested keys by dots; ``hits=KEY`` the key of its lists, and ``keep=first`` keeps the first
+            of a document that comes twice for a query. ``<path>.json`` beside it, if there, gives the
+            spec.
         score_order : {"score", "ascending", "rank"}, optional
             ``"score"``: larger is better. ``"ascending"``: smaller is better, as with distances;
             scores become −score. ``"rank"``: the order of the file counts, which is its rank column
             where that orders a list; scores become −rank, and equal ranks are ties. By default
             larger is better, and scores that rise along the order of the file are refused.
-            ``spec["score_order"]`` names the two others.
-        queries : sequence of str, optional
-            Ids of the queries of ``_msearch``, whose responses do not name them, in their order.
+            ``spec["score_order"]`` names the two others. Scores of minus infinity are an order, too.
+        queries : sequence of str, or mapping of id to text, optional
+            Ids of the queries of responses that do not name them, in their order. With texts,
+            responses that repeat the text of their query have its id.
         max_failures : float, optional
             Share of the responses of an engine that may be errors or partial. They are left out of
             the run, listed in ``spec["failed"]`` and warned of.
@@ -246,17 +255,27 @@ class Run:
         Raises
         ------
         DataError
-            Naming the line (TREC), or query and document (JSON): another number of fields than in
-            the first line, a score that is no finite number, a document that comes twice for a
-            query, another shape. Naming the file: scores that rise along its order, more failures
-            than allowed.
+            Naming file and line: what the file is instead of a run, another number of fields than in
+            the first line, a score that is no finite number, a document that comes twice for a query.
+            Naming the file: scores that rise along its order, more failures than allowed.
         """
-        path = require_path(path)
+        named = NamedFile.from_text(require_path(path), RUN_NOUNS, RUN_OPTIONS)
+        path = named.path
         if score_order is not None and score_order not in SCORE_ORDERS:
             raise unknown("score order", score_order, SCORE_ORDERS)
-        run_file = read_run_file(
-            path, score_order=score_order, queries=queries, max_failures=max_failures
-        )
+        with rereadable(path) as file:
+            run_file = read_run_file(
+                file,
+                columns=named.columns,
+                score_order=score_order,
+                queries=queries,
+                max_failures=max_failures,
+            )
+            return cls._from_file(path, file, run_file, keep=named.options.get("keep"))
+
+    @classmethod
+    def _from_file(cls, path: Path, file: Path, run_file: RunFile, *, keep: str | None) -> Run:
+        """Make a run of what was read; `file` holds it, and `path` is what its user calls it."""
         spec: dict[str, Any] = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
         beside = read_spec(sidecar(path))
         spec = {**({} if "ranker" in beside else spec), **beside, "file": str(path)}
@@ -268,20 +287,27 @@ class Run:
             run_file = replace(
                 run_file, frame=frame, queries=frame["query_id"].unique(maintain_order=True)
             )
+        if run_file.skipped:
+            spec |= {"skipped": run_file.skipped}
+            entries = counted(run_file.skipped, "entry", "entries")
+            _warn(f"{path}: {entries} without a query or a document id left out")
+        frame = run_file.frame
+        if keep is not None:
+            frame, dropped = _without_repetitions(frame)
+            spec |= {"repeated_documents_dropped": dropped} if dropped else {}
+            run_file = replace(run_file, lines=(), has_lines=False) if dropped else run_file
         every = list(dict.fromkeys([*run_file.queries, *spec.pop(_WITHOUT, ())]))
         line_of: Callable[[int], int] | None = None
-        if run_file.lines:
+        if len(run_file.lines):
             line_of = run_file.lines.__getitem__
-        elif run_file.has_lines and path.is_file():
-            line_of = partial(nth_line, path)
+        elif run_file.has_lines and file.is_file():
+            line_of = partial(nth_line, file, first=run_file.first_line)
         order = run_file.score_order
-        run = cls._from_entries(
-            run_file.frame, every, spec, score_order=order, path=path, line_of=line_of
-        )
+        run = cls._from_entries(frame, every, spec, score_order=order, path=file, line_of=line_of)
         if run_file.failed:
             _warn_of_failures(path, run_file.failed, len(run_file.queries))
         if order is None:
-            warn_of_ranks(path, run_file.frame)
+            warn_of_ranks(path, frame)
         return run
 
     @classmethod
@@ -351,10 +377,15 @@ class Run:
         docs = codes(frame["doc_id"], ids)
         if (repeated := _first_repeated(query, docs)) is not None:
             doc, name = frame["doc_id"][repeated], frame["query_id"][repeated]
-            raise fault(f"document {doc!r} occurs twice for query {name!r}", repeated)
+            hint = "" if path is None else "; FILE:keep=first keeps the first"
+            raise fault(f"document {doc!r} occurs twice for query {name!r}{hint}", repeated)
         column = frame["rank"].to_numpy() if "rank" in frame.columns else None
         ranks = given_ranks(query, column)
         scores = -ranks.astype(np.float64) if score_order == "rank" else scores_of(frame["score"])
+        direction = -1 if score_order == "ascending" else 1
+        if (direction * scores == -np.inf).any() and not np.isnan(scores).any():
+            scores = direction * _order_of_scores(query, direction * scores)
+            spec = {**spec, "score_order": "rank"}
         if not (finite := np.isfinite(scores)).all():
             wrong = int(finite.argmin())
             doc, name, score = (
@@ -373,7 +404,8 @@ class Run:
         scores = -scores if score_order == "ascending" else scores
         order = np.lexsort((-scores, query))
         offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(names)))])
-        spec = spec if score_order in (None, "score") else {**spec, "score_order": score_order}
+        if score_order in ("ascending", "rank") and spec.get("score_order") != "rank":
+            spec = {**spec, "score_order": score_order}
         return cls(tuple(names), offsets, docs[order].astype(np.int32), scores[order], ids, spec)
 
     @classmethod
@@ -443,13 +475,15 @@ class Run:
         """Make a run from the content of mteb's ``{task}_predictions.json``.
 
         A subset and a split may be named; by default they are the only ones, or the split ``test``.
-        `score_order` is that of `load`.
+        `score_order` is that of `load`; without it larger scores are better, for mteb's dictionaries
+        are in no order.
         """
         require_mapping(predictions, "{subset: {split: {query: {document: score}}}}", "predictions")
         scores = mteb_scores("predictions", predictions, subset, split)
         meta = predictions.get(MTEB)
         name = meta.get("model_name") if isinstance(meta, Mapping) else None
-        return cls.from_dict(scores, name=str(name or "run"), score_order=score_order)
+        order = score_order or "score"
+        return cls.from_dict(scores, name=str(name or "run"), score_order=order)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):
@@ -465,6 +499,8 @@ class Run:
 
 def file_stem(path: str | Path) -> str:
     """Name a run's file without its folder and the endings of runs."""
+    if str(path) == STDIN:
+        return "standard input"
     return _ENDING.sub("", Path(path).name) or str(path)
 
 
@@ -579,6 +615,25 @@ def collection_rows(run: Run, collection: Collection) -> Int64:
     return rows
 
 
+def _order_of_scores(query: Int64, scores: Float) -> Float:
+    """Return scores that order as these do where some are minus infinity: −1, −2, … in each query, ties equal."""
+    if (scores == np.inf).any():
+        return scores
+    frame = pl.DataFrame({"query": query, "score": scores})
+    place = pl.col("score").rank("dense", descending=True).over("query")
+    return -frame.select(place)["score"].to_numpy().astype(np.float64)
+
+
+def _without_repetitions(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Keep the first entry of each query and document; returns how many others there were."""
+    kept = frame.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+    return kept, frame.height - kept.height
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, DataWarning, stacklevel=5)
+
+
 def _warn_of_failures(path: Path, failed: Mapping[str, str], answered: int) -> None:
     """Warn that an engine did not answer some queries in full."""
     name, reason = next(iter(failed.items()))
@@ -586,7 +641,7 @@ def _warn_of_failures(path: Path, failed: Mapping[str, str], answered: int) -> N
     message = (
         f"{path}: {len(failed):,} of {queries} failed, not in the run (first: {name!r}: {reason})"
     )
-    warnings.warn(message, DataWarning, stacklevel=3)
+    warnings.warn(message, DataWarning, stacklevel=4)
 
 
 def _first_repeated(query: Int64, docs: Int64 | Int32) -> int | None:

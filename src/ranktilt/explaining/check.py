@@ -15,7 +15,7 @@ from ranktilt.data.artifact import Result
 from ranktilt.data.check_limits import LIMITS, CheckLimits
 from ranktilt.data.collection import Collection
 from ranktilt.data.contents import Contents, contents_of
-from ranktilt.data.faults import LENGTH, FaultRow, Verdict, find_faults
+from ranktilt.data.faults import FaultRow, Verdict, find_faults
 from ranktilt.data.label_remarks import label_remarks
 from ranktilt.data.stated_sources import source_hint, with_stated_sources, without_source
 from ranktilt.errors import UserError, counted, refuse_twice
@@ -116,45 +116,8 @@ class CheckResult(
         """Return the faults with a verdict."""
         return tuple(row for row in self.faults if row.verdict == verdict)
 
-    @property
-    def sentence(self) -> str:
-        """The verdict on the whole, in one sentence."""
-        warnings = self.of("warning")
-        reasons = [self._fault(row) for row in self.of("void")]
-        reasons += [
-            f"audits of {row.ranker} that name a side too often ({row.named} of {row.tosses} tosses of a coin)"
-            for row in self.instrument
-            if not row.is_calibrated
-        ]
-        if reasons:
-            return f"Void because of {'; '.join(reasons)}."
-        if not self.sources:
-            text = "Nothing is compared: no document names its source"
-        elif not self.is_compared:
-            text = f"Nothing is compared: only source {self.sources[0]!r} is left"
-        else:
-            sources = " and ".join(self.sources)
-            text = (
-                f"A fair comparison of {sources} with {self.reference}: nothing found that voids it"
-            )
-        if not warnings:
-            return f"{text}."
-        names = ", ".join(self._fault_name(row) for row in warnings)
-        return f"{text}; {counted(len(warnings), 'warning', 'warnings')}: {names}."
-
-    def _fault(self, row: FaultRow) -> str:
-        """Name a fault with its amount and its limit."""
-        amount = f"{row.count:,} of {row.total:,}, {row.shown_value}"
-        if row.name == LENGTH:
-            amount = f"median {row.shown_value}"
-        return f"{self._fault_name(row)} ({amount}; limit {row.limit})"
-
-    def _fault_name(self, row: FaultRow) -> str:
-        return f"{row.name} of {row.source}" if row.source and len(self.sources) > 1 else row.name
-
     def derived(self) -> dict[str, Any]:
-        """The verdict, for those who read the file."""
-        return {"fair": self.fair, "sentence": self.sentence}
+        return {"fair": self.fair}
 
 
 def check(

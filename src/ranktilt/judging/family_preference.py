@@ -14,13 +14,11 @@ from ranktilt.data.files import decode_text, read_bytes
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.judging.result import Estimate, FamilyPreference, FamilyScale, Favour
 from ranktilt.judging.systems import SystemValues
-from ranktilt.measures.printing import signed
 from ranktilt.measures.ranking import Floats
-from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.correction import holm
 from ranktilt.statistics.family_difference import family_difference
 
-LEVEL = 0.02
+MARGIN = 0.02
 """Half-width of what counts as level, in the measure's own values: 2 points of nDCG."""
 
 
@@ -116,19 +114,18 @@ def family_preferences(
         )
         plain = family_difference(values.human, values.judged, member).plain
         scales = (replace(scales[0], plain=plain), *scales[1:])
-        verdict = verdict_of(scales)
-        preference = FamilyPreference(
-            judge=values.judge,
-            measure=values.measure,
-            family=family,
-            systems=int(member.sum()),
-            others=int((~member).sum()),
-            queries=len(values.queries),
-            scales=scales,
-            verdict=verdict,
-            sentence="",
+        found.append(
+            FamilyPreference(
+                judge=values.judge,
+                measure=values.measure,
+                family=family,
+                systems=int(member.sum()),
+                others=int((~member).sum()),
+                queries=len(values.queries),
+                scales=scales,
+                verdict=verdict_of(scales),
+            )
         )
-        found.append(replace(preference, sentence=_sentence(preference)))
     return found
 
 
@@ -137,7 +134,7 @@ def _compared(families: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return dict(list(families.items())[: 1 if len(families) == 2 else None])
 
 
-def verdict_of(scales: Sequence[FamilyScale], level: float = LEVEL) -> Favour:
+def verdict_of(scales: Sequence[FamilyScale], margin: float = MARGIN) -> Favour:
     """Give one verdict: a preference only where every scale shows it, the same way."""
     points = scales[0].preference
     if points.value != points.value:
@@ -148,24 +145,4 @@ def verdict_of(scales: Sequence[FamilyScale], level: float = LEVEL) -> Favour:
         return "favours" if signs == {1.0} else "disfavours"
     if shown:
         return "depends on scale"
-    return "level" if -level <= points.low and points.high <= level else "inconclusive"
-
-
-def _sentence(preference: FamilyPreference) -> str:
-    """Say whether a judge favours a family; points are those of the judge's values, not of the human ones."""
-    judge, family, verdict = preference.judge, preference.family, preference.verdict
-    if verdict == "not tested":
-        reason = "a family needs two systems, and two others"
-        if preference.queries < FEWEST_ROWS:
-            reason = f"{counted(preference.queries, 'query is', 'queries are')} too few"
-        return f"{judge}: {family} is not tested: {reason}"
-    value, low, high = (100 * number for number in preference.scales[0].preference)
-    numbers = f"{signed(value)} points of its own scale [{signed(low)}, {signed(high)}] beyond its general errors"
-    if verdict in ("favours", "disfavours"):
-        return f"{judge} {verdict} {family} systems: {numbers}, and by ranks and z, too"
-    if verdict == "depends on scale":
-        significant = [scale.name for scale in preference.scales if scale.p_corrected < ALPHA]
-        scales = " and ".join(significant)
-        return f"{judge}: whether it favours {family} systems depends on the scale, shown by {scales} only: {numbers}"
-    words = f"{judge} is level on" if verdict == "level" else f"{judge}: inconclusive on"
-    return f"{words} {family} systems: {numbers}"
+    return "level" if -margin <= points.low and points.high <= margin else "inconclusive"

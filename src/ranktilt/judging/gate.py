@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 
-from ranktilt.auditing.answer.gate import POLICIES, Gate, GateRow, LimitCheck, Outcome, check_tilt
+from ranktilt.auditing.answer.gate import (
+    POLICIES,
+    Gate,
+    GateRow,
+    LimitCheck,
+    Outcome,
+    check_tilt,
+    effect_gate,
+)
 from ranktilt.auditing.notes import warnings_of
-from ranktilt.errors import UserError, counted, unknown
-from ranktilt.judging.result import FEWEST_QUERIES, JudgeAudit, RankAgreement
-from ranktilt.measures.printing import rounded
+from ranktilt.errors import UserError, unknown
+from ranktilt.judging.result import JudgeAudit, RankAgreement
 
 
 def gate_judges(
@@ -51,23 +58,20 @@ def gate_judges(
     if limit is not None:
         if not audit.main_gaps:
             raise UserError("--max-gap needs twins: audit with a collection (ranktilt judge DIR)")
-        rows += [
-            GateRow(e.run, e.measure, e.a, e.b, e.queries, (check_tilt(e, limit),))
-            for e in audit.main_gaps
-        ]
+        rows += [effect_gate(effect, check_tilt(effect, limit)) for effect in audit.main_gaps]
     if min_tau is not None:
         if not audit.rank_agreements:
             raise UserError("--min-tau needs systems: audit with --runs DIR")
         rows += [
             GateRow(
-                one.judge,
-                one.measure,
-                "systems",
-                "systems",
-                one.queries,
-                (_check_tau(one, min_tau),),
+                run=agreement.judge,
+                measure=agreement.measure,
+                a="systems",
+                b="systems",
+                queries=agreement.queries,
+                checks=(_check_tau(agreement, min_tau),),
             )
-            for one in audit.rank_agreements
+            for agreement in audit.rank_agreements
         ]
     spec = {
         "max_tilt": limit,
@@ -82,19 +86,17 @@ def gate_judges(
 
 def _check_tau(row: RankAgreement, least: float) -> LimitCheck:
     value, low, high = row.tau
-    numbers = f"τ-b {rounded(value, 2)} [{rounded(low, 2)}, {rounded(high, 2)}]"
     outcome: Outcome = "inconclusive"
-    if math.isnan(value):
-        reason = "τ-b is undefined: the judge tells no systems apart"
-    elif math.isnan(low):
-        queries = counted(row.queries, "query is", "queries are")
-        reason = (
-            f"τ-b {rounded(value, 2)} has no interval: {queries} too few, it takes {FEWEST_QUERIES}"
-        )
-    elif low >= least:
-        outcome, reason = "level", f"{numbers} lies at or above {least:g}"
+    if low >= least:
+        outcome = "level"
     elif high < least:
-        outcome, reason = "tilted", f"{numbers} lies below {least:g}"
-    else:
-        reason = f"{numbers} reaches across {least:g}"
-    return LimitCheck("tau", outcome, value, low, high, least, math.inf, reason)
+        outcome = "tilted"
+    return LimitCheck(
+        name="tau",
+        outcome=outcome,
+        value=value,
+        low=low,
+        high=high,
+        floor=least,
+        ceiling=math.inf,
+    )

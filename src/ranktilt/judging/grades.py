@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.formats.ids import ids_of, require_frame, scores_of
 from ranktilt.data.formats.qrels import read_qrels
-from ranktilt.errors import DataError, UserError, counted, join_words, shorten
+from ranktilt.errors import DataError, DataWarning, UserError, counted, join_words, shorten
 
 _HIGHEST = 2**31 - 1
 _STRAY = 0.01
+_MOST_STEPS = 20
+_ROUNDED = 0.005
+"""How far a fraction may be from its step, as a share of one grade: two decimals are written of it."""
 _COINCIDENCE = 0.05
 """Share of common pairs, of the smaller file, below which common ids may be chance."""
 
@@ -92,6 +98,47 @@ def read_grades(
         )
         frame = frame.join(outside, on=["query_id", "doc_id"], how="anti", maintain_order="left")
     return frame.select("query_id", "doc_id", pl.col("grade").cast(pl.Int64)), notes
+
+
+def grade_steps(grades: Sequence[Any]) -> int:
+    """Return how many steps make one grade in files and tables of grades: 1 where all are whole, 4 for quarters.
+
+    `UserError` where grades are fractions of no common step.
+    """
+    values = [_values(table) for table in grades if isinstance(table, str | Path | pl.DataFrame)]
+    if all(np.mean(part != np.round(part)) <= _STRAY for part in values if len(part)):
+        return 1  # a few are left out where they are read
+    every = np.concatenate([*values, np.zeros(1)])
+    for steps in range(1, _MOST_STEPS + 1):
+        # Thirds are written .33 as well as .333.
+        tolerance = _ROUNDED * steps if steps > 1 else 0.0
+        if (np.abs(every * steps - np.round(every * steps)) <= tolerance).all():
+            return steps
+    fraction = next(value for value in every if value != round(value))
+    raise UserError(
+        f"grades are fractions of no common step (first: {fraction:g}): expected whole grades, or fractions "
+        f"such as halves, quarters or tenths; round them"
+    )
+
+
+def _values(grades: str | Path | pl.DataFrame) -> npt.NDArray[np.float64]:
+    frame = grades
+    if isinstance(frame, str | Path):
+        with warnings.catch_warnings():  # what is to be said is said where it is read
+            warnings.simplefilter("ignore", DataWarning)
+            frame = read_qrels(frame)
+    if "grade" not in frame.columns:
+        return np.zeros(0)  # refused where it is read
+    values = scores_of(frame["grade"])
+    return values[np.isfinite(values)]
+
+
+def stepped(grades: Any, steps: int) -> Any:
+    """Return grades with each step counted as one; itself where grades are whole."""
+    if steps == 1 or not isinstance(grades, str | Path | pl.DataFrame):
+        return grades
+    frame = read_qrels(grades) if isinstance(grades, str | Path) else grades
+    return frame.with_columns((pl.col("grade") * steps).round().cast(pl.Int64).alias("grade"))
 
 
 def _grade_columns(grades: Any, name: str) -> pl.DataFrame:

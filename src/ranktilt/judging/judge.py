@@ -22,13 +22,14 @@ from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.collection import Collection
+from ranktilt.data.formats.notation import file_of
 from ranktilt.data.run import Run, named_apart, require_runs
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.judging.agreement import agreements, confusion, per_query, strata_of
 from ranktilt.judging.corrected import sampled_queries
 from ranktilt.judging.grade_gap import grade_gaps, judge_variation
 from ranktilt.judging.grade_parsing import GRADES, UNREADABLE
-from ranktilt.judging.grades import Graded, read_grades, side_by_side
+from ranktilt.judging.grades import Graded, grade_steps, read_grades, side_by_side, stepped
 from ranktilt.judging.grading import Grades
 from ranktilt.judging.probes import JudgeProbes
 from ranktilt.judging.result import FEWEST_QUERIES, HUMAN, JudgeAudit, JudgedTilt, Weakness
@@ -40,7 +41,7 @@ from ranktilt.statistics.bootstrap import RESAMPLES
 
 GradesOf = str | Path | pl.DataFrame | Grades
 MEASURES = ("nDCG@10",)
-_ENDING = re.compile(r"(\.(qrels|txt|tsv))*(\.gz)?$")
+_ENDING = re.compile(r"(\.(qrels|txt|tsv|csv|json|jsonl|parquet))*(\.(gz|bz2|xz|zst|zip))?$")
 
 
 def judge(
@@ -114,10 +115,17 @@ def judge(
     if not named:
         raise UserError("expected the grades of at least one judge: --judge FILE")
     models = any(isinstance(grades, Grades) for grades in named.values())
+    files = {name: _file(grades) for name, grades in named.items()}
+    steps = grade_steps([human, *named.values()])
+    human = stepped(human, steps)
+    named = {name: stepped(grades, steps) for name, grades in named.items()}
+    top_grade = None if top_grade is None else top_grade * steps
     human, top = _human(human, collection, top_grade, least=GRADES[-1] if models else 1)
     if not 1 <= relevant <= top:
         raise UserError(f"expected the smallest relevant grade between 1 and {top}, got {relevant}")
     read, notes = dict[str, pl.DataFrame](), list[str]()
+    if steps > 1:
+        notes.append(f"grades are fractions: 1/{steps} is a step, so that 1 is grade {steps} here")
     for name, grades in named.items():
         if isinstance(grades, Grades):
             _refuse_ungraded(name, grades)
@@ -168,7 +176,7 @@ def judge(
     weaknesses = tuple(Weakness(one.judge, gap) for one in probed for gap in one.gaps)
     spec = {
         "ranktilt": __version__,
-        "judges": {name: _file(grades) for name, grades in named.items()},
+        "judges": files,
         "top_grade": top,
         "relevant": relevant,
         "measures": [repr(one) for one in asked],
@@ -203,7 +211,7 @@ def named_judges(
             f"judges: expected files of grades, frames by name, or what grade made, got {shorten(wrong)}"
         )
     paths = [Path(file) for file in named_files]
-    names = [_ENDING.sub("", path.name) for path in paths]
+    names = [_ENDING.sub("", file_of(path).name) for path in paths]
     refuse_twice(names, "judge")
     return dict(zip(names, paths, strict=True))
 

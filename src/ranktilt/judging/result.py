@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ranked
-from ranktilt.auditing.answer.verdict import cannot_vary, finding
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.data.artifact import Result
-from ranktilt.errors import counted, join_words
 from ranktilt.judging.probes import ProbeGap
 from ranktilt.measures.margin import Margin
-from ranktilt.measures.printing import rounded
-from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 HUMAN = "human"
 """How the reference judge is called."""
-GAP_LEVEL: Margin = "0.1 grades"
+GAP_MARGIN: Margin = "0.1 grades"
 """Grade gaps within this margin count as level."""
 FEWEST_QUERIES = 6
 """Queries from which intervals are drawn: from fewer, resamples repeat each other and intervals are far too narrow."""
-_GAP_POINTS = 0.1
-"""The same as a number."""
-_NORMAL = 1.96
-"""Standard errors from the middle of a 95 % interval to its end."""
 Fate = Literal["agrees", "lost", "reversed", "new", "neither"]
 Favour = Literal["favours", "disfavours", "level", "depends on scale", "inconclusive", "not tested"]
 
@@ -174,7 +164,6 @@ class FamilyPreference:
     queries: int
     scales: tuple[FamilyScale, ...]
     verdict: Favour
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -254,190 +243,5 @@ class JudgeAudit(
         """Grade gaps over all twins, one a judge and pair of sources."""
         return tuple(e for e in self.grade_gaps if not e.estimand.options)
 
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What was found, in the order in which it is told: sides, then the order of systems, then agreement."""
-        return _findings(self)
-
-    def sentences(self) -> list[str]:
-        """Say the findings in words; the page's first lines."""
-        return [finding.sentence for finding in self.findings]
-
     def derived(self) -> dict[str, Any]:
-        return {"verdicts": _verdicts(self), "next_steps": (), "effects": ()}
-
-
-_PREFERENCES: dict[Favour, FindingKind] = {
-    "favours": "favours",
-    "disfavours": "favours",
-    "depends on scale": "conflict",
-    "level": "level",
-    "inconclusive": "inconclusive",
-    "not tested": "inconclusive",
-}
-_GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconclusive"}
-
-
-def _findings(audit: JudgeAudit) -> tuple[Finding, ...]:
-    sides = [
-        Finding(
-            kind=_GAP_KINDS.get(effect.verdict(GAP_LEVEL), "favours"),
-            sentence=_gap_sentence(effect, effect.verdict(GAP_LEVEL)),
-            size=margins(effect, GAP_LEVEL),
-            run=effect.run,
-        )
-        for effect in audit.main_gaps
-    ]
-    sides += [
-        Finding(
-            kind=_PREFERENCES[row.verdict],
-            sentence=row.sentence,
-            size=_standard_errors(row.scales[0].preference),
-            run=row.judge,
-        )
-        for row in audit.preferences
-    ]
-    sides += [
-        Finding(kind="favours", sentence=sentence, size=edit.gap / _GAP_POINTS, run=judge)
-        for judge, edit, sentence in _weaknesses(audit)
-    ]
-    orders = [
-        Finding(
-            kind="described", sentence=_order(audit, row), size=1 - row.tau.value, run=row.judge
-        )
-        for row in audit.rank_agreements
-    ]
-    tilts = [Finding(kind="described", sentence=sentence) for sentence in _moved_tilts(audit)]
-    agreements = [
-        Finding(kind="described", sentence=_agreement(row), size=1 - row.kappa.value, run=row.judge)
-        for row in audit.overall
-    ]
-    return (*ranked(sides), *ranked(orders), *tilts, *ranked(agreements))
-
-
-def _standard_errors(estimate: Estimate) -> float:
-    """How many standard errors an estimate lies from 0, as far as its interval tells."""
-    error = (estimate.high - estimate.low) / (2 * _NORMAL)
-    return abs(estimate.value) / error if error > 0 else 0.0
-
-
-def _verdicts(audit: JudgeAudit) -> list[dict[str, Any]]:
-    """List verdicts as other results do: on sources by grade gap, on families by preference."""
-    families = [
-        {
-            "run": row.judge,
-            "kind": row.verdict,
-            "side": row.family if row.verdict == "favours" else None,
-            "sentence": row.sentence,
-            "primary": row.measure,
-            "margin": None,
-            "a": row.family,
-            "b": "others",
-        }
-        for row in audit.preferences
-    ]
-    return _gaps(audit) + families
-
-
-def _gaps(audit: JudgeAudit) -> list[dict[str, Any]]:
-    found = []
-    for effect in audit.main_gaps:
-        kind = effect.verdict(GAP_LEVEL)
-        side = effect.side(kind)
-        found.append(
-            {
-                "run": effect.run,
-                "kind": "favours" if side else kind,
-                "side": side or None,
-                "sentence": _gap_sentence(effect, kind),
-                "primary": repr(effect.estimand),
-                "margin": GAP_LEVEL,
-                "a": effect.a,
-                "b": effect.b,
-            }
-        )
-    return found
-
-
-def _gap_sentence(effect: Effect, kind: str) -> str:
-    numbers = finding(effect, "text")
-    if kind == "level":
-        return f"{effect.run} is level between {effect.a} and {effect.b} twins, within ±{GAP_LEVEL}: {numbers}"
-    if kind == "inconclusive":
-        reason = cannot_vary(effect)
-        return f"{effect.run}: inconclusive on twins: {f'{reason}; ' if reason else ''}{numbers}"
-    return f"{effect.run} favours {effect.side(kind)} text on twins: {numbers}"
-
-
-def _order(audit: JudgeAudit, row: RankAgreement) -> str:
-    pairs = [
-        one.fate
-        for one in audit.system_pairs
-        if (one.judge, one.measure) == (row.judge, row.measure)
-    ]
-    fates = Counter(pairs)
-    shown = len(pairs) - fates["new"]
-    changed = [f"{fates[fate]} {fate}" for fate in ("reversed", "lost") if fates[fate]]
-    shown_by_humans = counted(shown, "significant difference", "significant differences")
-    kept = f"of {shown_by_humans} {join_words(changed) if changed else 'none is lost'}"
-    if row.queries < FEWEST_ROWS:
-        kept = f"{counted(row.queries, 'query is', 'queries are')} too few to test differences"
-    new = f", {fates['new']} new" if fates["new"] else ""
-    return (
-        f"{row.judge} orders {counted(row.systems, 'system', 'systems')} by {row.measure} with Kendall's τ-b "
-        f"{_with_interval(row.tau)}: {kept}{new}"
-    )
-
-
-def _moved_tilts(audit: JudgeAudit) -> list[str]:
-    found = []
-    for judge in audit.judges:
-        tilts = [one.change for one in audit.tilts if one.judge == judge]
-        if tilts:
-            shown = sum(one.shown for one in tilts) or "none"
-            number = counted(len(tilts), "ranker's tilt", "rankers' tilts")
-            found.append(
-                f"{judge}: of {number} under its grades, {shown} differs from that under human grades"
-            )
-    return found
-
-
-def _weaknesses(audit: JudgeAudit) -> list[tuple[str, ProbeGap, str]]:
-    """The judges that an edit fools, each with the edit and a sentence."""
-    return [
-        (
-            weakness.judge,
-            weakness.edit,
-            f"{weakness.judge} is fooled by {weakness.edit.probe}: passages of grade 0 are graded "
-            f"{weakness.edit.gap:.2f} higher [{weakness.edit.low:.2f}, {weakness.edit.high:.2f}]",
-        )
-        for weakness in audit.weaknesses
-        if weakness.edit.low > 0
-    ]
-
-
-def _agreement(row: Agreement) -> str:
-    kappa, gap = row.kappa, row.gap
-    if kappa.value != kappa.value:
-        return f"{row.judge}: κ is undefined: one judge gives one grade to all {row.pairs:,} pairs"
-    side = "higher" if gap.value > 0 else "lower"
-    level = (
-        f", grades {abs(gap.value):.2f} {side} on average" if gap.low > 0 or gap.high < 0 else ""
-    )
-    return (
-        f"{row.judge} agrees with humans at κ {_with_interval(kappa)} over {row.pairs:,} pairs of "
-        f"{counted(row.queries, 'query', 'queries')}{level}"
-    )
-
-
-def _with_interval(estimate: Estimate) -> str:
-    """Print a coefficient with its interval, where it has one: ``.29 [.17, .39]``."""
-    if np.isnan(estimate.low):
-        return _decimal(estimate.value)
-    return f"{_decimal(estimate.value)} [{_decimal(estimate.low)}, {_decimal(estimate.high)}]"
-
-
-def _decimal(value: float) -> str:
-    """Print a coefficient with two decimals and no zero before them: ``.29``."""
-    text = rounded(value, 2).replace("-", "−")
-    return text.replace("0.", ".", 1) if text.lstrip("−").startswith("0.") else text
+        return {"next_steps": (), "effects": ()}

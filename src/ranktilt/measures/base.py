@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, unknown
 from ranktilt.extensions import ExtensionTable
-from ranktilt.measures.answered import Answered
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.measures.ranking import (
     Bools,
@@ -85,7 +84,7 @@ class Estimand:
     """What it answers, in a line."""
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     """Smallest and largest value."""
-    level: ClassVar[float] = 0.0
+    neutral: ClassVar[float] = 0.0
     """The value that favours nobody, where groups are twins."""
     per_ratio: ClassVar[float] = 1.0
     """The value of a ratio of 1."""
@@ -179,14 +178,6 @@ class Estimand:
         """Print a value with its unit; a dash where it is undefined."""
         return "–" if value != value else f"{self.amount(value)}{self.suffix}"
 
-    def basis(self, effect: Answered) -> str:
-        """Say what an effect rests on: queries, pairs, what was counted."""
-        return counted(effect.queries, "query", "queries")
-
-    def finding(self, effect: Answered, noun: str) -> str:
-        """Say the answer in plain words; `noun` is what groups are of: ``text`` or ``documents``."""
-        return self.title
-
     @property
     def point(self) -> float:
         """One point, of which margins are made, in the estimand's own values; NaN where it has no percent."""
@@ -194,7 +185,7 @@ class Estimand:
             1 / self.scale
             if self.suffix in (" %", " points")
             else 0.01
-            if self.level == 1
+            if self.neutral == 1
             else float("nan")
         )
 
@@ -403,7 +394,7 @@ class GroupEstimand(Estimand):
 
 
 def estimand(text: object) -> Estimand:
-    """Read an estimand's text; the inverse of its ``repr``. Names of trec_eval and ir_measures are understood, too.
+    """Read an estimand's text; the inverse of its ``repr``. Names of trec_eval, mteb and ir_measures work, too.
 
     Parameters
     ----------
@@ -532,7 +523,8 @@ ALIASES = {
     "precision": "P",
 }
 """Measures by other names, in small letters. trec_eval's map_cut is AP with a cutoff."""
-_CUT = re.compile(r"(?P<name>\w+?)(?:_cut)?[._](?P<cutoff>[0-9]+)")
+# trec_eval: ndcg_cut.10, ndcg_cut_10, recall.100, P_20; mteb and BEIR: ndcg_at_10.
+_CUT = re.compile(r"(?P<name>\w+?)(?:_cut|_at)?[._](?P<cutoff>[0-9]+)")
 
 
 def canonical(name: str, cutoff: str | None, names: Collection[str]) -> tuple[str, str | None]:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.errors import counted, unknown
-from ranktilt.measures.answered import Answered
+from ranktilt.errors import unknown
 from ranktilt.measures.base import Estimand, Measure
-from ranktilt.measures.printing import rounded
 from ranktilt.measures.ranking import Bools, Floats
 
 ROUNDINGS = ("none", "paper")
-_HALF_A_POINT = 0.5
-_MOST_DIGITS = 4
 
 
 def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none") -> Floats:
@@ -105,15 +100,6 @@ class RelativeDelta(Estimand):
         a, b = (float(np.mean(side[both])) if both.any() else np.nan for side in (one, two))
         return {"mean_a": a, "mean_b": b}
 
-    def finding(self, effect: Answered, noun: str) -> str:
-        means = [100 * effect.details.get(side, np.nan) for side in ("mean_a", "mean_b")]
-        digits = _digits_that_tell(means, effect.value)
-        a, b = (f"{rounded(mean, digits)} %" for mean in means)
-        # The table's means are those of each group's own queries.
-        both = counted(effect.queries, "query", "queries")
-        over = f" over the {both} with both" if effect.excluded else ""
-        return f"{self.of!r} is {a} for {effect.a} {noun} and {b} for {effect.b} {noun}{over}"
-
     @property
     def key(self) -> str:
         return "relative delta"
@@ -126,15 +112,6 @@ class RelativeDelta(Estimand):
     def measure(self) -> str:
         """The notation of what is compared."""
         return repr(self.of)
-
-
-def _digits_that_tell(means: Sequence[float], value: float) -> int:
-    """Return the decimals in which Relative Δ of the printed means is the printed one, give or take half a point."""
-    for digits in range(1, _MOST_DIGITS):
-        printed = [float(rounded(mean, digits)) for mean in means]
-        if abs(float(relative_delta(*printed)) - value) < _HALF_A_POINT:
-            return digits
-    return 1
 
 
 RELATIVE_DELTA = RelativeDelta()

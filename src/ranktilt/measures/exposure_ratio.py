@@ -8,8 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ranktilt.errors import counted
-from ranktilt.measures.answered import Answered
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Bools, Floats, Ranking, discount_spans, first_ranks
 
@@ -40,7 +38,7 @@ class ExposureRatioOfGroups(GroupEstimand):
     }
     question = "who gets more attention, document for document?"
     bounds = (0.0, np.inf)
-    level = 1.0
+    neutral = 1.0
     directed = True
     digits = 3
     signed = False
@@ -109,14 +107,6 @@ class ExposureRatioOfGroups(GroupEstimand):
         whole = np.bincount(ranking.query, weights=odds, minlength=len(ranking.offsets) - 1)
         # Divided by the whole list's sum, before the cut: in a ratio of means it does not cancel.
         return odds / whole[ranking.query] * first_ranks(ranking, self.cutoff)
-
-    def finding(self, effect: Answered, noun: str) -> str:
-        gets, much = "gets" if noun == "text" else "get", self.amount(effect.value)
-        return f"{effect.a} {noun} {gets} {much} of the attention of {effect.b} {noun}, document for document"
-
-    def basis(self, effect: Answered) -> str:
-        queries = counted(effect.queries, "query", "queries")
-        return f"{effect.a} / {effect.b}; {queries}; level {self.amount(effect.level)}, the median of random labels"
 
 
 ExposureRatio = ExposureRatioOfGroups()

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ranktilt.errors import counted
-from ranktilt.measures.answered import Answered
 from ranktilt.measures.base import Estimand
 
 
@@ -38,15 +36,6 @@ class GradeGapOfTwins(Estimand):
     @property
     def title(self) -> str:
         return "grade gap" if self.grade == "any" else f"grade gap, human grade {self.grade}"
-
-    def finding(self, effect: Answered, noun: str) -> str:
-        if effect.value == 0:
-            return "both twins get the same grade on average"
-        return f"{effect.a if effect.value > 0 else effect.b} {noun} is graded {abs(effect.value):.3f} higher"
-
-    def basis(self, effect: Answered) -> str:
-        pairs = counted(int(effect.details.get("pairs", 0)), "pair", "pairs")
-        return f"{pairs} of twins; {counted(effect.queries, 'query', 'queries')}"
 
 
 GradeGap = GradeGapOfTwins()

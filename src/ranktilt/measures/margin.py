@@ -10,7 +10,7 @@ from ranktilt.measures.base import Estimand
 
 Margin = float | str
 """Points (of percent), or a number with the unit of an estimand that has none: ``"0.5 ranks"``."""
-LEVEL = 5.0
+DEFAULT_MARGIN = 5.0
 _NUMBER = re.compile(r"\s*(?P<number>\d*\.?\d+(?:e-?\d+)?)\s*(?P<unit>.*?)\s*", re.IGNORECASE)
 _POINTS = ("", "%", "point", "points")
 

@@ -6,12 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranktilt.errors import counted
-from ranktilt.measures.answered import Answered
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Floats, Ranking, discount_spans, discounts
-
-_VISIBLE = 0.0005
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,17 +42,6 @@ class PageShare(GroupEstimand):
 
     def weights(self, ranking: Ranking) -> Floats:
         return page_shares(ranking, self.cutoff or 1)
-
-    def finding(self, effect: Answered, noun: str) -> str:
-        much = f"{self.amount(abs(effect.value), sign=False)} points {'more' if effect.value > 0 else 'less'}"
-        fills = "fills" if noun == "text" else "fill"
-        return f"{effect.a} {noun} {fills} {much} of the first {self.cutoff} ranks than {effect.b} {noun}"
-
-    def basis(self, effect: Answered) -> str:
-        queries = counted(effect.queries, "query", "queries")
-        if abs(effect.level) < _VISIBLE:
-            return queries
-        return f"{queries}; level {self.amount(effect.level)}, the median of random labels"
 
 
 def page_shares(ranking: Ranking, depth: int) -> Floats:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ranktilt.errors import counted
-from ranktilt.measures.answered import Answered
 from ranktilt.measures.base import Estimand
 
 
@@ -32,13 +30,6 @@ class PreferenceOfPairs(Estimand):
     @property
     def title(self) -> str:
         return f"preference on {self.pairs} pairs"
-
-    def finding(self, effect: Answered, noun: str) -> str:
-        share = f"{50 + 100 * effect.value:.1f} %"
-        return f"{effect.a} {noun} are chosen in {share} of what was decided on {self.pairs} pairs, where 50 % is level"
-
-    def basis(self, effect: Answered) -> str:
-        return f"{effect.a} among what was decided, less 50 %; {counted(effect.queries, 'query', 'queries')}"
 
 
 Preference = PreferenceOfPairs()

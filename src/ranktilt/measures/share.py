@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranktilt.errors import counted
-from ranktilt.measures.answered import Answered
 from ranktilt.measures.base import GroupEstimand
-from ranktilt.measures.printing import rounded
 from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, first_ranks, share_of_query
 
 
@@ -85,21 +82,6 @@ class ShareOfFirstRanks(GroupEstimand):
             return {"even_a": np.nan, "even_b": np.nan}
         even_a, even_b = (float(np.mean(size / (sizes[0] + sizes[1]))) for size in sizes)
         return {"even_a": even_a, "even_b": even_b}
-
-    def finding(self, effect: Answered, noun: str) -> str:
-        held = 100 * (effect.details.get("even_a", np.nan) + effect.value)
-        # The printed shares differ by the printed answer: what is rounded alone may miss it by its
-        # last digit.
-        listed = float(rounded(held)) - float(rounded(100 * effect.value))
-        fills, makes = ("fills", "makes up") if noun == "text" else ("fill", "make up")
-        return (
-            f"{effect.a} {noun} {fills} {rounded(held)} % of the first {self.cutoff} ranks and "
-            f"{makes} {rounded(listed)} % of the candidates"
-        )
-
-    def basis(self, effect: Answered) -> str:
-        queries = counted(effect.queries, "query", "queries")
-        return f"share of {effect.a} on the first {self.cutoff} ranks less that in the whole list; {queries}"
 
 
 Share = ShareOfFirstRanks()

@@ -1,8 +1,11 @@
 """Corrections of a ranker at inference, and the bench that shows what each costs.
 
-Start with `mitigate.mitigate`: `query_split` makes three sets of queries, `methods` fits each
-correction, and `bench.bench` compares them with the unchanged ranker (`bench_result.Bench`).
-`offset`, `interleave`, `fair_rerank`, `causal` and `projection` are the corrections, each a ranker
-too; `retriever_sweep` puts trained models on the bench. May import training, explaining, auditing
-and below. A new method is a file here and a line in `methods.METHODS`. Tests: tests/mitigation.
+Start with `mitigate.mitigate`: it tests the ranker (`baseline`) over all queries, fits the methods
+on some (`query_split`, `methods`), chooses their strengths on others (`selection`), and compares
+the candidates on the rest (`bench.compare_candidates`, whose result is `bench_result.Bench`).
+`offset`, `interleave`, `fair_rerank`, `causal` and `projection` hold a correction each, which is a
+ranker too, and its `method.Method`; what corrections share is in `base`. `retriever_sweep` puts
+trained models on the bench. May import training, explaining, auditing and below. A new method is a
+file here and a line in `methods.METHODS`. Sentences: `reporting/sentences/mitigate.py`. Tests:
+tests/mitigation.
 """

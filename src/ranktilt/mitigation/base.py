@@ -1,4 +1,4 @@
-"""What every correction is: a re-ranker that knows each candidate's group, and reads no text."""
+"""Corrections: re-rankers that know the group of each candidate."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,6 @@ from ranktilt.spec import parse_stages
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-F_ = TypeVar("F_", bound="Fit")
 KEYS = "query_keys"
 """Where a fit's spec tells its queries from others of the same ids: a `text_key` each."""
 
@@ -43,7 +42,7 @@ class Fit(Result):
     """Ids of the queries that it learned from."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Lists:
     """A run's lists, and the group of each of their documents."""
 
@@ -52,16 +51,16 @@ class Lists:
     by: str
     rows: Ints
     """Row in the collection of each entry, −1 of a document that it does not hold."""
-    notes: dict[str, Any] = field(default_factory=dict, compare=False)
-    """What a correction finds out while it works, and the run's spec should say."""
 
     @classmethod
-    def of(cls, collection: Collection, run: Run, by: str) -> Lists:
+    def from_run(cls, collection: Collection, run: Run, by: str) -> Self:
         """Join a run with a collection's documents."""
-        return cls(collection, run, by, collection_rows(run, collection)[run.docs])
+        rows = collection_rows(run, collection)[run.docs]
+        return cls(collection=collection, run=run, by=by, rows=rows)
 
-    @cached_property
+    @property
     def groups(self) -> Groups:
+        """The groups of the collection's documents."""
         return grouping(self.collection, self.by)
 
     @cached_property
@@ -70,13 +69,16 @@ class Lists:
         return np.where(self.rows < 0, -1, self.groups.code[self.rows])
 
     def two_sided(self, group: str) -> Ints:
-        """Return 1 for each entry of a group, or of a union such as ``Europe|Asia``, 0 of any other, −1 of none."""
-        groups = grouping(self.collection, self.by, [group, REST])
+        """Return 1 for each entry of a group, 0 for any other, −1 for none.
+
+        The group may be a union, such as ``Europe|Asia``.
+        """
+        groups = grouping(self.collection, self.by, (group, REST))
         code = np.where(self.rows < 0, -1, groups.code[self.rows])
         return np.where(code < 0, -1, code == groups.number(group))
 
     def tie_keys(self) -> npt.NDArray[np.uint64]:
-        """Return each entry's `Collection.tie_keys`; 0 of a document that the collection does not hold."""
+        """Return each entry's `Collection.tie_keys`; 0 for a document that it does not hold."""
         return np.append(self.collection.tie_keys(), np.uint64(0))[self.rows]
 
     def parts(self) -> Iterator[tuple[str, slice]]:
@@ -89,7 +91,7 @@ class Lists:
 
 @dataclass(frozen=True)
 class Correction(Ranker):
-    """Re-ranks a run's candidates by what is known of them: scores, and groups of the column `by`.
+    """Re-rank a run's candidates by their scores and their groups of the column `by`.
 
     Candidates whose order does not change keep their scores to the last bit. `k` candidates are
     kept, all by default.
@@ -112,6 +114,10 @@ class Correction(Ranker):
     def rescored(self, lists: Lists) -> Scores:
         """Return a new score for each entry; the old ones where nothing is to change."""
 
+    def fit_provenance(self, collection: Collection) -> dict[str, Any]:
+        """Return what the spec of a corrected run says of a fit; nothing where there is none."""
+        return {}
+
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is None:
             raise UserError(
@@ -119,27 +125,90 @@ class Correction(Ranker):
             )
         if self.reads_scores and not run.scored:
             raise UserError(f"{self!r} reads scores, and {run.name} gives only an order")
-        lists = Lists.of(collection, run, self.by)
+        lists = Lists.from_run(collection, run, self.by)
         scores = self.rescored(lists)
         # Stable, so that what is tied stays as it came.
         best = [part.start + np.argsort(-scores[part], kind="stable") for _, part in lists.parts()]
         order = np.concatenate([np.empty(0, np.int64), *best])
         ordered = {"score_order": run.spec["score_order"]} if "score_order" in run.spec else {}
-        spec = {**reranked_spec(run, self), **ordered, **lists.notes}
-        found = Run(run.queries, run.offsets, run.docs[order], scores[order], run.ids, spec)
-        if self.k is None or np.diff(run.offsets).max(initial=0) <= self.k:
-            return found
-        keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(found, collection)]
-        parts = cut(entries(found, range(len(found.queries))), keys, self.k)
-        return Run(found.queries, *parts, found.ids, spec)
+        spec = {**reranked_spec(run, self), **ordered, **self.fit_provenance(collection)}
+        reranked = replace(run, docs=run.docs[order], scores=scores[order], spec=spec)
+        if self.k is None:
+            return reranked
+        return run_of_depth(reranked, collection, self.k)
+
+
+@dataclass(frozen=True)
+class FittedCorrection(Correction):
+    """A correction by what was fitted on other queries: `strength` 0 leaves a run as it is."""
+
+    fit_kind: ClassVar[type[Fit]]
+    largest_strength: ClassVar[float] = 1.0
+
+    fit: str = field(default="", kw_only=True)
+    """The file of the fit."""
+    strength: float = field(default=1.0, kw_only=True)
+    learned: Fit | None = field(default=None, kw_only=True, repr=False, compare=False)
+    """The fit itself, where it is at hand: its file is not read then, and need not be there."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.strength <= self.largest_strength:
+            raise UserError(
+                f"{self.name}: expected a strength from 0 to {self.largest_strength:g}, "
+                f"got {self.strength}"
+            )
+
+    @property
+    def reads_scores(self) -> bool:
+        return True
+
+    @cached_property
+    def fitted(self) -> Fit:
+        """What was fitted; a file is read once."""
+        if self.learned is not None:
+            return self.learned
+        if not self.fit:
+            raise UserError(
+                f"{self.name} needs a fit: {self.name}(fit=FILE), a file that ranktilt mitigate "
+                "writes"
+            )
+        return self.fit_kind.load(Path(self.fit))
+
+    def check(self) -> None:
+        _ = self.fitted
+
+    def fit_provenance(self, collection: Collection) -> dict[str, Any]:
+        keys = self.fitted.spec.get(KEYS, ())
+        queries = learned_queries(self.fitted.queries, keys, collection)
+        return {FITTED: {"file": self.fit, "queries": queries}}
+
+    def require_scale(self, run: Run) -> None:
+        """Refuse scores of another ranker than the fit's, whose numbers are in their unit."""
+        fitted = self.fitted.spec["ranker"]
+        names = [run.name, str(run.spec.get("made_by") or "")]
+        if fitted not in [scale_of(name) for name in names]:
+            raise UserError(
+                f"{self.fit} was fitted on scores of {fitted}, and the candidates are those of "
+                f"{run.name}"
+            )
+
+
+def run_of_depth(run: Run, collection: Collection, depth: int) -> Run:
+    """Return the best documents of each list; the collection's tie keys decide among tied ones."""
+    if np.diff(run.offsets).max(initial=0) <= depth:
+        return run
+    keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(run, collection)]
+    offsets, docs, scores = cut(entries(run, range(len(run.queries))), keys, depth)
+    return replace(run, offsets=offsets, docs=docs, scores=scores)
 
 
 def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
-    """Hand a list's falling scores out again, so that `order` gives the entries from the best to the worst.
+    """Return a score for each entry, so that `order` gives them from the best to the worst.
 
-    Returns one score an entry. Entries tied before stay tied where they stand side by side, and are
-    of one `side` where that is given; of others the later one gets the next smaller number where it
-    would tie.
+    The list's falling scores are handed out again. Entries tied before stay tied where they are
+    neighbours, and of one `side` where that is given; of others the later one gets the next smaller
+    number where it would tie.
     """
     if side is None and (order == np.arange(len(order))).all():
         return scores
@@ -149,21 +218,23 @@ def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
         tied &= side[order] == side[before]
     new = np.empty_like(scores)
     last = np.inf
-    for entry, score, same in zip(order.tolist(), scores.tolist(), tied.tolist(), strict=True):
-        last = last if same and last < np.inf else min(score, float(np.nextafter(last, -np.inf)))
-        new[entry] = last
+    for index, score, is_tied in zip(order.tolist(), scores.tolist(), tied.tolist(), strict=True):
+        if not (is_tied and last < np.inf):
+            last = min(score, float(np.nextafter(last, -np.inf)))
+        new[index] = last
     return new
 
 
 def expected_counts(first: Bools, scores: Scores) -> Scores:
-    """Number of documents of the first side on each prefix of a list; tied documents share the ranks of their block."""
+    """Return how many documents of the first side each prefix of a list holds.
+
+    Tied documents share the ranks of their block.
+    """
     n = len(first)
     ends = np.append(np.flatnonzero(np.diff(scores)) + 1, n)
-    counts = np.cumsum(first)
-    found: Scores = np.interp(
-        np.arange(1, n + 1), np.append(0, ends), np.append(0, counts[ends - 1])
-    )
-    return found
+    counts = np.append(0, np.cumsum(first)[ends - 1])
+    prefix_counts: Scores = np.interp(np.arange(1, n + 1), np.append(0, ends), counts)
+    return prefix_counts
 
 
 def uniform(seed: int, *names: object) -> float:
@@ -173,38 +244,14 @@ def uniform(seed: int, *names: object) -> float:
     return (int.from_bytes(digest, "little") // 2**12 + 0.5) / 2**52
 
 
-def read_fit(kind: type[F_], file: str, ranker: str) -> F_:
-    """Read what a correction was fitted to; refuses an empty name."""
-    if not file:
-        raise UserError(
-            f"{ranker} needs a fit: {ranker}(fit=FILE), a file that ranktilt mitigate writes"
-        )
-    return kind.load(Path(file))
-
-
-def require_scale(run: Run, file: str, fit: Fit) -> None:
-    """Refuse scores of another ranker than that of a fit, whose numbers are in their unit."""
-    fitted = fit.spec["ranker"]
-    came = [run.name, str(run.spec.get("made_by") or "")]
-    if fitted not in map(scale_of, came):
-        raise UserError(
-            f"{file} was fitted on scores of {fitted}, and the candidates are those of {run.name}"
-        )
-
-
+@cache
 def scale_of(text: str) -> str:
-    """The last stage of a ranker's text without its depth: what the scale of its scores depends on."""
+    """Return the last stage of a ranker's text without its depth.
+
+    The scale of its scores depends on nothing else. A text that names no ranker is the name of a
+    file, and stays.
+    """
     try:
         return str(replace(parse_stages(text)[-1], k=None))
-    except UserError:  # the name of a file
+    except UserError:
         return text
-
-
-def fitted_on(file: str, fit: Fit, collection: Collection) -> dict[str, Any]:
-    """Return what the spec of a run of this collection says of a fit behind it."""
-    return {
-        FITTED: {
-            "file": file,
-            "queries": learned_queries(fit.queries, fit.spec.get(KEYS, ()), collection),
-        }
-    }

@@ -1,24 +1,35 @@
-"""The bench of interventions, made of their runs: it ranks and trains nothing."""
+"""The bench: candidates and the baseline, compared by their runs. It ranks and trains nothing.
+
+`bench` is for any runs; `mitigate` makes its own and calls `compare_candidates`. A bench takes two
+audits: of the runs of all documents, and of those of the reference's documents alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
 
 from ranktilt.auditing.answer.gate import in_percent
-from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
+from ranktilt.auditing.card import DEPTH
+from ranktilt.auditing.conclude import conclude
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair, grouping
+from ranktilt.auditing.infer import infer
+from ranktilt.auditing.measure import measure as measure_runs
 from ranktilt.auditing.notes import notes_from
-from ranktilt.auditing.options import usual_primary
-from ranktilt.auditing.prepare import DEFAULT_MEASURES
+from ranktilt.auditing.options import AuditOptions, usual_primary
+from ranktilt.auditing.prepare import DEFAULT_MEASURES, AuditInputs, prepare
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
+    ChangeTask,
+    Columns,
     InferenceOptions,
+    Sample,
     contrast_changes,
+    contrast_task,
     corrected,
     effects,
     mean_changes,
@@ -29,28 +40,48 @@ from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
-from ranktilt.measures.margin import LEVEL
-from ranktilt.mitigation.bench_result import BUDGET, Bench, Intervention, check_limits
-from ranktilt.statistics.bootstrap import RESAMPLES
+from ranktilt.measures.margin import DEFAULT_MARGIN
+from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
+from ranktilt.statistics.bootstrap import RESAMPLES, in_all
 
 EFFECTIVENESS = "nDCG@10"
+CandidateRuns = Mapping[Candidate, Run]
 
 
-class Trial(NamedTuple):
-    """An intervention and what its ranker found."""
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions:
+    """How candidates are compared; `bench` has the meaning of each field."""
 
-    intervention: Intervention
-    mixed: Run
-    """Of all documents."""
-    alone: Run | None = None
-    """Of the reference's documents alone (`reference_alone`)."""
+    effectiveness: Measure
+    budget: float
+    reference: str
+    by: str
+    pairs: tuple[Pair, ...]
+    ties: str
+    test: str
+    correction: str
+    margin: float
+    resamples: int
+    seed: int
+
+    @property
+    def inference(self) -> InferenceOptions:
+        """How changes and means get their intervals."""
+        return InferenceOptions(
+            resamples=self.resamples,
+            seed=self.seed,
+            test=self.test,
+            correction=self.correction,
+            rounding="none",
+        )
 
 
 def bench(
     mixed: Collection,
-    trials: Iterable[Trial],
+    runs: CandidateRuns,
     measures: Iterable[str | Estimand] = DEFAULT_MEASURES,
     *,
+    reference_runs: CandidateRuns | None = None,
     primary: str | Estimand | None = None,
     effectiveness: str | Measure = EFFECTIVENESS,
     budget: float = BUDGET,
@@ -61,42 +92,45 @@ def bench(
     ties: str = "expected",
     test: str = "interval",
     correction: str = "holm",
-    level: float = LEVEL,
+    margin: float = DEFAULT_MARGIN,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Bench:
-    """Hold effectiveness against tilt for interventions of rising strength, and find the smallest that reaches level.
+    """Compare candidates of rising strength with the baseline, and find the smallest that is level.
 
     Parameters
     ----------
     mixed : Collection
-        What all of them ranked; best with queries that no intervention was made on.
-    trials : iterable of Trial
-        The baseline, whose method is empty, and one intervention at least; each with its run of
-        `mixed`, and either all or none with one of the reference's documents alone.
+        The collection that all of them ranked; best with queries that no candidate was made on.
+    runs : mapping of Candidate to Run
+        The baseline, whose method is empty, and one candidate at least, each with its run of
+        `mixed`.
     measures : iterable of str or Estimand, optional
         Measures whose Relative Δ is taken, and other estimands of two groups, such as ``Share@10``.
+    reference_runs : mapping of Candidate to Run, optional
+        Of each, the run of the reference's documents alone (`reference_alone`).
     primary : str or Estimand, optional
         The question that level is judged on, in percent such as a share or a ratio; by default the
         one of `audit`.
     effectiveness : str or Measure, optional
-        On which the cost is judged, where anything is judged relevant.
+        The measure on which the cost is judged, where anything is judged relevant.
     budget : float, optional
-        Effectiveness that an intervention may cost, 0 to 1: over all documents, and on the
-        reference's alone.
+        Effectiveness that a candidate may cost, 0 to 1: over all documents, and on the reference's
+        alone.
     reference : str, optional
-        The group that all others are held against, favoured by positive values.
+        The group that all others are compared with, favoured by positive values.
     by : str, optional
         Document column of the groups.
     pairs : sequence of (str, str), optional
         Groups to compare; by default the reference and each other group. Level is level on all of
         them.
     selected : iterable of str, optional
-        Names of interventions that were chosen on other queries; level is then judged of them
-        alone.
-    ties, test, correction, level, resamples, seed
-        As in `audit`, of each intervention by itself; p of the changes are corrected over all
-        changes of the bench.
+        Names of candidates that were chosen on other queries; only these may be chosen then.
+    margin : float, optional
+        Half-width, in points, of what counts as level.
+    ties, test, correction, resamples, seed
+        As in `audit`, of each candidate by itself; p of the changes are corrected over all changes
+        of the bench.
 
     Returns
     -------
@@ -106,231 +140,329 @@ def bench(
     Raises
     ------
     UserError
-        If there is no baseline or nothing beside it, names or strengths come twice, runs are over
-        other queries or documents, or an option is out of range.
+        If there is no baseline or no candidate, names or strengths come twice, runs are over other
+        queries or documents, or an option is out of range.
     """
-    check_limits(level, budget)
-    trials = _ordered([Trial(*one) for one in trials])
-    asked, valued = _questions(
-        measures, primary, measure(effectiveness), by, judged=mixed.qrels.height > 0
-    )
+    check_limits(margin, budget)
+    candidates = order_candidates(runs)
     if pairs is None:
         names = grouping(mixed, by).names
         if reference not in names:
             raise unknown(by, reference, names)
         pairs = [(reference, name) for name in names if name != reference]
-    how: dict[str, Any] = {
-        "ties": ties,
-        "test": test,
-        "correction": correction,
-        "resamples": resamples,
-        "seed": seed,
-    }
-    runs = [_renamed(one.mixed, one.intervention) for one in trials]
-    _refuse_other_queries(runs)
-    shared: dict[str, Any] = {"confounds": False, "keep_top": 0, **how}
-    audited = [
-        audit(mixed, runs, asked, primary=asked[0], by=by, pairs=pairs, level=level, **shared)
-    ]
-    if valued and (lists := _alone(mixed, trials, reference, by)):
-        measured = [one for one in asked if isinstance(one, Measure)]
-        audited.append(
-            audit(
-                reference_alone(mixed, reference, by), lists, measured, by=None, keep_top=0, **how
-            )
-        )
-    options = InferenceOptions(resamples, seed, test, correction, "none")
-    changes = _changes(audited, reference, options)
-    own = {
-        "reference": reference,
-        **({"effectiveness": repr(valued), "budget": budget} if valued else {}),
-    }
-    spec = {
-        **_spec(audited[0], trials),
-        **own,
-        "tests": sum(change.p == change.p for change in changes),
-    }
-    means = [
-        _means(one, over, options) for one, over in zip(audited, (ALL, reference), strict=False)
-    ]
-    chosen = tuple(selected)
-    notes = list(audited[0].notes)
-    for of_reference in audited[1:]:
-        others = [note for note in of_reference.notes if note not in notes]
-        notes += notes_from(f"{reference} documents alone", others)
-    tilts = _tilts(audited[0], asked, correction)
-    return Bench(
-        spec,
-        tuple(one.intervention for one in trials),
-        tuple(map(repr, audited[0].measures)),
-        tilts,
-        tuple(chain(*means)),
-        changes,
-        (
-            *notes,
-            *_notes(trials, reference if valued and by == "source" else "", selected=len(chosen)),
-        ),
-        chosen,
-        before=tuple(t for t in tilts if (t.run, t.measure) == (runs[0].name, repr(asked[0]))),
+    options = BenchOptions(
+        effectiveness=measure(effectiveness),
+        budget=budget,
+        reference=reference,
+        by=by,
+        pairs=tuple(pairs),
+        ties=ties,
+        test=test,
+        correction=correction,
+        margin=margin,
+        resamples=resamples,
+        seed=seed,
+    )
+    questions = order_questions(measures, primary, by)
+    return compare_candidates(
+        mixed,
+        {candidate: runs[candidate] for candidate in candidates},
+        questions,
+        reference_runs=reference_runs or {},
+        selected=tuple(selected),
+        options=options,
     )
 
 
-def _questions(
-    measures: Iterable[str | Estimand],
-    primary: str | Estimand | None,
-    valued: Measure,
-    by: str,
-    *,
-    judged: bool,
-) -> tuple[list[Estimand], Measure | None]:
-    """What is asked, the primary question first, and the measure of effectiveness; None where nothing is judged."""
-    asked = [estimand(one).complete() for one in measures]
-    leading = usual_primary(asked, by) if primary is None else estimand(primary)
-    asked = [*([leading] if leading else []), *(one for one in asked if one != leading)]
-    strange = next((one for one in asked if not one.sided), None)
+def order_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Put the baseline first, then the others by method and rising strength; refuse none."""
+    candidates = list(candidates)
+    refuse_twice([candidate.name for candidate in candidates], "candidate")
+    baselines = [candidate for candidate in candidates if not candidate.method]
+    others = [candidate for candidate in candidates if candidate.method]
+    if len(baselines) != 1 or not others:
+        raise UserError(
+            "a bench needs one baseline, the ranker without any correction (no method), and one "
+            f"candidate at least; got {len(baselines)} and {len(others)}"
+        )
+    methods = list(dict.fromkeys(candidate.method for candidate in others))
+    others.sort(key=lambda candidate: (methods.index(candidate.method), candidate.strength))
+    return [*baselines, *others]
+
+
+def order_questions(
+    measures: Iterable[str | Estimand], primary: str | Estimand | None, by: str
+) -> list[Estimand]:
+    """Return the questions of a bench, the primary one first; refuse one that favours no side."""
+    questions = [estimand(question).complete() for question in measures]
+    leading = usual_primary(questions, by) if primary is None else estimand(primary)
+    if leading is not None:
+        questions = [leading, *(question for question in questions if question != leading)]
+    strange = next((question for question in questions if not question.sided), None)
     if strange is not None:
         raise UserError(
             f"{strange!r} has no sign between two groups; use one that has, such as Share@10"
         )
-    if not asked:
+    if not questions:
         raise UserError(
             "a bench needs a measure on which level is judged, such as nDCG@3 or Share@10"
         )
-    if not judged:
-        return list(dict.fromkeys(asked)), None
-    return list(dict.fromkeys([*asked, valued])), valued
+    return list(dict.fromkeys(questions))
 
 
-def _tilts(audited: Audit, questions: Sequence[Estimand], correction: str) -> tuple[Effect, ...]:
-    """Answers of two groups, by run and pair in the order of the questions; the primary one must be in percent.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _AuditedRuns:
+    """An audit of candidates, with the samples behind it, of which differences are made."""
 
-    On it each run is judged by itself, as an audit of it alone would judge it.
-    """
-    place = {repr(one): number for number, one in enumerate(questions)}
-    runs = {name: number for number, name in enumerate(audited.runs)}
-    found = sorted(
-        (*audited.tilts, *audited.card),
-        key=lambda t: (runs[t.run], t.a, t.b, place[t.measure]),
+    audit: Audit
+    samples: tuple[Sample, ...]
+    """Of every tilt, and of every answer about groups."""
+
+    @classmethod
+    def from_inputs(cls, inputs: AuditInputs) -> Self:
+        """Audit runs that are lined up."""
+        measurements = measure_runs(inputs)
+        inferences = infer(inputs, measurements)
+        return cls(
+            audit=conclude(inputs, measurements, inferences),
+            samples=(*inferences.tilt_samples, *inferences.group_samples),
+        )
+
+
+def compare_candidates(
+    mixed: Collection,
+    runs: CandidateRuns,
+    questions: Sequence[Estimand],
+    *,
+    reference_runs: CandidateRuns,
+    selected: tuple[str, ...] = (),
+    options: BenchOptions,
+) -> Bench:
+    """Return the bench of runs, the baseline's first; the baseline alone is a bench too."""
+    candidates = tuple(runs)
+    is_judged = mixed.qrels.height > 0
+    if is_judged:
+        questions = list(dict.fromkeys([*questions, options.effectiveness]))
+    inputs = prepare_candidates(mixed, runs, questions, options)
+    audited = {ALL: _AuditedRuns.from_inputs(inputs)}
+    if is_judged and reference_runs:
+        measures = [question for question in questions if isinstance(question, Measure)]
+        alone = reference_alone(mixed, options.reference, options.by)
+        _check_reference_runs(alone, runs, reference_runs, options.reference)
+        in_order = {candidate: reference_runs[candidate] for candidate in runs}
+        inputs = prepare_candidates(alone, in_order, measures, options, is_grouped=False)
+        audited[options.reference] = _AuditedRuns.from_inputs(inputs)
+    mixed_audit = audited[ALL].audit
+    tilts = _tilts(mixed_audit, questions, options.correction)
+    changes = _changes(audited, options)
+    primary = repr(questions[0])
+    return Bench(
+        spec=_spec(mixed_audit, runs, changes, options),
+        candidates=candidates,
+        measures=tuple(repr(measured) for measured in mixed_audit.measures),
+        tilts=tilts,
+        effectiveness=_means(audited, options),
+        changes=changes,
+        notes=_notes(audited),
+        selected=selected,
+        baseline_effects=tuple(
+            tilt for tilt in tilts if tilt.run == candidates[0].name and tilt.measure == primary
+        ),
     )
-    if not found or found[0].measure != repr(questions[0]):
-        raise UserError(
-            f"{questions[0]!r} is undefined for these groups: they have no twins, or no relevant documents"
-        )
-    if in_percent(found[0]) != in_percent(found[0]):
-        raise UserError(
-            f"level is judged in percent, and {questions[0]!r} has another unit; put Share@10 first"
-        )
-    alone = [
-        effect
-        for run in audited.runs
-        for effect in corrected(
-            [t for t in found if (t.run, t.measure) == (run, repr(questions[0]))], correction
-        )
+
+
+def prepare_candidates(
+    collection: Collection,
+    runs: CandidateRuns,
+    questions: Sequence[Estimand],
+    options: BenchOptions,
+    *,
+    is_grouped: bool = True,
+) -> AuditInputs:
+    """Line the runs of candidates up with groups and judgments, as an audit does."""
+    named_runs = [
+        replace(run, spec={**run.spec, "ranker": candidate.name, "name": candidate.name})
+        for candidate, run in runs.items()
     ]
-    judged = {(t.run, t.a, t.b): t for t in alone}
-    return tuple(judged[t.run, t.a, t.b] if t.measure == repr(questions[0]) else t for t in found)
+    _refuse_other_queries(named_runs)
+    audit_options = AuditOptions(
+        by=options.by if is_grouped else None,
+        pairs=options.pairs if is_grouped else None,
+        primary=questions[0] if is_grouped else None,
+        card=False,
+        depth=DEPTH,
+        confounds=False,
+        missing="zero",
+        ties=options.ties,
+        margin=options.margin if is_grouped else DEFAULT_MARGIN,
+        keep_top=0,
+        inference=options.inference,
+    )
+    return prepare(collection, named_runs, questions, audit_options)
 
 
-def _ordered(trials: list[Trial]) -> list[Trial]:
-    """The baseline, then by method and rising strength."""
-    refuse_twice([one.intervention.name for one in trials], "intervention")
-    baselines = [one for one in trials if not one.intervention.method]
-    others = [one for one in trials if one.intervention.method]
-    if len(baselines) != 1 or not others:
+def _check_reference_runs(
+    alone: Collection, runs: CandidateRuns, reference_runs: CandidateRuns, reference: str
+) -> None:
+    """Refuse runs of the reference's documents that some candidate lacks, or that hold others."""
+    lacking = next((candidate for candidate in runs if candidate not in reference_runs), None)
+    if lacking is not None:
         raise UserError(
-            "a bench needs one baseline, the ranker without any intervention (no method), and an intervention at "
-            f"least; got {len(baselines)} and {len(others)}"
+            f"{lacking.name} has no run of {reference} documents alone, others have; rank them "
+            "with all or none"
         )
-    methods = list(dict.fromkeys(one.intervention.method for one in others))
-    others.sort(key=lambda one: (methods.index(one.intervention.method), one.intervention.strength))
-    return [*baselines, *others]
-
-
-def _renamed(run: Run, intervention: Intervention) -> Run:
-    return replace(run, spec={**run.spec, "ranker": intervention.name, "name": intervention.name})
+    for candidate, run in reference_runs.items():
+        if (collection_rows(run, alone)[run.docs] < 0).any():
+            raise UserError(
+                f"{candidate.name}: its run of {reference} documents alone holds others too"
+            )
 
 
 def _refuse_other_queries(runs: Sequence[Run]) -> None:
     """Refuse a run over other queries than the baseline's: nothing could be paired."""
+    baseline = runs[0]
     for run in runs[1:]:
-        other = sorted(set(run.queries) ^ set(runs[0].queries))
-        if other:
+        differing = sorted(set(run.queries) ^ set(baseline.queries))
+        if differing:
+            count = counted(len(differing), "query is", "queries are")
             raise UserError(
-                f"{run.name} and {runs[0].name} ranked different queries "
-                f"({counted(len(other), 'query is', 'queries are')} in one of them only, first {other[0]!r}); rank the "
+                f"{run.name} and {baseline.name} ranked different queries "
+                f"({count} in one of them only, first {differing[0]!r}); rank the "
                 "same queries with both"
             )
 
 
-def _alone(mixed: Collection, trials: Sequence[Trial], reference: str, by: str) -> list[Run]:
-    """Runs of the reference's documents alone; none where there are none."""
-    found = [_renamed(one.alone, one.intervention) for one in trials if one.alone is not None]
-    if not found:
-        return []
-    if len(found) < len(trials):
-        lacking = next(one.intervention.name for one in trials if one.alone is None)
+def _tilts(audited: Audit, questions: Sequence[Estimand], correction: str) -> tuple[Effect, ...]:
+    """Return the answers of two groups, by run and pair in the order of the questions.
+
+    On the primary question, which must be in percent, each run is judged by itself, as an audit of
+    it alone would judge it.
+    """
+    primary = repr(questions[0])
+    question_order = {repr(question): number for number, question in enumerate(questions)}
+    run_order = {name: number for number, name in enumerate(audited.runs)}
+    tilts = sorted(
+        (*audited.tilts, *audited.card),
+        key=lambda tilt: (run_order[tilt.run], tilt.a, tilt.b, question_order[tilt.measure]),
+    )
+    if not tilts or tilts[0].measure != primary:
         raise UserError(
-            f"{lacking} has no run of {reference} documents alone, others have; rank them with all or none"
+            f"{primary} is undefined for these groups: they have no twins, or no relevant documents"
         )
-    _refuse_other_queries(found)
-    own = reference_alone(mixed, reference, by)
-    for run in found:
-        if (collection_rows(run, own)[run.docs] < 0).any():
-            raise UserError(f"{run.name}: its run of {reference} documents alone holds others too")
-    return found
-
-
-def _changes(audited: Sequence[Audit], reference: str, how: InferenceOptions) -> tuple[Change, ...]:
-    """Every tilt and effectiveness less the baseline's, over the same queries; p corrected over all of them."""
-    found = list[Change]()
-    for one, over in zip(audited, (ALL, reference), strict=False):
-        if not (one.measures or one.query_answers):  # questions about twins alone
-            continue
-        side = match(one, one, baseline_run=one.runs[0])
-        tasks = [*change_tasks(side, side.pairs), *estimand_tasks(side)]
-        found += contrast_changes(tasks, resamples=how.resamples, seed=how.seed)
-        means = mean_changes(
-            change_tasks(side, [(ALL, ALL)]), resamples=how.resamples, seed=how.seed
+    if np.isnan(in_percent(tilts[0])):
+        raise UserError(
+            f"level is judged in percent, and {primary} has another unit; put Share@10 first"
         )
-        found += [replace(change, a=over, b=over) for change in means]
-    return corrected(found, how.correction)
+    by_itself = dict[tuple[str, str, str], Effect]()
+    for name in audited.runs:
+        of_run = [tilt for tilt in tilts if tilt.run == name and tilt.measure == primary]
+        for tilt in corrected(of_run, correction):
+            by_itself[tilt.run, tilt.a, tilt.b] = tilt
+    return tuple(
+        by_itself[tilt.run, tilt.a, tilt.b] if tilt.measure == primary else tilt for tilt in tilts
+    )
 
 
-def _means(audited: Audit, over: str, how: InferenceOptions) -> tuple[Effect, ...]:
-    """Effectiveness of every run and measure with its interval; that a mean is above 0 is not tested."""
-    samples = [
-        mean_sample(run, one, over, values, audited.distinct(run))
-        for run, of_run in zip(audited.runs, audited.values[:, :, 0], strict=True)
-        for one, values in zip(audited.measures, of_run, strict=True)
-    ]
-    return effects(samples, how)
+def _changes(audited: Mapping[str, _AuditedRuns], options: BenchOptions) -> tuple[Change, ...]:
+    """Return every tilt and effectiveness less the baseline's, over the same queries.
+
+    p is corrected over all of them.
+    """
+    sampling = {"resamples": options.resamples, "seed": options.seed}
+    changes = list[Change]()
+    for documents, runs in audited.items():
+        changes += contrast_changes(_tilt_tasks(runs), **sampling)
+        changes += mean_changes(_mean_tasks(runs.audit, documents), **sampling)
+    return corrected(changes, options.correction)
 
 
-def _spec(audited: Audit, trials: Sequence[Trial]) -> Mapping[str, Any]:
-    """How it was made, with the rankers' own texts."""
-    kept = {
-        name: value for name, value in audited.spec.items() if name not in ("missing", "rounding")
+def _tilt_tasks(runs: _AuditedRuns) -> list[ChangeTask]:
+    """Pair each sample of a candidate with the baseline's sample of the same question."""
+    baseline = runs.audit.runs[0]
+    baseline_samples = {
+        (sample.estimand, sample.a, sample.b): sample
+        for sample in runs.samples
+        if sample.run == baseline
     }
-    first, *others = (dict(one.mixed.spec) for one in trials)
-    return {**kept, "runs": [first, *(_beyond(spec, first) for spec in others)]}
+    tasks = []
+    for sample in runs.samples:
+        if sample.run != baseline:
+            before = baseline_samples[sample.estimand, sample.a, sample.b]
+            tasks.append(contrast_task(sample, before, (sample.neutral, before.neutral)))
+    return tasks
+
+
+def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
+    """Pair each candidate's values of a measure with the baseline's."""
+    baseline, *candidates = audited.runs
+    tasks = []
+    for number, candidate in enumerate(candidates, start=1):
+        distinct = in_all([audited.distinct(candidate), audited.distinct(baseline)])
+        for index, measured in enumerate(audited.measures):
+            values = audited.values[[number, 0], index, 0]
+            tasks.append(
+                ChangeTask(
+                    run=candidate,
+                    old_run=baseline,
+                    estimand=measured,
+                    a=documents,
+                    b=documents,
+                    columns=Columns(values, distinct),
+                )
+            )
+    return tasks
+
+
+def _means(audited: Mapping[str, _AuditedRuns], options: BenchOptions) -> tuple[Effect, ...]:
+    """Return the effectiveness of every run and measure with its interval.
+
+    That a mean is above 0 is not tested.
+    """
+    means = list[Effect]()
+    for documents, runs in audited.items():
+        samples = []
+        for run, run_values in zip(runs.audit.runs, runs.audit.values[:, :, 0], strict=True):
+            distinct = runs.audit.distinct(run)
+            for measured, values in zip(runs.audit.measures, run_values, strict=True):
+                samples.append(mean_sample(run, measured, documents, values, distinct=distinct))
+        means += effects(samples, options.inference)
+    return tuple(means)
+
+
+def _spec(
+    audited: Audit, runs: CandidateRuns, changes: Sequence[Change], options: BenchOptions
+) -> dict[str, Any]:
+    """Return how the bench was made, with the rankers' own texts."""
+    audit_only = ("missing", "rounding", "margin")
+    shared = {key: value for key, value in audited.spec.items() if key not in audit_only}
+    baseline, *others = (dict(run.spec) for run in runs.values())
+    spec = {
+        **shared,
+        "margin": options.margin,
+        "reference": options.reference,
+        "runs": [baseline, *(_beyond(spec, baseline) for spec in others)],
+        "family_size": sum(not np.isnan(change.p) for change in changes),
+    }
+    if audited.measures:
+        spec |= {"effectiveness": repr(options.effectiveness), "budget": options.budget}
+    return spec
 
 
 def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run's spec says beyond the baseline's, of which it is made as a rule."""
-    return {
-        name: value
-        for name, value in spec.items()
-        if name == "ranker"
-        or (value != baseline.get(name) and (name, value) != ("candidates", baseline))
-    }
+    """Return what a run's spec says beyond the baseline's, of which it is made as a rule."""
+    more = {"ranker": spec["ranker"]} if "ranker" in spec else {}
+    for key, value in spec.items():
+        is_baseline = key == "candidates" and value == baseline
+        if value != baseline.get(key) and not is_baseline:
+            more[key] = value
+    return more
 
 
-def _notes(trials: Sequence[Trial], reference: str, *, selected: int) -> Iterator[str]:
-    if trials[0].alone is None and reference:
-        yield f"effectiveness on {reference} documents alone is not known: they were not ranked alone"
-    if selected:
-        return
-    yield (
-        f"each of the {len(trials) - 1} interventions is judged by its own 95 % intervals; the more there are, the "
-        "more likely one of them is called level by chance"
-    )
+def _notes(audited: Mapping[str, _AuditedRuns]) -> tuple[str, ...]:
+    """Return the notes of the audits, each once."""
+    notes = list(audited[ALL].audit.notes)
+    for documents, runs in audited.items():
+        if documents != ALL:
+            others = [note for note in runs.audit.notes if note not in notes]
+            notes += notes_from(f"{documents} documents alone", others)
+    return tuple(notes)

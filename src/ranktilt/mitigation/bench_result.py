@@ -1,421 +1,388 @@
-"""The bench: effectiveness against tilt for interventions of rising strength, as one versioned file."""
+"""A bench as one versioned file: candidates, their tilts, and what each costs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-from ranktilt.auditing.answer.findings import Finding, margins, ranked
-from ranktilt.auditing.answer.gate import (
-    MOST,
-    GateRow,
-    LimitCheck,
-    Outcome,
-    check_tilt,
-    in_percent,
-    points,
-    worst,
-)
-from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge, too_few
+from ranktilt.auditing.answer.gate import MOST, Outcome, check_tilt, in_percent, worst
+from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.data.artifact import Result
-from ranktilt.errors import UserError, join_words, unknown
-from ranktilt.measures.margin import margin_words
-from ranktilt.measures.printing import signed
-from ranktilt.rankers.candidates import FITTED
+from ranktilt.errors import UserError, unknown
+from ranktilt.measures.margin import Margin
+from ranktilt.mitigation.causal import CausalFit
+from ranktilt.mitigation.offset import OffsetFit
 
 BUDGET = 0.01
 
 
-@dataclass(frozen=True)
-class Intervention:
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
     """One way to level a ranker, at one strength."""
 
     name: str
     """As printed, such as ``α = 0.001``; no two of a bench share it."""
     method: str
-    """What it is a strength of, such as ``debias``; empty for the baseline, which nothing was done to."""
+    """The method that it is a strength of, such as ``debias``; empty for the baseline."""
     strength: float
     """Its place on the method's dial: the smaller, the less is done."""
     ranker: str
     """The text of the ranker that has it, such as ``dense:models/alpha-0.001``."""
     dial: str = "strength"
-    """What the strength is called, such as ``α``."""
+    """The name of the dial, such as ``α``."""
 
 
-class RefusedMethod(NamedTuple):
-    """A method that was named and could not be tried."""
+@dataclass(frozen=True, kw_only=True)
+class RefusedMethod:
+    """A method that could not be tried."""
 
     method: str
     reason: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
+class MethodFits:
+    """What the methods of a bench learned; None for a method that was not tried."""
+
+    offset: OffsetFit | None = None
+    causal: CausalFit | None = None
+    direction: Mapping[str, Any] | None = None
+    """How a projection's direction was learned: its `Direction.spec`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateCheck:
+    """A tilt held against the margin, or a change of effectiveness held against the budget."""
+
+    effect: Effect
+    outcome: Outcome
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether it is about effectiveness."""
+        return isinstance(self.effect, Change)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Bench(
     Result, format="ranktilt-bench", version=1, noun="a bench", command="ranktilt mitigate"
 ):
-    """What `bench` found; immutable.
+    """What `bench` measured; immutable.
 
     Parameters
     ----------
     spec : mapping
         How it was made: options, collection, runs, the number of tests in the family, versions.
-    interventions : tuple of Intervention
-        The baseline, then by method and rising strength.
+    candidates : tuple of Candidate
+        The baseline, then by method and rising strength. The baseline alone where nothing was
+        fitted, for it is not shown to be tilted.
     measures : tuple of str
         Relevance measures; none where nothing is judged.
     tilts : tuple of Effect
-        Relative Δ of every intervention, pair of groups and measure, and the other estimands of the
+        Relative Δ of every candidate, pair of groups and measure, and the other estimands of the
         groups. Those of the primary one come first of each pair; level is judged on them.
     effectiveness : tuple of Effect
-        Mean of every intervention and measure, 0 to 1, with its interval: where both groups are
+        Mean of every candidate and measure, 0 to 1, with its interval: where both groups are
         ``all`` over all documents, where both are the reference on its documents alone.
     changes : tuple of Change
         Every one of these less the baseline's, in points or the estimand's unit, paired over
         queries; p corrected over all of them. Estimands of twins have none.
     notes : tuple of str
-        What a reader should know.
+        Notes of the audits behind it.
     selected : tuple of str
-        Interventions that were chosen on other queries, one a method; where there are any, only
-        they are judged.
+        Candidates that were chosen on other queries, one a method; where there are any, only they
+        are eligible.
     refused : tuple of RefusedMethod
         Methods that could not be tried, each with the reason.
-    before : tuple of Effect
+    baseline_effects : tuple of Effect
         The baseline's answers to the primary question as an audit of it gives them, pair by pair:
-        over all queries where the bench is on some of them. They say whether there is anything to
-        level.
+        over all queries where the bench is on some of them. They decide whether there is anything
+        to level.
+    fits : MethodFits
+        What methods learned from other queries.
     """
 
     spec: Mapping[str, Any]
-    interventions: tuple[Intervention, ...]
+    candidates: tuple[Candidate, ...]
     measures: tuple[str, ...]
     tilts: tuple[Effect, ...]
     effectiveness: tuple[Effect, ...]
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
+    baseline_effects: tuple[Effect, ...]
     selected: tuple[str, ...] = ()
     refused: tuple[RefusedMethod, ...] = ()
-    before: tuple[Effect, ...] = ()
+    fits: MethodFits = MethodFits()
 
     @property
-    def baseline(self) -> Intervention:
-        """The ranker as it is without any intervention."""
-        return self.interventions[0]
+    def baseline(self) -> Candidate:
+        """The ranker as it is without any correction."""
+        return self.candidates[0]
 
     @property
     def methods(self) -> tuple[str, ...]:
         """Names of the methods, in order."""
-        return tuple(dict.fromkeys(one.method for one in self.interventions[1:]))
+        return tuple(dict.fromkeys(candidate.method for candidate in self.candidates[1:]))
 
-    def strengths(self, method: str) -> tuple[Intervention, ...]:
-        """Return the baseline and one method's interventions by rising strength."""
-        return (self.baseline, *(one for one in self.interventions if one.method == method))
+    def strengths(self, method: str) -> tuple[Candidate, ...]:
+        """Return the baseline and one method's candidates by rising strength."""
+        of_method = [candidate for candidate in self.candidates if candidate.method == method]
+        return (self.baseline, *of_method)
 
     @property
-    def level(self) -> float:
+    def margin(self) -> float:
         """Half-width, in percent, of what counts as level."""
-        return float(self.spec["level"])
+        return float(self.spec["margin"])
 
     @property
     def budget(self) -> float:
-        """Effectiveness that an intervention may cost, 0 to 1."""
+        """Effectiveness that a candidate may cost, 0 to 1."""
         return float(self.spec.get("budget", BUDGET))
 
     @property
-    def valued(self) -> str:
-        """Measure of effectiveness, on which the cost is judged."""
+    def effectiveness_measure(self) -> str:
+        """The measure on which the cost is judged."""
         return str(self.spec.get("effectiveness", self.primary))
 
     @property
     def primary(self) -> str:
-        """What level is judged on: a measure, whose Relative Δ it is, or another estimand of two groups."""
+        """The question that level is judged on: a measure, by its Relative Δ, or an estimand."""
         return self.questions[0]
 
     @cached_property
     def questions(self) -> tuple[str, ...]:
-        """Measures whose Relative Δ was taken, and other estimands of two groups; the primary one first."""
+        """Measures whose Relative Δ was taken, and other estimands; the primary one first."""
         return tuple(dict.fromkeys(tilt.measure for tilt in self.tilts))
 
     @property
-    def chosen_by(self) -> str:
-        """How those were chosen that alone are judged: ``chosen on other queries``; nothing where all are."""
-        other = f"fitted on {self.spec[FITTED]} and " if FITTED in self.spec else ""
-        return f"{other}chosen on other queries" if self.selected else ""
-
-    @property
-    def judged(self) -> tuple[Intervention, ...]:
-        """The baseline and those that may be chosen: all, or the ones that were selected on other queries."""
-        found = [
-            one for one in self.interventions[1:] if not self.selected or one.name in self.selected
-        ]
-        return (self.baseline, *found)
+    def eligible(self) -> tuple[Candidate, ...]:
+        """Candidates that may be chosen: all, or those that were selected on other queries."""
+        others = self.candidates[1:]
+        if not self.selected:
+            return others
+        return tuple(candidate for candidate in others if candidate.name in self.selected)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
         """Pairs of groups that were compared."""
-        return tuple(dict.fromkeys((t.a, t.b) for t in self.tilts))
+        return tuple(dict.fromkeys((tilt.a, tilt.b) for tilt in self.tilts))
 
     @property
-    def over(self) -> tuple[str, ...]:
-        """What effectiveness is measured over: ``all`` documents, and the reference's alone where that was ranked."""
-        return tuple(dict.fromkeys(e.a for e in self.effectiveness))
+    def document_sets(self) -> tuple[str, ...]:
+        """The documents on which effectiveness is measured.
+
+        ``all``, and the reference where its documents were ranked alone.
+        """
+        return tuple(dict.fromkeys(effect.a for effect in self.effectiveness))
 
     def tilt(self, name: str, pair: Pair, measure: str | None = None) -> Effect:
-        """Return an intervention's answer for one pair of groups, by default to the primary question."""
+        """Return a candidate's answer for a pair of groups, by default to the primary question."""
         return self._effect(name, *pair, measure or self.primary)
 
-    def mean(self, name: str, over: str = ALL, measure: str | None = None) -> Effect:
-        """Return the effectiveness of an intervention, by default on the measure on which the cost is judged."""
-        return self._effect(name, over, over, measure or self.valued)
+    def mean(self, name: str, documents: str = ALL, measure: str | None = None) -> Effect:
+        """Return the effectiveness of a candidate, by default on the measure of the cost."""
+        return self._effect(name, documents, documents, measure or self.effectiveness_measure)
 
     def change(self, name: str, pair: Pair, measure: str | None = None) -> Change | None:
-        """Return how an intervention moved a tilt, or an effectiveness (a group twice); None where that is not known.
+        """Return how a candidate moved a tilt, or an effectiveness (a group twice).
 
-        It is not known of the baseline, and of estimands of twins.
+        None where that is not known: of the baseline, and of estimands of twins.
         """
-        usual = self.valued if pair[0] == pair[1] else self.primary
+        usual = self.effectiveness_measure if pair[0] == pair[1] else self.primary
         return self._changes.get((name, *pair, measure or usual))
 
     def costs(self, name: str) -> list[Change]:
-        """Return how an intervention changed the effectiveness that the budget is about; none of the baseline."""
-        changes = [self.change(name, (over, over)) for over in self.over]
+        """Return how a candidate changed the effectiveness that the budget is about."""
+        changes = [self.change(name, (documents, documents)) for documents in self.document_sets]
         return [change for change in changes if change is not None]
 
     def loss(self, name: str) -> float:
-        """Return the largest loss of effectiveness of an intervention, in points."""
+        """Return the largest loss of effectiveness of a candidate, in points."""
         return max((-change.value for change in self.costs(name)), default=0.0)
 
     def distance(self, name: str) -> float:
-        """Return how far the tilts of an intervention are from level at most, in percent; infinite if undefined."""
-        far = [
-            in_percent(tilt) * abs(tilt.value - tilt.level)
-            for tilt in (self.tilt(name, p) for p in self.pairs)
-        ]
-        return math.inf if any(map(math.isnan, far)) else max(far)
+        """Return how far a candidate's tilts are from level at most, in percent.
+
+        Infinite where one is undefined.
+        """
+        tilts = [self.tilt(name, pair) for pair in self.pairs]
+        distances = [in_percent(tilt) * abs(tilt.value - tilt.neutral) for tilt in tilts]
+        return math.inf if any(map(math.isnan, distances)) else max(distances)
 
     def _effect(self, *key: str) -> Effect:
         if key not in self._effects:
-            raise unknown(
-                "intervention, groups and measure", ", ".join(key), map(", ".join, self._effects)
-            )
+            known = map(", ".join, self._effects)
+            raise unknown("candidate, groups and measure", ", ".join(key), known)
         return self._effects[key]
 
     @cached_property
     def _effects(self) -> dict[tuple[str, ...], Effect]:
-        return {(e.run, e.a, e.b, e.measure): e for e in (*self.tilts, *self.effectiveness)}
+        effects = (*self.tilts, *self.effectiveness)
+        return {(effect.run, effect.a, effect.b, effect.measure): effect for effect in effects}
 
     @cached_property
     def _changes(self) -> dict[tuple[str, ...], Change]:
-        return {(c.run, c.a, c.b, c.measure): c for c in self.changes}
+        return {(change.run, change.a, change.b, change.measure): change for change in self.changes}
 
-    def choose(self, *, level: float | None = None, budget: float | None = None) -> Choice:
-        """Say which interventions reach level within the budget, and which of them is the smallest.
+    def choose(self, *, margin: float | None = None, budget: float | None = None) -> Choice:
+        """Decide which candidates are level within the budget, and which of them is the smallest.
 
-        `level` is a half-width in percent, `budget` what may be lost of effectiveness, 0 to 1; the
-        bench's by default.
+        `margin` is a half-width in percent, `budget` the effectiveness that may be lost, 0 to 1;
+        the bench's by default.
         """
-        limits = self.level if level is None else level, self.budget if budget is None else budget
-        check_limits(*limits)
-        return Choice(self, *limits)
+        choice = Choice(
+            bench=self,
+            margin=self.margin if margin is None else margin,
+            budget=self.budget if budget is None else budget,
+        )
+        check_limits(choice.margin, choice.budget)
+        return choice
 
     def derived(self) -> dict[str, Any]:
-        """The choice, for those who read the file."""
-        found = self.choose()
-        effects = [
-            effect_row(tilt, self.level)
-            for tilt in (*self.before, *self.tilts)
-            if tilt.measure == self.primary
-        ]
+        """Return the choice, for those who read the file."""
+        choice = self.choose()
+        primary_tilts = [tilt for tilt in self.tilts if tilt.measure == self.primary]
+        effects = [effect_row(e, self.margin) for e in (*self.baseline_effects, *primary_tilts)]
         return {
-            "outcome": found.outcome,
-            "chosen": found.chosen.name if found.chosen else None,
+            "outcome": choice.outcome,
+            "chosen": choice.chosen.name if choice.chosen else None,
             "effects": effects,
-            "headline": found.headline,
-            "sentences": found.sentences,
-            "verdicts": found.verdicts,
             "next_steps": (),
         }
 
 
-def check_limits(level: float, budget: float) -> None:
-    """Refuse what is no half-width of level, or no share of effectiveness."""
-    if not 0 <= level < MOST:
-        raise UserError(f"expected a level of at least 0 and below {MOST:g} points, got {level:g}")
+def check_limits(margin: Margin, budget: float) -> None:
+    """Refuse a margin or a budget out of range."""
+    if isinstance(margin, str):
+        raise UserError(f"level is judged in percent: expected a margin in points, got {margin}")
+    if not 0 <= margin < MOST:
+        raise UserError(
+            f"expected a margin of at least 0 and below {MOST:g} points, got {margin:g}"
+        )
     if not 0 <= budget < 1:
         raise UserError(
-            f"expected a budget of at least 0 and below 1, such as {BUDGET:g} (1 point), got {budget:g}"
+            f"expected a budget of at least 0 and below 1, such as {BUDGET:g} (1 point), "
+            f"got {budget:g}"
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Which interventions of a bench reach level within a budget; none where the baseline is not shown to be tilted.
+    """The candidates of a bench that are level within a budget, and the one to take.
 
-    An intervention is *level* (*within* where it favours a side all the same) where the intervals
-    of its tilts on the primary question and of its costs keep to their limits, *tilted* where one
-    lies wholly beyond, else *inconclusive*.
+    None is chosen where the baseline is not shown to be tilted. A candidate is *level* (*within*
+    where it favours a side all the same) where the intervals of its tilts on the primary question
+    and of its costs keep to their limits, *tilted* where one lies wholly beyond, else
+    *inconclusive*.
     """
 
     bench: Bench
-    level: float
+    margin: float
     budget: float
 
     @cached_property
-    def rows(self) -> dict[str, tuple[GateRow, ...]]:
-        """What was asked of each intervention, by its name: its tilts, then its costs."""
+    def checks(self) -> dict[str, tuple[CandidateCheck, ...]]:
+        """The checks of each candidate, by its name: of its tilts, then of its costs."""
         return {
-            one.name: (*self._tilts(one.name), *self._costs(one.name))
-            for one in self.bench.interventions
+            candidate.name: (*self._tilt_checks(candidate), *self._cost_checks(candidate))
+            for candidate in self.bench.candidates
         }
 
-    def _tilts(self, name: str) -> Iterator[GateRow]:
-        baseline = name == self.bench.baseline.name
-        for tilt in (
-            self.bench.before
-            if baseline
-            else [self.bench.tilt(name, pair) for pair in self.bench.pairs]
-        ):
-            yield GateRow(
-                name, tilt.measure, tilt.a, tilt.b, tilt.queries, (check_tilt(tilt, self.level),)
-            )
+    def _tilt_checks(self, candidate: Candidate) -> list[CandidateCheck]:
+        tilts = list(self.bench.baseline_effects)
+        if candidate != self.bench.baseline:
+            tilts = [self.bench.tilt(candidate.name, pair) for pair in self.bench.pairs]
+        return [
+            CandidateCheck(effect=tilt, outcome=check_tilt(tilt, self.margin).outcome)
+            for tilt in tilts
+        ]
 
-    def _costs(self, name: str) -> Iterator[GateRow]:
-        for change in self.bench.costs(name):
-            check = check_cost(change, self.budget)
-            yield GateRow(name, change.measure, change.a, change.b, change.queries, (check,))
+    def _cost_checks(self, candidate: Candidate) -> list[CandidateCheck]:
+        return [
+            CandidateCheck(effect=change, outcome=cost_outcome(change, self.budget))
+            for change in self.bench.costs(candidate.name)
+        ]
 
     def outcome_of(self, name: str) -> Outcome:
-        """Return the worst of what was asked of an intervention: see `worst`."""
-        return worst(row.outcome for row in self.rows[name])
+        """Return the worst of a candidate's checks: see `worst`."""
+        return worst(check.outcome for check in self.checks[name])
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
         """What an audit says of the baseline, pair by pair."""
         noun = "text" if self.bench.spec["by"] == "source" else "documents"
         return tuple(
-            judge(self.bench.primary, [e], self.level, noun=noun) for e in self.bench.before
-        )
-
-    def _before(self) -> tuple[Finding, ...]:
-        """What an audit says of the baseline, the largest finding first."""
-        several = len(self.verdicts) > 1
-        return ranked(
-            Finding(
-                kind=verdict.kind,
-                sentence=f"{verdict.a} | {verdict.b}: " * several + verdict.sentence,
-                size=margins(effect, self.level),
-            )
-            for verdict, effect in zip(self.verdicts, self.bench.before, strict=True)
+            verdict_for(self.bench.primary, [effect], self.margin, noun=noun)
+            for effect in self.bench.baseline_effects
         )
 
     @property
-    def tilted(self) -> bool:
-        """Whether there is something to level: the baseline is shown to favour a side, and more than slightly."""
-        return any(one.kind == "favours" and not one.slight for one in self.verdicts)
+    def is_tilted(self) -> bool:
+        """Whether there is something to level: the baseline favours a side more than slightly."""
+        return any(verdict.kind == "favours" and not verdict.slight for verdict in self.verdicts)
 
     @property
-    def chosen(self) -> Intervention | None:
-        """The smallest that is within the margin and the budget, of several methods the least costly; or None."""
-        if not self.tilted:
+    def chosen(self) -> Candidate | None:
+        """The smallest candidate within the margin and the budget; None where there is none.
+
+        Of several methods it is the least costly.
+        """
+        if not self.is_tilted:
             return None
-        level = [
-            one for one in self.bench.judged[1:] if self.outcome_of(one.name) in ("level", "within")
-        ]
-        smallest = {one.method: one for one in reversed(level)}  # in the order of rising strength
-        return min(smallest.values(), key=lambda one: self.bench.loss(one.name), default=None)
-
-    @property
-    def outcome(self) -> Outcome:
-        """That of the baseline where nothing is to be levelled, or of the chosen one; tilted where each is excluded."""
-        if self.chosen is not None or not self.tilted:
-            return self.outcome_of((self.chosen or self.bench.baseline).name)
-        open_ones = any(
-            self.outcome_of(one.name) == "inconclusive" for one in self.bench.judged[1:]
+        smallest = dict[str, Candidate]()
+        for candidate in reversed(self.bench.eligible):  # by falling strength
+            if self.outcome_of(candidate.name) in ("level", "within"):
+                smallest[candidate.method] = candidate
+        return min(
+            smallest.values(), key=lambda candidate: self.bench.loss(candidate.name), default=None
         )
-        return "inconclusive" if open_ones else "tilted"
 
-    def overcorrected(self, name: str) -> list[Effect]:
-        """Return the tilts of an intervention that are not level, and wholly on the other side than the baseline's."""
-        found = []
-        for pair in self.bench.pairs:
-            before, now = (
-                self.bench.tilt(self.bench.baseline.name, pair),
-                self.bench.tilt(name, pair),
-            )
-            turned = (before.value - before.level) * (now.value - now.level) < 0
-            if turned and now.leans and now.extent(self.level) != "within":
-                found.append(now)
-        return found
+    @cached_property
+    def outcome(self) -> Outcome:
+        """The outcome of the chosen candidate, or of the baseline where nothing is to be levelled.
 
-    @property
-    def limits(self) -> str:
-        """What is asked, in words."""
-        cost = f" at a loss of at most {points(self.budget)} of {self.bench.valued}"
-        return f"within {margin_words(self.level)}{cost * bool(self.bench.over)}"
-
-    @property
-    def headline(self) -> str:
-        if not self.tilted:
-            return f"Nothing to level: {'; '.join(finding.sentence for finding in self._before())}"
+        Where none is chosen, tilted if each candidate is excluded, else inconclusive.
+        """
+        if not self.is_tilted:
+            return self.outcome_of(self.bench.baseline.name)
         if self.chosen is not None:
-            return self._reached(self.chosen)
-        chosen_before = f", of those {self.bench.chosen_by}," if self.bench.selected else ""
-        if self.outcome == "tilted":
-            return f"No intervention{chosen_before} is level {self.limits}: each is excluded"
-        return f"No intervention{chosen_before} is shown to be level {self.limits}"
+            return self.outcome_of(self.chosen.name)
+        outcomes = [self.outcome_of(candidate.name) for candidate in self.bench.eligible]
+        return "inconclusive" if "inconclusive" in outcomes else "tilted"
 
     @property
-    def sentences(self) -> tuple[str, ...]:
-        """What the nearest intervention lacks, where none is chosen."""
-        if self.chosen is not None or not self.tilted:
-            return ()
-        left = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) == self.outcome]
-        nearest = min(left, key=lambda one: self.bench.distance(one.name))
-        reasons = [
-            r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)
+    def nearest(self) -> Candidate | None:
+        """The candidate nearest to level of those with the bench's outcome, if none is chosen."""
+        if self.chosen is not None or not self.is_tilted:
+            return None
+        alike = [
+            candidate
+            for candidate in self.bench.eligible
+            if self.outcome_of(candidate.name) == self.outcome
         ]
-        return (f"Nearest is {nearest.name}: {'; '.join(reasons)}",)
+        return min(alike, key=lambda candidate: self.bench.distance(candidate.name))
 
-    def _reached(self, intervention: Intervention) -> str:
-        costs = [cost_words(change, self.budget) for change in self.bench.costs(intervention.name)]
-        paid = f": {join_words(costs)}" if costs else ""
-        tilts = [self.bench.tilt(intervention.name, pair) for pair in self.bench.pairs]
-        sides = list(dict.fromkeys(t.side(t.favours) for t in tilts if t.favours))
-        is_level = f"favours {join_words(sides)} no more than slightly," if sides else "is level"
-        if self.bench.selected:
-            return f"{intervention.name}, {self.bench.chosen_by}, {is_level} {self.limits}{paid}"
-        several = f" of {intervention.method}" if len(self.bench.methods) > 1 else ""
-        return f"{intervention.name} is the smallest intervention{several} that {is_level} {self.limits}{paid}"
+    def is_overcorrected(self, name: str) -> bool:
+        """Return whether a tilt of a candidate is not level, and wholly on the other side now."""
+        for pair in self.bench.pairs:
+            before = self.bench.tilt(self.bench.baseline.name, pair)
+            after = self.bench.tilt(name, pair)
+            is_turned = (before.value - before.neutral) * (after.value - after.neutral) < 0
+            if is_turned and after.leans and after.extent(self.margin) != "within":
+                return True
+        return False
 
 
-def check_cost(change: Change, budget: float) -> LimitCheck:
-    """Hold the interval of a change of effectiveness against the loss that is allowed."""
+def cost_outcome(change: Change, budget: float) -> Outcome:
+    """Decide whether a change of effectiveness keeps to the loss that is allowed."""
     floor = -100 * budget
-    found = cost_words(change, budget)
-    outcome: Outcome = "inconclusive"
-    loss = f"a loss of more than {points(budget)}"
-    is_testable = change.testable
-    if math.isnan(change.value) or (is_testable and not change.has_interval):
-        reason = f"no query has a value of {change.measure} under both rankers"
-    elif not is_testable:
-        reason = f"{too_few(change)}; {found}"
-    elif change.low >= floor:
-        outcome, reason = "level", f"{change.measure} {found}: {loss} is excluded"
-    elif change.high < floor:
-        outcome, reason = "tilted", f"{change.measure} {found}: {loss} is shown"
-    else:
-        reason = f"{change.measure} {found}: {loss} is neither shown nor excluded"
-    return LimitCheck(
-        "cost", outcome, change.value, change.low, change.high, floor, math.inf, reason
-    )
-
-
-def cost_words(change: Change, budget: float) -> str:
-    """Print a change of effectiveness with its interval beside the loss that is allowed, and over which documents."""
-    over = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
-    interval = f" {bounds(change.low, change.high, -100 * budget)}" if change.has_interval else ""
-    return f"{signed(change.value)} points{interval} {over}"
+    if math.isnan(change.value) or not (change.testable and change.has_interval):
+        return "inconclusive"
+    if change.low >= floor:
+        return "level"
+    return "tilted" if change.high < floor else "inconclusive"

@@ -1,12 +1,14 @@
-"""Causal diagnosis and correction (Wang et al., ICLR 2025): take from scores what perplexity adds to them."""
+"""Causal diagnosis and correction (Wang et al., ICLR 2025).
+
+What perplexity adds to scores is estimated on twins, and taken away.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +17,20 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, codes, collection_rows
-from ranktilt.errors import UserError, counted
+from ranktilt.errors import UserError
 from ranktilt.explaining.perplexity import NGRAM, PerplexityProbe
 from ranktilt.mitigation.base import (
     KEYS,
     Correction,
     Fit,
+    FittedCorrection,
     Ints,
     Lists,
     Scores,
-    fitted_on,
-    read_fit,
-    require_scale,
     scale_of,
 )
+from ranktilt.mitigation.factor_instrument import Instrument, factor_instrument
+from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
 from ranktilt.rankers.fit_provenance import query_keys
 from ranktilt.statistics.regression import Ratio, ratio_difference, ratio_of_means
@@ -37,10 +39,8 @@ Floats = npt.NDArray[np.float64]
 
 PAIRS = 128
 LEAST_F = 10.0
-"""First-stage F below which an instrument is called weak (Staiger & Stock, Econometrica 65(3), 1997)."""
+"""First-stage F of a weak instrument, at most (Staiger & Stock, Econometrica 65(3), 1997)."""
 _FEWEST = 3
-_UNTESTED = "that source moves scores through perplexity alone is not tested"
-_NO_PAIRS = f"{_UNTESTED}: no pairs differ in the source alone"
 
 
 class EstimationPair(NamedTuple):
@@ -51,22 +51,9 @@ class EstimationPair(NamedTuple):
     twin: str
 
 
-@dataclass(frozen=True, eq=False)
-class Instrument:
-    """A factor of a designed collection in the source's place: pairs of versions that differ in it alone.
-
-    Frames have ``origin`` and the document ids ``a`` (low) and ``b`` (high).
-    """
-
-    name: str
-    pairs: pl.DataFrame
-    by_source: pl.DataFrame | None = None
-    """Pairs that differ in the source alone; None where there are none."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceRatio:
-    """The coefficient with the source as instrument, beside that of a factor."""
+    """The coefficient with the source as instrument, to compare with that of a factor."""
 
     coefficient: float
     low: float
@@ -74,26 +61,13 @@ class SourceRatio:
     f: float
     pairs: int
     difference: float
-    """It less the factor's: 0 where the source moves scores through perplexity alone. NaN if the source is weak."""
-    difference_low: float
-    """Of its 95 % interval, by the delta method, clustered by query and origin over the pairs of both."""
-    difference_high: float
+    """It less the factor's; NaN if the source is weak.
 
-    @property
-    def sentence(self) -> str:
-        """What the difference says of exclusion, that the source moves scores through perplexity alone."""
-        if np.isnan(self.difference):
-            return f"{_UNTESTED}: source hardly moves perplexity (first-stage F {np.nan_to_num(self.f):.1f})"
-        by = (
-            f"by source it is {_signed(self.coefficient)} {_ends(self.low, self.high)} over {self.pairs:,} pairs, a "
-            f"difference of {_signed(self.difference)} {_ends(self.difference_low, self.difference_high)}"
-        )
-        if self.difference_low <= 0 <= self.difference_high:
-            return f"{by}: no other way of source to scores is shown"
-        return (
-            f"{by}: exclusion fails, source moves scores by other ways than perplexity, and the correction takes away "
-            "only what perplexity explains"
-        )
+    0 where the source moves scores through perplexity alone.
+    """
+    difference_low: float
+    """95 % interval by the delta method, clustered by query and origin over the pairs of both."""
+    difference_high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +78,10 @@ class CausalFit(
     noun="a fit of the causal correction",
     command="ranktilt mitigate",
 ):
-    """How much a score rises with perplexity, by two-stage regression with the source, or a factor, as instrument."""
+    """How much a score rises with perplexity, by two-stage regression.
+
+    The instrument is the source, or a factor.
+    """
 
     coefficient: float
     """β̂₂: what one nat of log perplexity more adds to a score, in its own unit."""
@@ -114,43 +91,18 @@ class CausalFit(
     f: float
     """First-stage F: how surely the instrument moves perplexity."""
     score_gap: float
-    """Mean score of the twins less that of the reference's documents, or of high versions less low ones."""
+    """Mean score of the twins less the reference's documents, or of high versions less low ones."""
     perplexity_gap: float
     """The same of log perplexity, in nats."""
     pairs: tuple[EstimationPair, ...]
     """What it was estimated on."""
     by_source: SourceRatio | None = None
-    """With a factor as instrument, what the source would give; None where no pairs differ in it alone."""
-
-    @property
-    def sentence(self) -> str:
-        spec = self.spec
-        factor = spec.get("instrument")
-        groups = (
-            f"high less low {factor}" if factor else f"{spec['source']} less {spec['reference']}"
-        )
-        tested = f"; {self.by_source.sentence if self.by_source else _NO_PAIRS}" if factor else ""
-        missing = f", {spec['missing']:,} more not scored" if spec.get("missing") else ""
-        asked = counted(len({pair.query for pair in self.pairs}), "query", "queries")
-        return (
-            f"causal: +1 of perplexity, in {spec['unit']}, moves scores of {spec['ranker']} by "
-            f"{_signed(self.coefficient)} {_ends(self.low, self.high)}; first-stage F {self.f:,.1f} over "
-            f"{len(self.pairs):,} pairs of {asked}{missing}; {groups}: perplexity {_signed(self.perplexity_gap)}, "
-            f"score {_signed(self.score_gap)}{tested}"
-        )
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3g}".replace("-", "−")
-
-
-def _ends(low: float, high: float) -> str:
-    return "[no end]" if np.isnan(low) else f"[{_signed(low)}, {_signed(high)}]"
+    """With a factor as instrument, the ratio by the source; None without pairs of that."""
 
 
 @dataclass(frozen=True)
-class Causal(Correction):
-    """Subtracts λ · β̂₂ · log perplexity from each candidate's score; reads texts, and no group.
+class Causal(FittedCorrection):
+    """Subtract λ · β̂₂ · log perplexity from each candidate's score; reads texts, and no group.
 
     `fit` names what `fit_causal` found on other queries, `strength` is λ: 0 changes nothing, and 1
     takes away all that twins' scores differ by on average. A document without a word has the mean
@@ -159,56 +111,44 @@ class Causal(Correction):
     """
 
     name: ClassVar[str] = "causal"
-
-    fit: str = field(default="", kw_only=True)
-    strength: float = field(default=1.0, kw_only=True)
+    fit_kind: ClassVar[type[Fit]] = CausalFit
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.strength <= 1:
-            raise UserError(f"causal: expected a strength between 0 and 1, got {self.strength:g}")
         if self.by != "source":
             raise UserError(
                 f"causal is fitted on sources and knows no other group, got by={self.by}"
             )
 
-    @property
-    def reads_scores(self) -> bool:
-        return True
-
-    def check(self) -> None:
-        _ = self.fitted
-
-    @cached_property
-    def fitted(self) -> CausalFit:
-        """What was fitted, read from its file once."""
-        return read_fit(CausalFit, self.fit, self.name)
-
     def rescored(self, lists: Lists) -> Scores:
-        require_scale(lists.run, self.fit, self.fitted)
-        lists.notes.update(fitted_on(self.fit, self.fitted, lists.collection))
+        self.require_scale(lists.run)
         if not self.strength:
             return lists.run.scores
         if outside := int((lists.rows < 0).sum()):
             raise UserError(
-                f"causal reads texts, and {outside:,} of {len(lists.rows):,} candidates are not in the collection"
+                f"causal reads texts, and {outside:,} of {len(lists.rows):,} candidates are not in "
+                "the collection"
             )
-        perplexity = perplexities(lists.collection, lists.rows, self.fitted.spec)
+        fitted = cast(CausalFit, self.fitted)
+        perplexity = perplexities(lists.collection, lists.rows, fitted.spec)
         known = perplexity[~np.isnan(perplexity)]
         filled = np.where(np.isnan(perplexity), known.mean() if len(known) else 0.0, perplexity)
-        corrected: Scores = lists.run.scores - self.strength * self.fitted.coefficient * filled
+        corrected: Scores = lists.run.scores - self.strength * fitted.coefficient * filled
         return corrected
 
 
 def perplexities(collection: Collection, rows: Ints, spec: Mapping[str, Any]) -> Floats:
-    """Return log perplexity as a fit's spec says; NaN without a word. Language models read these documents only."""
+    """Return log perplexity as a fit's spec says; NaN without a word.
+
+    Language models read these documents only.
+    """
     probe, reference = PerplexityProbe(**spec["perplexity"]), spec["reference"]
     if probe.lm != NGRAM:
-        distinct, place = np.unique(rows, return_inverse=True)
-        some = Collection(
+        distinct, position = np.unique(rows, return_inverse=True)
+        part = Collection(
             collection.docs[distinct], collection.queries.clear(), collection.qrels.clear()
         )
-        return probe.measure(some, reference, None)[place]
+        return probe.measure(part, reference, None)[position]
     key = ("perplexity", reference, json.dumps(probe.options))
     return collection.memo(key, lambda: probe.measure(collection, reference, None))[rows]
 
@@ -225,7 +165,7 @@ def fit_causal(
     force: bool = False,
     instrument: Instrument | None = None,
 ) -> CausalFit:
-    """Estimate how a ranker's scores depend on perplexity, on judged queries that nothing is tested on.
+    """Estimate how a ranker's scores depend on perplexity, on queries that nothing is tested on.
 
     Pairs are drawn query by query: one of each before the second of any. With one instrument of two
     values the coefficient is the Wald ratio, the mean gap of the twins' scores over that of their
@@ -240,57 +180,75 @@ def fit_causal(
     if probe.given:
         raise UserError("causal needs the perplexity of texts alone; leave out given")
     last = ranker.stages[-1] if isinstance(ranker, Pipeline) else ranker
-    made = {
+    options = {
         "reference": reference,
         "source": source,
         "perplexity": probe.options,
         "unit": probe.what,
     }
     if instrument is None:
-        some = [_drawn(collection, _twins(collection, reference, source), pairs, seed)]
-        what, groups = f"document of {reference!r} with a twin", f"{source} and {reference}"
+        frames = [_drawn(collection, _twins(collection, reference, source), pairs, seed)]
+        needed, groups = f"document of {reference!r} with a twin", f"{source} and {reference}"
     else:
         by_source = [] if instrument.by_source is None else [instrument.by_source]
-        some = [_drawn(collection, of, pairs, seed) for of in (instrument.pairs, *by_source)]
-        what, groups = f"version with another {instrument.name}", f"high and low {instrument.name}"
-        made["instrument"] = instrument.name
-    if not some[0].height:
-        raise UserError(f"causal learns from judged queries; none has a relevant {what}")
-    gaps = _gaps(collection, last, some, made)
-    own = gaps[0]
-    if own.used.height < _FEWEST:
+        frames = [
+            _drawn(collection, frame, pairs, seed) for frame in (instrument.pairs, *by_source)
+        ]
+        needed = f"version with another {instrument.name}"
+        groups = f"high and low {instrument.name}"
+        options["instrument"] = instrument.name
+    if not frames[0].height:
+        raise UserError(f"causal learns from judged queries; none has a relevant {needed}")
+    main_gaps, *source_gaps = _gaps(collection, last, frames, options)
+    pair_count = main_gaps.used.height
+    if pair_count < _FEWEST:
         raise UserError(
-            f"causal needs at least {_FEWEST} pairs of which {last!r} scores both sides, got {own.used.height} of "
-            f"{some[0].height}"
+            f"causal needs at least {_FEWEST} pairs of which {last!r} scores both sides, "
+            f"got {pair_count} of {frames[0].height}"
         )
-    found, moved = own.ratio, own.perplexity.mean()
-    if not (found.f >= LEAST_F or (force and moved)):
-        raise UserError(
-            f"causal: {groups} differ too little in perplexity (first-stage F {np.nan_to_num(found.f):.1f}, expected "
-            f"at least {LEAST_F:g}), so what that does to scores cannot be told{'; force goes on' if moved else ''}"
-        )
-    names = [own.used["query_id"], *(collection.ids.gather(own.used[side]) for side in "ab")]
-    asked = tuple(dict.fromkeys(query for one in gaps for query in one.used["query_id"]))
+    ratio, perplexity_gap = main_gaps.ratio, float(main_gaps.perplexity.mean())
+    _check_strength(ratio, perplexity_gap, groups, force=force)
+    used = pl.concat([gaps.used for gaps in (main_gaps, *source_gaps)])
+    distinct_queries = tuple(used["query_id"].unique(maintain_order=True))
+    spec = {
+        "ranker": scale_of(repr(last)),
+        **options,
+        "seed": seed,
+        "missing": frames[0].height - pair_count,
+        "ranktilt": __version__,
+        "collection": collection.spec.get("path"),
+        KEYS: query_keys(collection, distinct_queries),
+    }
+    enough = [gaps for gaps in source_gaps if gaps.used.height >= _FEWEST]
     return CausalFit(
-        {
-            "ranker": scale_of(repr(last)),
-            **made,
-            "seed": seed,
-            "missing": some[0].height - own.used.height,
-            "ranktilt": __version__,
-            "collection": collection.spec.get("path"),
-            KEYS: query_keys(collection, asked),
-        },
-        asked,
-        found.value,
-        found.low,
-        found.high,
-        found.f,
-        float(own.score.mean()),
-        float(moved),
-        tuple(map(EstimationPair, *names)),
-        next((_by_source(own, other) for other in gaps[1:] if other.used.height >= _FEWEST), None),
+        spec=spec,
+        queries=distinct_queries,
+        coefficient=ratio.value,
+        low=ratio.low,
+        high=ratio.high,
+        f=ratio.f,
+        score_gap=float(main_gaps.score.mean()),
+        perplexity_gap=perplexity_gap,
+        pairs=_estimation_pairs(collection, main_gaps.used),
+        by_source=_by_source(main_gaps, enough[0]) if enough else None,
     )
+
+
+def _check_strength(ratio: Ratio, perplexity_gap: float, groups: str, *, force: bool) -> None:
+    """Refuse an instrument that hardly moves perplexity."""
+    if ratio.f >= LEAST_F or (force and perplexity_gap):
+        return
+    raise UserError(
+        f"causal: {groups} differ too little in perplexity (first-stage F "
+        f"{np.nan_to_num(ratio.f):.1f}, expected at least {LEAST_F:g}), so what that does to "
+        f"scores cannot be told{'; force goes on' if perplexity_gap else ''}"
+    )
+
+
+def _estimation_pairs(collection: Collection, used: pl.DataFrame) -> tuple[EstimationPair, ...]:
+    references, twins = (collection.ids.gather(used[side]) for side in "ab")
+    rows = zip(used["query_id"], references, twins, strict=True)
+    return tuple(EstimationPair(*row) for row in rows)
 
 
 class _Gaps(NamedTuple):
@@ -313,99 +271,173 @@ def _clusters(used: pl.DataFrame) -> tuple[Ints, Ints]:
 
 
 def _gaps(
-    collection: Collection, stage: Ranker, some: list[pl.DataFrame], made: Mapping[str, Any]
+    collection: Collection,
+    stage: Ranker,
+    frames: list[pl.DataFrame],
+    options: Mapping[str, Any],
 ) -> list[_Gaps]:
-    """Measure the pairs of every frame, of which all are ranked at once."""
-    drawn = pl.concat(
-        [frame.with_columns(part=pl.lit(number)) for number, frame in enumerate(some)]
-    )
+    """Measure the pairs of every frame, all ranked together."""
+    numbered = [frame.with_columns(part=pl.lit(number)) for number, frame in enumerate(frames)]
+    drawn = pl.concat(numbered)
     sides = drawn.select("a", "b").to_numpy()
     scores = np.diff(_scores(collection, stage, drawn["query_id"], sides))[:, 0]
-    perplexity = np.diff(perplexities(collection, sides.ravel(), made).reshape(-1, 2))[:, 0]
-    held = ~np.isnan(scores + perplexity)
-    parts = [held & (drawn["part"] == number).to_numpy() for number in range(len(some))]
+    perplexity = np.diff(perplexities(collection, sides.ravel(), options).reshape(-1, 2))[:, 0]
+    measured = ~np.isnan(scores + perplexity)
+    parts = [measured & (drawn["part"] == number).to_numpy() for number in range(len(frames))]
     return [_Gaps(drawn.filter(pl.Series(part)), scores[part], perplexity[part]) for part in parts]
 
 
-def _by_source(own: _Gaps, other: _Gaps) -> SourceRatio:
-    """The ratio by the source, and how far it is from the factor's; NaN where the source hardly moves perplexity."""
-    found = other.ratio
-    apart = (np.nan, np.nan, np.nan)
-    if found.f >= LEAST_F:
-        clusters = _clusters(pl.concat([other.used, own.used]))
-        apart = ratio_difference(
-            (other.score, other.perplexity), (own.score, own.perplexity), *clusters
+def _by_source(by_factor: _Gaps, by_source: _Gaps) -> SourceRatio:
+    """Return the ratio by the source, and its difference from the factor's.
+
+    The difference is NaN where the source hardly moves perplexity.
+    """
+    ratio = by_source.ratio
+    difference, low, high = np.nan, np.nan, np.nan
+    if ratio.f >= LEAST_F:
+        clusters = _clusters(pl.concat([by_source.used, by_factor.used]))
+        difference, low, high = ratio_difference(
+            (by_source.score, by_source.perplexity),
+            (by_factor.score, by_factor.perplexity),
+            *clusters,
         )
-    return SourceRatio(*found, other.used.height, *apart)
+    return SourceRatio(
+        coefficient=ratio.value,
+        low=ratio.low,
+        high=ratio.high,
+        f=ratio.f,
+        pairs=by_source.used.height,
+        difference=difference,
+        difference_low=low,
+        difference_high=high,
+    )
 
 
 def _twins(collection: Collection, reference: str, source: str) -> pl.DataFrame:
     twins = collection.pairs(reference, source)
     if not twins.height:
         raise UserError(
-            f"causal needs twins: no document of {source!r} shares its origin with one of {reference!r}"
+            f"causal needs twins: no document of {source!r} shares its origin with one of "
+            f"{reference!r}"
         )
     return twins
 
 
 def _drawn(collection: Collection, pairs: pl.DataFrame, most: int, seed: int) -> pl.DataFrame:
-    """Query, origin and the rows ``a`` and ``b`` of pairs of which the first is relevant, drawn by seed."""
+    """Draw pairs of which the first is relevant: query, origin and the rows ``a`` and ``b``."""
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
         collection.judged.select("id"), left_on="query_id", right_on="id", how="semi"
     )
-    found = relevant.join(pairs, left_on="doc_id", right_on="a", how="inner").sort(
+    paired = relevant.join(pairs, left_on="doc_id", right_on="a", how="inner").sort(
         "query_id", "doc_id", "b"
     )
-    shuffled = found[np.random.default_rng(seed).permutation(found.height)]
+    shuffled = paired[np.random.default_rng(seed).permutation(paired.height)]
+    # One pair of each query before the second of any.
     turns = shuffled.with_columns(turn=pl.int_range(pl.len()).over("query_id"))
-    some = turns.sort("turn", maintain_order=True).head(most)
-    rows = {side: codes(some[name], collection.ids) for side, name in (("a", "doc_id"), ("b", "b"))}
-    return some.select("query_id", "origin").with_columns(
-        **{side: pl.Series(found) for side, found in rows.items()}
+    drawn = turns.sort("turn", maintain_order=True).head(most)
+    return drawn.select("query_id", "origin").with_columns(
+        a=pl.Series(codes(drawn["doc_id"], collection.ids)),
+        b=pl.Series(codes(drawn["b"], collection.ids)),
     )
 
 
 def _scores(collection: Collection, stage: Ranker, queries: pl.Series, sides: Ints) -> Floats:
-    """Score both sides of each pair; NaN for a document that a ranker which only searches did not retrieve."""
+    """Score both sides of each pair; NaN for a document that a search did not retrieve."""
     if isinstance(stage, Correction):
         raise UserError(
             f"causal is fitted on a ranker's own scores, and {stage!r} has changed them; omit it"
         )
     names = queries.unique(maintain_order=True)
     pairs = pl.DataFrame({"query": codes(queries, names), "a": sides[:, 0], "b": sides[:, 1]})
-    if stage.reranks:
-        entries = (
-            pairs.unpivot(index="query", value_name="row")
-            .select("query", "row")
-            .unique()
-            .sort("query", "row")
-        )
-        ends = np.cumsum([0, *np.bincount(entries["query"].to_numpy(), minlength=len(names))])
-        candidates = Run(
-            tuple(names), ends, entries["row"].to_numpy(), np.zeros(entries.height), collection.ids
-        )
-        whole = replace(stage, k=None) if hasattr(stage, "k") else stage  # type: ignore[type-var]
-        run = whole.rank(collection, candidates)
-    else:
-        asked = collection.qrels.filter(pl.col("query_id").is_in(names.implode()))
-        deep = replace(stage, k=max(stage.k or DEPTH, DEPTH)) if hasattr(stage, "k") else stage  # type: ignore[type-var]
-        run = deep.rank(Collection(collection.docs, collection.queries, asked, collection.spec))
+    run = (
+        _rescore(collection, stage, names, pairs)
+        if stage.reranks
+        else _search(collection, stage, names)
+    )
     if not run.scored:
         raise UserError(f"causal reads scores, and {stage!r} gives only an order")
     number = np.append(codes(pl.Series(run.queries, dtype=pl.String), names), -1)
-    found = pl.DataFrame(
+    scored = pl.DataFrame(
         {
             "query": number[run.entry_queries],
             "row": collection_rows(run, collection)[run.docs],
             "score": run.scores,
         }
     )
-    columns = [
-        pairs.select("query", row=side).join(
-            found, on=["query", "row"], how="left", maintain_order="left"
-        )["score"]
-        for side in "ab"
-    ]
-    return np.column_stack(
-        [column.cast(pl.Float64).fill_null(np.nan).to_numpy() for column in columns]
+    columns = []
+    for side in "ab":
+        keys = pairs.select("query", row=side)
+        joined = keys.join(scored, on=["query", "row"], how="left", maintain_order="left")
+        columns.append(joined["score"].cast(pl.Float64).fill_null(np.nan).to_numpy())
+    return np.column_stack(columns)
+
+
+def _rescore(collection: Collection, stage: Ranker, names: pl.Series, pairs: pl.DataFrame) -> Run:
+    """Score the documents of all pairs, as candidates of their queries."""
+    entries = (
+        pairs.unpivot(index="query", value_name="row")
+        .select("query", "row")
+        .unique()
+        .sort("query", "row")
     )
+    ends = np.cumsum([0, *np.bincount(entries["query"].to_numpy(), minlength=len(names))])
+    candidates = Run(
+        queries=tuple(names),
+        offsets=ends,
+        docs=entries["row"].to_numpy(),
+        scores=np.zeros(entries.height),
+        ids=collection.ids,
+    )
+    uncut = replace(stage, k=None) if hasattr(stage, "k") else stage  # type: ignore[type-var]
+    return uncut.rank(collection, candidates)
+
+
+def _search(collection: Collection, stage: Ranker, names: pl.Series) -> Run:
+    """Search for the queries of all pairs, deeply."""
+    judged = collection.qrels.filter(pl.col("query_id").is_in(names.implode()))
+    if hasattr(stage, "k"):
+        depth = max(stage.k or DEPTH, DEPTH)
+        stage = replace(stage, k=depth)  # type: ignore[type-var]
+    return stage.rank(collection.with_judgments(collection.queries, judged, collection.spec))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalMethod(Method):
+    """Take away the part of the scores that perplexity explains."""
+
+    name: ClassVar[str] = "causal"
+    learns_from_twins: ClassVar[bool] = True
+
+    lm: str = NGRAM
+    """Language model of the perplexity."""
+    instrument: str | None = None
+    """A factor of the collection to fit on, in place of the source: pairs of versions that differ
+    in it alone say what perplexity does to scores."""
+    force: bool = False
+    """Continue with a weak instrument (first-stage F below 10), or a factor that failed its check."""
+
+    def fit(self, queries: FittingQueries) -> FittedMethod:
+        ranker, instrument = queries.need_ranker(self.name), None
+        reference, source = queries.pair
+        if self.instrument is None:
+            queries.need_groups(queries.pair)
+        else:
+            instrument = factor_instrument(
+                queries.collection,
+                self.instrument,
+                reference=reference,
+                source=source,
+                force=self.force,
+            )
+        fit = fit_causal(
+            queries.collection,
+            ranker,
+            reference=reference,
+            source=source,
+            probe=PerplexityProbe(self.lm),
+            seed=queries.seed,
+            force=self.force,
+            instrument=instrument,
+        )
+        file = queries.file("causal.json")
+        return FittedMethod(full=Causal(fit=file, by=queries.by, learned=fit), fit=fit, file=file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -11,7 +12,19 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.explaining.factors.effects import FactorDesign
 from ranktilt.explaining.factors.result import SOURCE
 from ranktilt.generation.versions.design import HIGH, LOW, PREFIX
-from ranktilt.mitigation.causal import Instrument
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Instrument:
+    """A factor in the source's place: pairs of versions that differ in it alone.
+
+    Frames have ``origin`` and the document ids ``a`` (low) and ``b`` (high).
+    """
+
+    name: str
+    pairs: pl.DataFrame
+    by_source: pl.DataFrame | None = None
+    """Pairs that differ in the source alone; None where there are none."""
 
 
 def factor_instrument(
@@ -48,7 +61,7 @@ def factor_instrument(
         by_source = _pairs(docs, PREFIX + SOURCE, (LOW, HIGH), columns)
     elif factor != SOURCE:
         by_source = _pairs(docs, SOURCE, (reference, source), columns)
-    return Instrument(factor, pairs, by_source if by_source.height else None)
+    return Instrument(name=factor, pairs=pairs, by_source=by_source if by_source.height else None)
 
 
 def _pairs(

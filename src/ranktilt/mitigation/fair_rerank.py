@@ -7,24 +7,38 @@ below.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.errors import UserError
+from ranktilt.auditing.groups import grouping
+from ranktilt.errors import UserError, unknown
+from ranktilt.measures.base import GroupEstimand
+from ranktilt.measures.exposure_ratio import ExposureRatio
 from ranktilt.measures.ranking import discount_spans
-from ranktilt.mitigation.base import Correction, Lists, expected_counts, in_order, uniform
-from ranktilt.rankers.base import require_choices
+from ranktilt.measures.share import Share
+from ranktilt.mitigation.base import (
+    Correction,
+    Lists,
+    expected_counts,
+    in_order,
+    uniform,
+)
+from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
+from ranktilt.rankers.base import Ranker, require_choices
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 METHODS = ("det-const-sort", "fa-ir", "exposure")
 _PART = (3 - 5**0.5) / 2
-"""Where an interval of significances is cut: not in halves, at which several counts change at once if p is a half."""
+"""Where an interval of significances is cut.
+
+Not in halves, at which several counts change together if p is a half.
+"""
 _NARROW = 1e-12
 _MARGIN = 1e-9
 
@@ -60,7 +74,7 @@ class FairReRank(Correction):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choices(self, method=METHODS)
-        target = self._target
+        target = self.aim
         if self.method == "exposure" and not 0 <= target < math.inf:
             raise UserError(
                 f"{self.name}: expected a ratio of exposures of 0 or more as target, got {target}"
@@ -75,9 +89,10 @@ class FairReRank(Correction):
         return self.method == "exposure"
 
     @property
-    def _target(self) -> float:
-        level = 1.0 if self.method == "exposure" else 0.0
-        return level if self.target is None else self.target
+    def aim(self) -> float:
+        """The target, or what favours neither side."""
+        neutral = 1.0 if self.method == "exposure" else 0.0
+        return neutral if self.target is None else self.target
 
     def rescored(self, lists: Lists) -> Floats:
         if not self.group:
@@ -89,8 +104,15 @@ class FairReRank(Correction):
             known = np.flatnonzero(side >= 0)
             if not 0 < side[known].sum() < len(known):
                 continue
-            one = _Candidates(query, known, side[known] > 0, scores[part][known], keys[part][known])
-            better = self._exposed(one) if self.method == "exposure" else self._shared(one)
+            candidates = _Candidates(
+                query=query,
+                ranks=known,
+                first=side[known] > 0,
+                scores=scores[part][known],
+                keys=keys[part][known],
+            )
+            reorder = self._exposed if self.method == "exposure" else self._shared
+            better = reorder(candidates)
             if better is not None:
                 order = np.arange(len(side))
                 order[known] = known[better]
@@ -98,9 +120,12 @@ class FairReRank(Correction):
         return scores
 
     def _shared(self, candidates: _Candidates) -> Ints | None:
-        """Order in which each prefix holds its least number of documents; None where it does so already."""
+        """Return the order in which each prefix holds its least number of documents.
+
+        None where each does so already.
+        """
         first, n, available = candidates.first, len(candidates.first), int(candidates.first.sum())
-        base, moved = available / n, self._target / 100
+        base, moved = available / n, self.aim / 100
         share = min(max(base + moved, 0.0), 1.0)
         counts, ranks = expected_counts(first, candidates.scores), np.arange(1, n + 1)
         if self.method == "fa-ir":
@@ -119,16 +144,16 @@ class FairReRank(Correction):
         return order[placed(first[order], with_minimums(first[order], needed, others))]
 
     def _exposed(self, candidates: _Candidates) -> Ints | None:
-        """Draw one of the two orders that bring the side that gets too little to its target on average.
+        """Draw one of two orders that bring the side with too little to its target on average.
 
         None where neither side gets too little.
         """
-        weights = discount_spans(candidates.places, np.ones_like(candidates.places), None)
+        weights = discount_spans(candidates.ranks, np.ones_like(candidates.ranks), None)
         # Lifting one side alone would tilt a ranker that is level, whose lists scatter to both
         # sides of it.
-        least_of_others = min(self._target, 1 / self._target) if self._target else 0.0
+        least_of_others = min(self.aim, 1 / self.aim) if self.aim else 0.0
         for raised, least in (
-            (candidates.first, self._target),
+            (candidates.first, self.aim),
             (~candidates.first, least_of_others),
         ):
             mixture = exposure_mixture(raised, candidates.scores, weights, least)
@@ -146,19 +171,21 @@ class _Candidates(NamedTuple):
     """A list's documents of both sides, in the run's order."""
 
     query: str
-    places: Ints
-    """Where they stand in the whole list, from 0."""
+    ranks: Ints
+    """Their ranks in the whole list, from 0."""
     first: Bools
     scores: Floats
     keys: npt.NDArray[np.uint64]
 
 
 def minimum_counts(share: float, n: int, available: int) -> Ints:
-    """Fewest documents of a side on each of n prefixes: the whole part of its share, and no more than there are."""
-    found: Ints = np.minimum(np.floor(share * np.arange(1, n + 1) + _MARGIN), available).astype(
-        np.int64
-    )
-    return found
+    """Return the fewest documents of a side on each of n prefixes.
+
+    That is the whole part of its share, and no more than there are.
+    """
+    shares = np.floor(share * np.arange(1, n + 1) + _MARGIN)
+    counts: Ints = np.minimum(shares, available).astype(np.int64)
+    return counts
 
 
 def reached(counts: Floats, needed: Ints) -> bool:
@@ -166,39 +193,44 @@ def reached(counts: Floats, needed: Ints) -> bool:
     return bool((counts >= needed - _MARGIN).all())
 
 
-def placed(first: Bools, places: Ints) -> Ints:
-    """Order of a list in which the first side holds other places (rising, from 0); each side keeps its own order."""
+def placed(first: Bools, ranks: Ints) -> Ints:
+    """Return the order of a list in which the first side has other ranks (rising, from 0).
+
+    Each side keeps its own order.
+    """
     order = np.empty(len(first), dtype=np.int64)
-    held = np.zeros(len(first), dtype=bool)
-    held[places] = True
-    order[held] = np.flatnonzero(first)
-    order[~held] = np.flatnonzero(~first)
+    is_taken = np.zeros(len(first), dtype=bool)
+    is_taken[ranks] = True
+    order[is_taken] = np.flatnonzero(first)
+    order[~is_taken] = np.flatnonzero(~first)
     return order
 
 
 def with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
-    """Places of the first side (rising, from 0): the best document next, save where a side would fall short.
+    """Return the ranks of the first side (rising, from 0).
+
+    The best document comes next, save where a side would fall short.
 
     The fewest documents of either side on each prefix rise by at most 1, are together at most the
     length of the prefix, and no more than there are.
     """
     mine, others = np.flatnonzero(first).tolist(), np.flatnonzero(~first).tolist()
-    places = list[int]()
-    for place, (least, least_others) in enumerate(
+    ranks = list[int]()
+    for rank, (least, least_others) in enumerate(
         zip(needed.tolist(), others_needed.tolist(), strict=True)
     ):
-        count = len(places)
-        behind, others_behind = count < least, place - count < least_others
-        left, others_left = mine[count : count + 1], others[place - count : place - count + 1]
+        count = len(ranks)
+        behind, others_behind = count < least, rank - count < least_others
+        left, others_left = mine[count : count + 1], others[rank - count : rank - count + 1]
         if behind or not others_left or (left and left < others_left and not others_behind):
-            places.append(place)
-    return np.array(places, dtype=np.int64)
+            ranks.append(rank)
+    return np.array(ranks, dtype=np.int64)
 
 
 def untied(
     first: Bools, scores: Floats, keys: npt.NDArray[np.uint64], *, share: float, coin: bool
 ) -> Ints:
-    """Order of a list of falling scores in which a tie of both sides favours neither, whatever they are called.
+    """Return the order of a list of falling scores in which a tie of both sides favours neither.
 
     Of the tied documents that one comes next whose side is further behind its share of the prefix
     (`share` is the first side's); where both are equally far, the one with the smaller tie key;
@@ -216,8 +248,8 @@ def untied(
         while mine and others:
             # The other side lags behind by one less this.
             lag = share * (start + len(merged) + 1) - count
-            one, other = keys[mine[0]], keys[others[0]]
-            ahead = bool(one < other) if one != other else coin
+            my_key, their_key = keys[mine[0]], keys[others[0]]
+            ahead = bool(my_key < their_key) if my_key != their_key else coin
             if abs(lag - 0.5) > _MARGIN:
                 ahead = lag > 0.5
             merged.append((mine if ahead else others).pop(0))
@@ -227,7 +259,9 @@ def untied(
 
 
 def fail_probability(table: npt.ArrayLike, p: float) -> float:
-    """Probability that a list drawn by chance falls below a never falling table of minimum counts on some prefix.
+    """Return the probability that a random list falls below a table on some prefix.
+
+    The table holds minimum counts that never fall.
 
     Each rank holds a document of the group with probability `p`, independently of the others.
     Exact, by recursion over the ranks at which the table rises (Zehlike et al., CIKM 2017, section
@@ -248,7 +282,9 @@ def fail_probability(table: npt.ArrayLike, p: float) -> float:
 
 @lru_cache(maxsize=4096)
 def m_table(k: int, p: float, alpha: float) -> tuple[int, ...]:
-    """Fewest documents of a group on the first 1, 2, … k ranks of a fair list: FA*IR's table, adjusted for k tests.
+    """Return FA*IR's table, adjusted for k tests.
+
+    It holds the fewest documents of a group on the first 1, 2, … k ranks of a fair list.
 
     `p` is the least share of the group. Of the tables that some significance gives, this is the one
     whose `fail_probability` is nearest to `alpha`, the smaller one if two are equally near.
@@ -271,35 +307,38 @@ def m_table(k: int, p: float, alpha: float) -> tuple[int, ...]:
 
 
 def _quantiles(k: int, p: float, c: float) -> Ints:
-    """Minimum counts without any adjustment, at significance c."""
+    """Return minimum counts without any adjustment, at significance c."""
     from scipy import stats  # takes half a second, which no other method should wait for
 
-    found: Ints = stats.binom.ppf(c, np.arange(1, k + 1), p).astype(np.int64)
-    return found
+    counts: Ints = stats.binom.ppf(c, np.arange(1, k + 1), p).astype(np.int64)
+    return counts
 
 
 @lru_cache(maxsize=4096)
 def _binomial(n: int, p: float) -> Floats:
-    """Probability of 0, 1, … n successes."""
-    found = np.ones(1)
+    """Return the probability of 0, 1, … n successes."""
+    probabilities = np.ones(1)
     for _ in range(n):
-        found = np.convolve(found, (1 - p, p))
-    return found
+        probabilities = np.convolve(probabilities, (1 - p, p))
+    return probabilities
 
 
 class Mixture(NamedTuple):
-    """Places of the first side's documents in two orders of a list, of which one is drawn."""
+    """Ranks of the first side's documents in two orders of a list, of which one is drawn."""
 
     fewer: Ints
-    """Places (rising, from 0) in the order that gives the first side less exposure."""
+    """Ranks (rising, from 0) in the order that gives the first side less exposure."""
     more: Ints
-    """Places in the other one."""
+    """Ranks in the other one."""
     odds: float
     """Probability of the latter."""
 
 
 def expected_exposure(first: Bools, scores: Floats, weights: Floats) -> tuple[float, float]:
-    """Mean exposure of a document of the first side and of the others; tied documents share their block's ranks."""
+    """Return the mean exposure of a document of the first side and of the others.
+
+    Tied documents share their block's ranks.
+    """
     starts = np.append(0, np.flatnonzero(np.diff(scores)) + 1)
     sizes = np.diff(np.append(starts, len(scores)))
     shared = np.repeat(np.add.reduceat(weights, starts) / sizes, sizes)
@@ -309,7 +348,9 @@ def expected_exposure(first: Bools, scores: Floats, weights: Floats) -> tuple[fl
 def exposure_mixture(
     first: Bools, scores: Floats, weights: Floats, target: float
 ) -> Mixture | None:
-    """Orders that maximise a list's expected DCG while the first side's exposure is `target` times the others'.
+    """Return orders that maximise a list's expected DCG at a ratio of exposure.
+
+    The first side's exposure is `target` times the others'.
 
     `scores` and `weights`, the exposure of each place, fall. With one constraint beside those of an
     assignment, the optimum is a mixture of two orders by score, the first side's raised by one
@@ -317,19 +358,19 @@ def exposure_mixture(
     side before the others. None for a list at its target.
     """
     n, n_first = len(first), int(first.sum())
-    one, other = expected_exposure(first, scores, weights)
-    if one >= target * other * (1 - _MARGIN):
+    exposure, their_exposure = expected_exposure(first, scores, weights)
+    if exposure >= target * their_exposure * (1 - _MARGIN):
         return None
     mine, others, total = scores[first], -scores[~first], weights.sum()
 
     def positions(raised: float, *, wins: bool) -> Ints:
-        """Places of the first side, raised so much, when it wins ties or loses them."""
-        found: Ints = np.searchsorted(others, -(mine + raised), side="left" if wins else "right")
-        return found + np.arange(n_first)
+        """Return the ranks of the first side, raised so much, when it wins ties or loses them."""
+        above: Ints = np.searchsorted(others, -(mine + raised), side="left" if wins else "right")
+        return above + np.arange(n_first)
 
-    def lead(held: Ints) -> float:
-        """Exposure of the first side less the target times the others'."""
-        got = weights[held].sum()
+    def lead(ranks: Ints) -> float:
+        """Return the exposure of the first side less the target times the others'."""
+        got = weights[ranks].sum()
         return float(got / n_first - target * (total - got) / (n - n_first))
 
     low, high = 0.0, 2 * float(scores[0] - scores[-1])
@@ -344,3 +385,72 @@ def exposure_mixture(
         fewer, more = positions(low, wins=True), positions(high, wins=True)
     under, over = lead(fewer), lead(more)
     return Mixture(fewer, more, -under / (over - under))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedShare(FittedMethod):
+    """A fair re-ranking whose target moves, by strength, from where the ranker is today."""
+
+    today: float
+    lowest: float
+    """The smallest target that there is."""
+
+    def at_strength(self, strength: float) -> Ranker:
+        ranker: FairReRank = self.full
+        end = ranker.aim
+        # From as far below the end as the ranker is from it today, on whichever side.
+        target = round(end - (1 - strength) * abs(end - self.today), 6)
+        return replace(ranker, target=end if strength == 1 else max(target, self.lowest))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FairReRankMethod(Method):
+    """Raise the group that is put lower, up to a target."""
+
+    name: ClassVar[str] = "fair-rerank"
+
+    variant: str = ""
+    """Written behind a colon: a `FairReRank.method`, by default the first."""
+    target: float | None = None
+    """Tilt to aim at with strength 1, in points of the share of the first ranks above that of the
+    candidates (0 by default), or the ratio of exposures (1)."""
+
+    def __post_init__(self) -> None:
+        if self.variant and self.variant not in METHODS:
+            raise unknown(f"method of {self.name}", self.variant, METHODS)
+        FairReRank(method=self.variant or METHODS[0], target=self.target)  # refuses a bad target
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}:{self.variant}" if self.variant else self.name
+
+    def fit(self, queries: FittingQueries) -> FittedMethod:
+        queries.need_groups(queries.pair)
+        group, opposite = queries.pair
+        share = Share @ queries.page
+        # Few judgments are left to fit on, so the shares say which group is put lower.
+        if not queries.group_value(share, group, opposite) < 0:
+            group, opposite = opposite, group
+        question: GroupEstimand = share
+        if self.variant == "exposure":
+            question = ExposureRatio @ queries.page
+        if len(grouping(queries.collection, queries.by).names) > 2:
+            opposite = ""  # the group is compared with all others together
+        value = queries.group_value(question, group, opposite)
+        if not math.isfinite(value):
+            raise UserError(
+                f"{self.name}: {question!r} is undefined on the queries to fit on: no list has "
+                f"{group} beside others"
+            )
+        ranker = FairReRank(
+            method=self.variant or METHODS[0],
+            group=group,
+            target=self.target,
+            by=queries.by,
+            seed=queries.seed,
+        )
+        return FittedShare(
+            full=replace(ranker, target=ranker.aim),
+            today=value * question.scale,
+            lowest=0.0 if self.variant == "exposure" else -100.0,
+        )

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ranktilt.errors import UserError
 from ranktilt.mitigation.base import Correction, Lists, expected_counts, in_order, uniform
+from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -17,7 +18,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interleave(Correction):
-    """Round robin by score: every prefix holds each group's share of the candidates, rounded up or down by chance.
+    """Round robin by score: every prefix holds each group's share of the candidates.
+
+    Shares are rounded up or down by chance.
 
     A prefix of k ranks aims at ``(1 − strength)·today + strength·share·k`` documents of a group,
     and over seeds holds exactly so many on average; so no group begins more often than its share.
@@ -48,7 +51,7 @@ class Interleave(Correction):
         return scores
 
     def _turns(self, query: str, side: Ints, scores: Floats) -> Ints:
-        """Order of a list in which the places of one group after the other are set, those of the last one left over."""
+        """Return the order of a list; the places of one group after the other are set."""
         order = np.empty(len(side), dtype=np.int64)
         free = rest = np.arange(len(side))
         for group in np.unique(side)[:-1].tolist():
@@ -58,10 +61,18 @@ class Interleave(Correction):
             aim = (1 - self.strength) * today + self.strength * count * np.arange(1, n + 1) / n
             aim[-1] = count
             # Systematic sampling: one number moves all roundings, so that each is right on average.
-            places = np.searchsorted(
-                aim + uniform(self.seed, query, group), np.arange(1, count + 1)
-            )
-            order[free[places]] = rest[first]
-            free, rest = np.delete(free, places), rest[~first]
+            ranks = np.searchsorted(aim + uniform(self.seed, query, group), np.arange(1, count + 1))
+            order[free[ranks]] = rest[first]
+            free, rest = np.delete(free, ranks), rest[~first]
         order[free] = rest
         return order
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterleaveMethod(Method):
+    """Take documents from each group in turn."""
+
+    name: ClassVar[str] = "interleave"
+
+    def fit(self, queries: FittingQueries) -> FittedMethod:
+        return FittedMethod(full=Interleave(by=queries.by, seed=queries.seed))

@@ -1,49 +1,56 @@
-"""Level a ranker at inference: fit corrections, choose each one's strength, and tell on other queries what it costs."""
+"""Level a ranker at inference: fit corrections, choose each one's strength, and test them.
+
+The way has four steps, and three whole audits at most:
+
+    test the baseline (one audit)  →  fit methods  →  choose strengths  →  compare (two audits)
+
+A baseline that is not shown to be tilted ends it after the first step.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
-import numpy as np
-import polars as pl
-
-from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES, SHARE
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, collection_rows
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.explaining.equivalence import reference_alone
-from ranktilt.measures.base import Estimand, Measure, estimand
-from ranktilt.measures.margin import LEVEL
+from ranktilt.measures.base import Estimand, Measure, estimand, measure
+from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.base import Correction
-from ranktilt.mitigation.bench import EFFECTIVENESS, Trial, bench
-from ranktilt.mitigation.bench_result import (
-    BUDGET,
-    Bench,
-    Intervention,
-    RefusedMethod,
-    check_limits,
+from ranktilt.mitigation.baseline import Baseline, only_queries
+from ranktilt.mitigation.bench import (
+    EFFECTIVENESS,
+    BenchOptions,
+    compare_candidates,
+    order_questions,
 )
-from ranktilt.mitigation.methods import FEW, At, Fitting, correct, method_named
-from ranktilt.mitigation.options import Levelling
+from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
+from ranktilt.mitigation.method import FittingQueries
+from ranktilt.mitigation.methods import FittedMethods, fit_methods
+from ranktilt.mitigation.options import MitigationOptions
 from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
+from ranktilt.mitigation.selection import candidate_values, choose_strengths
 from ranktilt.progress import report
-from ranktilt.rankers.base import DEPTH, FirstStage, Pipeline, Ranker, cut, entries
+from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import FITTED
-from ranktilt.rankers.engines.base import LiveEngine
 from ranktilt.statistics.bootstrap import RESAMPLES
 
-_QUERIES_ALONE = (
-    "intervals of what is less the baseline speak of queries alone, and are a little narrow"
-)
+
+@dataclass(frozen=True, kw_only=True)
+class _RankedSide:
+    """The baseline's runs of one side's queries."""
+
+    collection: Collection
+    run: Run
+    reference: Collection | None
+    """The reference's documents alone; None where they were not ranked alone."""
+    reference_run: Run | None
 
 
 def mitigate(
@@ -53,49 +60,54 @@ def mitigate(
     *,
     fit: Collection | None = None,
     folder: str | Path | None = None,
+    options: MitigationOptions | None = None,
     primary: str | Estimand | None = None,
-    options: Levelling | None = None,
     effectiveness: str | Measure = EFFECTIVENESS,
     budget: float = BUDGET,
-    level: float = LEVEL,
+    ties: str = "expected",
+    test: str = "interval",
+    correction: str = "holm",
+    margin: float = DEFAULT_MARGIN,
     resamples: int = RESAMPLES,
-    **how: Any,
 ) -> Bench:
-    """Hold effectiveness against tilt for corrections of a ranker, on queries that none of them saw.
+    """Compare effectiveness and tilt of corrections of a ranker, on queries that none of them saw.
 
-    Each method learns from the queries to fit on. Of its strengths the smallest is chosen whose
-    tilt on the queries to select by lies within half of `level`, at a loss within the budget; where
-    none does, the one nearest to level. On the test queries the chosen ones are judged, and all
-    strengths are shown. A method that cannot be tried is told with the reason (`Bench.refused`).
-    None is recommended where the ranker, over all queries, is not shown to be tilted.
+    The ranker is tested first, over all queries: where it is not shown to be tilted, nothing is
+    fitted, and the bench has no candidates (`MitigationOptions.always` goes on all the same). Else
+    each method learns from the queries to fit on. Of its strengths the smallest is chosen whose
+    tilt on the queries to select by lies within half of `margin`, at a loss within the budget;
+    where none does, the one nearest to level. On the test queries the chosen ones are judged, and
+    all strengths are shown. A method that cannot be tried is listed with the reason
+    (`Bench.refused`).
 
     Parameters
     ----------
     collection : Collection or QuerySplit
         A collection, whose queries are drawn into three sets (`split_queries`), or those sets.
     ranker : Ranker or Run
-        What is levelled; of an engine that cannot be changed, its run.
+        The ranker to level; of an engine that cannot be changed, its run.
     measures : sequence of str or Estimand, optional
-        Measures whose Relative Δ is told, and questions of two groups, such as ``Share@10``.
+        Measures whose Relative Δ is taken, and questions of two groups, such as ``Share@10``.
     fit : Collection, optional
         Another collection, which the methods learn from: strengths are chosen on a third of the
         queries, or those that a split selects by, and the others test. What it shares with them is
         left out.
     folder : str or Path, optional
-        Where fits are kept, which ranking with a correction needs; by default they go, and the
-        result names them alone.
-    primary : str or Estimand, optional
-        What is levelled, in percent: by default as in `audit`, Share@10 where nothing is judged
-        relevant.
-    options : Levelling, optional
+        Where fits are saved, which ranking with a correction needs; by default they are not, and
+        the result names their files alone.
+    options : MitigationOptions, optional
         Methods, strengths, groups.
-    effectiveness, budget, level, resamples, **how
+    primary : str or Estimand, optional
+        The question that level is judged on, in percent: by default as in `audit`, Share@10 where
+        nothing is judged relevant.
+    effectiveness, budget, ties, test, correction, margin, resamples
         As in `bench`.
 
     Returns
     -------
     Bench
-        On the test queries, with what was chosen on others (`Bench.selected`).
+        On the test queries, with the candidates that were chosen on others (`Bench.selected`); or
+        of the ranker alone.
 
     Raises
     ------
@@ -103,273 +115,242 @@ def mitigate(
         If there is nothing to fit on, no method suits the ranker, the groups and the run, or an
         option is out of range.
     """
-    options = options or Levelling()
+    options = options or MitigationOptions()
     split = _split(collection, fit, options.seed)
-    check_limits(level, budget)
+    check_limits(margin, budget)
     check_resamples(resamples)
     pair = _pair(split.test, options)
-    judged = split.test.qrels.height > 0
-    asked = [
-        estimand(one)
-        for one in measures or (DEFAULT_MEASURES if judged else (SHARE, "ExposureRatio"))
-    ]
-    if primary is None:
-        leading = usual_primary(asked, options.by) if measures or judged else asked[0]
-    else:
-        leading = estimand(primary)
-    asked = [*([leading] if leading else []), *(one for one in asked if one != leading)]
-    stage = _Stage.of(ranker, options.depth)
-    if split.fitted_on and stage.bound:
-        raise UserError(
-            f"{stage.text} is {stage.bound}, which cannot rank {split.fitted_on}; fit on its own collection"
-        )
-    given: dict[str, Any] = {
-        "primary": asked[0],
-        "effectiveness": effectiveness,
-        "budget": budget,
-        "level": level,
-        "by": options.by,
-        "pairs": [pair],
-        "reference": pair[0],
-        **how,
-        "seed": options.seed,
-    }
-    with TemporaryDirectory() if folder is None else nullcontext(str(folder)) as work:
-        found = _levelled(
-            split,
-            stage,
-            asked,
-            folder=Path(work),
-            options=options,
-            resamples=resamples,
-            given=given,
-        )
-    return (
-        found.of_file(json.loads(found.to_json().replace(f"{work}/".encode(), b"")))
-        if folder is None
-        else found
+    bench_options = BenchOptions(
+        effectiveness=measure(effectiveness),
+        budget=budget,
+        reference=pair[0],
+        by=options.by,
+        pairs=(pair,),
+        ties=ties,
+        test=test,
+        correction=correction,
+        margin=margin,
+        resamples=resamples,
+        seed=options.seed,
     )
+    questions = _questions(split.test, measures, primary, options.by)
+    if isinstance(ranker, Run):
+        baseline = Baseline.from_run(ranker, options.depth)
+    else:
+        baseline = Baseline.from_ranker(ranker, options.depth)
+    if split.fitted_on:
+        baseline.require_other_collection(split.fitted_on)
+    work = _Mitigation(
+        split=split,
+        baseline=baseline,
+        questions=questions,
+        options=options,
+        bench_options=bench_options,
+        folder=None if folder is None else Path(folder),
+        whole_run=baseline.rank(split.drawn_from or split.test),
+    )
+    tested = work.test_baseline()
+    if not (options.always or tested.choose().is_tilted):
+        return tested
+    return work.compare(tested)
 
 
 def _split(collection: QuerySplit | Collection, fit: Collection | None, seed: int) -> QuerySplit:
-    """The queries of each side; those to fit on are another collection's where one is given."""
+    """Return the three sets of queries; those to fit on may be another collection's."""
     if isinstance(collection, QuerySplit):
-        return (
-            collection
-            if fit is None
-            else QuerySplit.across(fit, collection.select, collection.test)
-        )
-    return (
-        split_queries(collection, seed=seed)
-        if fit is None
-        else split_across(collection, fit, seed=seed)
-    )
+        if fit is None:
+            return collection
+        return QuerySplit.across(fit, collection.select, collection.test)
+    if fit is None:
+        return split_queries(collection, seed=seed)
+    return split_across(collection, fit, seed=seed)
 
 
-def _levelled(
-    split: QuerySplit,
-    stage: _Stage,
-    asked: list[Estimand],
-    *,
-    folder: Path,
-    options: Levelling,
-    resamples: int,
-    given: dict[str, Any],
-) -> Bench:
-    """Fit every method, choose its strength, and judge that on the test queries."""
-    pair: Pair = given["pairs"][0]
-    fitting = Fitting(
-        collection=split.fit,
-        run=stage.rank(split.fit),
-        ranker=stage.ranker,
-        pair=pair,
-        folder=folder,
-        by=options.by,
-        page=asked[0].cutoff or 10,
-        target=options.target,
-        lm=options.lm,
-        instrument=options.instrument,
-        seed=options.seed,
-        force=options.force,
-        held_out=split.held_out,
-        other=split.fitted_on,
-        groups=grouping(split.test, options.by, pair).names,
-    )
-    rankers, refused = dict[str, At](), dict[str, UserError]()
-    for method in options.methods:
-        try:
-            rankers[method] = method_named(method)(fitting)
-        except UserError as error:
-            if isinstance(error.__cause__, OSError):  # a file's fault, not the method's
-                raise
-            refused[method] = error
-    if not rankers:
-        raise next(iter(refused.values()))
-    tries = stage.trials(split.select, rankers, options)
-    tried = bench(split.select, tries, asked[:1], resamples=FEW, **given)
-    selected = choose_strengths(tried)
-    trials = stage.trials(split.test, rankers, options)
-    found = bench(split.test, trials, asked, resamples=resamples, selected=selected, **given)
-    sides = {"fit": split.fit, "select": split.select, "test": split.test}
-    queries = {name: len(side.judged) for name, side in sides.items()}
-    before = found.before
-    if split.drawn_from is not None:
-        ranked = [*([] if split.fitted_on else [fitting.run]), tries[0].mixed, trials[0].mixed]
-        whole = stage.over_all(split.drawn_from, ranked, found.baseline.name)
-        keywords = {
-            name: value
-            for name, value in given.items()
-            if name not in ("effectiveness", "budget", "level", "reference")
-        }
-        audited = audit(
-            split.drawn_from,
-            whole,
-            asked[:1],
-            confounds=False,
-            keep_top=0,
-            resamples=resamples,
-            **keywords,
-        )
-        before = tuple(e for e in (*audited.tilts, *audited.card) if e.measure == found.primary)
-    notes = (*fitting.sentences, *split.notes, _QUERIES_ALONE, *found.notes)
-    reasons = tuple(
-        RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items()
-    )
-    elsewhere = {FITTED: split.fitted_on} if split.fitted_on else {}
-    spec = {**found.spec, "queries": queries, **elsewhere, "levelling": asdict(options)}
-    return replace(found, notes=notes, refused=reasons, spec=spec, before=before)
-
-
-def choose_strengths(tried: Bench) -> list[str]:
-    """Return each method's smallest intervention that is within half of the margin and the budget, by its values alone.
-
-    Where none is, the nearest to level among those within the budget, or of all.
-    """
-    found = []
-    for method in tried.methods:
-        steps = tried.strengths(method)[1:]
-        affordable = [one for one in steps if tried.loss(one.name) <= 100 * tried.budget] or list(
-            steps
-        )
-        near = [one for one in affordable if tried.distance(one.name) <= tried.level / 2]
-        found.append(
-            (near[0] if near else min(affordable, key=lambda one: tried.distance(one.name))).name
-        )
-    return found
-
-
-@dataclass(frozen=True)
-class _Stage:
-    """What is levelled: a ranker, or a run that exists."""
-
-    text: str
-    ranker: Ranker | None
-    run: Run | None = None
-    depth: int = 0
-
-    @classmethod
-    def of(cls, given: Ranker | Run, depth: int) -> _Stage:
-        if isinstance(given, Run):
-            longer = np.diff(given.offsets).max(initial=0) > depth
-            text = str(given.spec.get("ranker", given.name))
-            return cls(f"{text}@{depth}" if longer else text, None, given, depth)
-        ranker = at_depth(given, depth)
-        ranker.check()
-        return cls(repr(ranker), ranker)
-
-    @property
-    def saved(self) -> bool:
-        """Whether it is a run that exists, which cannot search other documents."""
-        return self.ranker is None or self._first.name == "replay"
-
-    @property
-    def bound(self) -> str:
-        """What it is that cannot rank another collection; nothing where it can."""
-        return (
-            "a saved run"
-            if self.saved
-            else "a live engine"
-            if isinstance(self._first, LiveEngine)
-            else ""
-        )
-
-    @property
-    def _first(self) -> Any:
-        return getattr(self.ranker, "stages", (self.ranker,))[0]
-
-    def rank(self, collection: Collection) -> Run:
-        """What it finds for the queries of one side."""
-        if self.ranker is not None:
-            return self.ranker.rank(collection)
-        run: Any = self.run
-        wanted = set(collection.judged["id"])
-        held = [number for number, name in enumerate(run.queries) if name in wanted]
-        if not held:
-            raise UserError(f"{run.name} has none of the {len(wanted)} queries of a side to rank")
-        keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(run, collection)]
-        parts = cut(entries(run, held), keys, self.depth)
-        return Run(tuple(run.queries[number] for number in held), *parts, run.ids, run.spec)
-
-    def over_all(self, whole: Collection, ranked: Sequence[Run], name: str) -> Run:
-        """One run of what was ranked side by side, and of the queries that no side has."""
-        known = {query for run in ranked for query in run.queries}
-        rest = [query for query in whole.judged["id"] if query not in known]
-        every = [*ranked, *([self.rank(whole.only_queries(rest))] if rest else [])]
-        spec = {**ranked[-1].spec, "ranker": name, "name": name}
-        return Run.from_frame(pl.concat([run.frame() for run in every]), spec=spec)
-
-    def trials(
-        self, side: Collection, rankers: Mapping[str, At], options: Levelling
-    ) -> list[Trial]:
-        """The baseline, and every method at every strength."""
-        base, own = self.rank(side), None
-        searched = None
-        if (
-            self.ranker is not None
-            and not self.saved
-            and options.by == "source"
-            and side.qrels.height
-        ):
-            searched = reference_alone(side, _pair(side, options)[0])
-            own = self.ranker.rank(searched)
-        found = [Trial(Intervention(base.name, "", 0.0, self.text), base, own)]
-        total = len(rankers) * len(options.strengths)
-        for method, at in rankers.items():
-            for strength in sorted(options.strengths):
-                ranker = at(strength)
-                text = (
-                    f"{self.text}>>{ranker!r}" if isinstance(ranker, Correction) else repr(ranker)
-                )
-                one = Intervention(f"{method} {strength:g}", method, strength, text)
-                alone = None if own is None else correct(ranker, side, own, searched)
-                found.append(Trial(one, correct(ranker, side, base), alone))
-                report("correcting", len(found) - 1, total)
-        return found
-
-
-def at_depth(ranker: Ranker, depth: int) -> Ranker:
-    """Return a ranker as deep as it says itself, or of that depth where its last stage leaves it open."""
-    *before, last = ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
-    k = getattr(last, "k", 0)
-    if k is not None and not (k == DEPTH and isinstance(last, FirstStage)):
-        return ranker
-    last = replace(last, k=depth)  # type: ignore[type-var]
-    return Pipeline((*before, last)) if before else last
-
-
-def _pair(collection: Collection, options: Levelling) -> Pair:
-    """The reference and the other group; refuses to guess among more than two, and corrects no rest."""
-    _, pairs = grouped_pairs(
-        collection, options.by, None if options.pair is None else [options.pair]
-    )
+def _pair(collection: Collection, options: MitigationOptions) -> Pair:
+    """Return the reference and the other group; refuse to guess among more than two."""
+    chosen_pairs = None if options.pair is None else [options.pair]
+    groups, pairs = grouped_pairs(collection, options.by, chosen_pairs)
     if len(pairs) > 1:
-        names = dict.fromkeys(name for pair in pairs for name in pair)
+        names = ", ".join(groups.names)
         raise UserError(
-            f"{options.by} makes {len(names)} groups ({', '.join(names)}); name the two to level: --pair A,B"
+            f"{options.by} makes {len(groups.names)} groups ({names}); name the two to level: "
+            "--pair A,B"
         )
-    united = [name for name in pairs[0] if name not in grouping(collection, options.by).names]
+    known = grouping(collection, options.by).names
+    united = [name for name in pairs[0] if name not in known]
     if united:
         raise UserError(
-            f"a correction knows single groups, and {united[0]!r} is none; name two to level: --pair A,B"
+            f"a correction knows single groups, and {united[0]!r} is none; name two to level: "
+            "--pair A,B"
         )
     return pairs[0]
+
+
+def _questions(
+    collection: Collection,
+    measures: Sequence[str | Estimand] | None,
+    primary: str | Estimand | None,
+    by: str,
+) -> list[Estimand]:
+    """Return the questions, the primary one first."""
+    is_judged = collection.qrels.height > 0
+    usual = DEFAULT_MEASURES if is_judged else (SHARE, "ExposureRatio")
+    questions = [estimand(question) for question in measures or usual]
+    if primary is None:
+        is_usual = not (measures or is_judged)
+        primary = questions[0] if is_usual else usual_primary(questions, by)
+    return order_questions(questions, primary, by)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Mitigation:
+    """One ranker that is being levelled: what all steps share."""
+
+    split: QuerySplit
+    baseline: Baseline
+    questions: Sequence[Estimand]
+    options: MitigationOptions
+    bench_options: BenchOptions
+    folder: Path | None
+    whole_run: Run
+    """Of all queries that are drawn from, or else of those to test on."""
+
+    @property
+    def pair(self) -> Pair:
+        """The reference and the other group."""
+        return self.bench_options.pairs[0]
+
+    def test_baseline(self) -> Bench:
+        """Return the bench of the baseline alone, over all queries where the sides are drawn."""
+        tested = compare_candidates(
+            self.split.drawn_from or self.split.test,
+            {self._baseline_candidate(self.whole_run): self.whole_run},
+            self.questions[:1],
+            reference_runs={},
+            options=self.bench_options,
+        )
+        return self._with_spec(tested)
+
+    def _baseline_candidate(self, run: Run) -> Candidate:
+        return Candidate(name=run.name, method="", strength=0.0, ranker=self.baseline.text)
+
+    def _with_spec(self, bench: Bench) -> Bench:
+        sides = {"fit": self.split.fit, "select": self.split.select, "test": self.split.test}
+        spec = {
+            **bench.spec,
+            "queries": {name: len(side.judged) for name, side in sides.items()},
+            "left_out": asdict(self.split.left_out),
+            "mitigation": self.options.spec(),
+        }
+        if self.split.fitted_on:
+            spec[FITTED] = self.split.fitted_on
+        return replace(bench, spec=spec)
+
+    def compare(self, tested: Bench) -> Bench:
+        """Fit every method, choose its strength, and compare the candidates on the test queries."""
+        methods = self._fit()
+        selected = self._select(methods)
+        test = self._rank_side(self.split.test)
+        runs, reference_runs = self._candidate_runs(test, methods)
+        bench = compare_candidates(
+            self.split.test,
+            runs,
+            self.questions,
+            reference_runs=reference_runs,
+            selected=selected,
+            options=self.bench_options,
+        )
+        return self._with_spec(
+            replace(
+                bench,
+                refused=methods.refused,
+                fits=methods.fits,
+                baseline_effects=tested.baseline_effects,
+            )
+        )
+
+    def _rank(self, collection: Collection) -> Run:
+        """Return the baseline's run of one side's queries, taken from that of all where it can."""
+        is_drawn = self.split.drawn_from is not None
+        if collection is self.split.fit and self.split.fitted_on:
+            is_drawn = False
+        if is_drawn or collection is self.split.test:
+            return only_queries(self.whole_run, collection.judged["id"])
+        return self.baseline.rank(collection)
+
+    def _rank_side(self, side: Collection) -> _RankedSide:
+        """Rank a side's queries, and where that can be done on the reference's documents alone."""
+        ranker, reference, reference_run = self.baseline.ranker, None, None
+        is_searchable = self.options.by == "source" and side.qrels.height > 0
+        if ranker is not None and not self.baseline.is_saved and is_searchable:
+            reference = reference_alone(side, self.pair[0])
+            reference_run = ranker.rank(reference)
+        return _RankedSide(
+            collection=side,
+            run=self._rank(side),
+            reference=reference,
+            reference_run=reference_run,
+        )
+
+    def _fit(self) -> FittedMethods:
+        queries = FittingQueries(
+            collection=self.split.fit,
+            run=self._rank(self.split.fit),
+            ranker=self.baseline.ranker,
+            pair=self.pair,
+            groups=grouping(self.split.test, self.options.by, self.pair).names,
+            by=self.options.by,
+            page=self.questions[0].cutoff or 10,
+            held_out=self.split.held_out,
+            foreign_name=self.split.fitted_on,
+            folder=self.folder,
+            seed=self.options.seed,
+        )
+        return fit_methods(self.options.methods, queries)
+
+    def _candidate_runs(
+        self, side: _RankedSide, methods: FittedMethods
+    ) -> tuple[dict[Candidate, Run], dict[Candidate, Run]]:
+        """Rank with every method at every strength: all documents, and the reference's alone."""
+        baseline = self._baseline_candidate(side.run)
+        runs, reference_runs = {baseline: side.run}, dict[Candidate, Run]()
+        if side.reference_run is not None:
+            reference_runs[baseline] = side.reference_run
+        strengths = sorted(self.options.strengths)
+        for label, fitted in methods.by_label.items():
+            for strength in strengths:
+                ranker = fitted.at_strength(strength)
+                candidate = Candidate(
+                    name=f"{label} {strength:g}",
+                    method=label,
+                    strength=strength,
+                    ranker=self.baseline.corrected_text(ranker),
+                )
+                runs[candidate] = _ranked_with(ranker, side.collection, side.run)
+                if side.reference is not None and side.reference_run is not None:
+                    # A correction knows the groups of all documents; a search has only those alone.
+                    known = side.collection if isinstance(ranker, Correction) else side.reference
+                    reference_runs[candidate] = _ranked_with(ranker, known, side.reference_run)
+                report("correcting", len(runs) - 1, len(methods.by_label) * len(strengths))
+        return runs, reference_runs
+
+    def _select(self, methods: FittedMethods) -> tuple[str, ...]:
+        """Choose each method's strength on the queries to select by."""
+        side = self._rank_side(self.split.select)
+        runs, reference_runs = self._candidate_runs(side, methods)
+        values = candidate_values(
+            side.collection,
+            runs,
+            self.questions[0],
+            reference=side.reference,
+            reference_runs=reference_runs,
+            options=self.bench_options,
+        )
+        return choose_strengths(values[1:], self.bench_options.margin, self.bench_options.budget)
+
+
+def _ranked_with(ranker: Ranker, collection: Collection, run: Run) -> Run:
+    """Correct a run, or search anew where the ranker itself is another."""
+    if isinstance(ranker, Correction):
+        return ranker.rank(collection, run)
+    return ranker.rank(collection)

@@ -1,10 +1,9 @@
-"""Offsets: a constant for each group, fitted on training queries, that is added to the scores of its documents."""
+"""Offsets: a constant for each group, fitted on training queries, that is added to its scores."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,42 +12,26 @@ from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.errors import DataError, UserError, counted, join_words
-from ranktilt.mitigation.base import (
-    KEYS,
-    Correction,
-    Fit,
-    Lists,
-    fitted_on,
-    read_fit,
-    require_scale,
-    scale_of,
-)
+from ranktilt.mitigation.base import KEYS, Fit, FittedCorrection, Lists, scale_of
+from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 from ranktilt.rankers.fit_provenance import query_keys
 from ranktilt.statistics.bootstrap import interval, resampled_means
 
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GroupOffset:
-    """What is to be added to the scores of one group."""
+    """What is added to the scores of one group."""
 
     group: str
     value: float
     """In the run's scores."""
     low: float
     high: float
-    """95 % interval, by bootstrap over queries."""
+    """95 % interval, by bootstrap over queries; NaN for one query or two."""
     queries: int
     """Queries that had documents of both groups to compare."""
-
-
-def _extent(offset: GroupOffset) -> str:
-    """Say how exact an offset is: from one query or two nothing can be said."""
-    queries = counted(offset.queries, "query", "queries")
-    if math.isnan(offset.low):
-        return f"{queries}, no interval"
-    return f"95 % interval {_signed(offset.low)} to {_signed(offset.high)}, {queries}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +44,6 @@ class OffsetFit(
     reference: str
     """The group whose scores stay."""
     offsets: tuple[GroupOffset, ...]
-
-    @property
-    def sentence(self) -> str:
-        found = [
-            f"{_signed(offset.value)} for {offset.group} ({_extent(offset)})"
-            for offset in self.offsets
-        ]
-        return f"Scores match those of {self.reference} with {join_words(found)}."
 
 
 def fit_offset(
@@ -92,15 +67,14 @@ def fit_offset(
         raise UserError(f"an offset is fitted to scores, and {run.name} gives only an order")
     if not run.queries:
         raise UserError("no queries to fit on: the run has none")
-    lists = Lists.of(collection, run, by)
+    lists = Lists.from_run(collection, run, by)
     names = lists.groups.names
-    number = lists.groups.number(names[0] if reference is None else reference)
-    sizes = np.bincount(lists.groups.code[lists.groups.code >= 0], minlength=len(names))
-    offsets = tuple(
-        _offset(lists, (number, other), sizes, seed)
-        for other in range(len(names))
-        if other != number
-    )
+    reference_number = lists.groups.number(names[0] if reference is None else reference)
+    offsets = [
+        _offset(lists, number, reference_number, seed)
+        for number in range(len(names))
+        if number != reference_number
+    ]
     spec = {
         "ranker": scale_of(str(run.spec.get("made_by") or run.name)),
         "seed": seed,
@@ -108,36 +82,49 @@ def fit_offset(
         "collection": collection.spec.get("path"),
         KEYS: query_keys(collection, run.queries),
     }
-    return OffsetFit(spec, run.queries, by, names[number], offsets)
+    return OffsetFit(
+        spec=spec,
+        queries=run.queries,
+        by=by,
+        reference=names[reference_number],
+        offsets=tuple(offsets),
+    )
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.4g}".replace("-", "−")
-
-
-def _offset(
-    lists: Lists, pair: tuple[int, int], sizes: npt.NDArray[np.int64], seed: int
-) -> GroupOffset:
-    """Constant of the second group of a pair of numbers, the first being the reference."""
+def _offset(lists: Lists, number: int, reference_number: int, seed: int) -> GroupOffset:
+    """Return the constant of one group, named by its number."""
+    code = lists.groups.code
+    sizes = np.bincount(code[code >= 0], minlength=len(lists.groups.names))
+    name, reference = lists.groups.names[number], lists.groups.names[reference_number]
     gaps = list[float]()
     for _, part in lists.parts():
-        one, two = (lists.run.scores[part][lists.group[part] == number] for number in pair)
-        gaps.append(quantile_gap(one, two, *sizes[list(pair)]))
-    found = np.array([gap for gap in gaps if not np.isnan(gap)])
-    reference, name = (lists.groups.names[number] for number in pair)
-    if not len(found):
-        many = counted(len(lists.run.queries), "query", "queries")
-        raise UserError(
-            f"no offset for {name}: no list of the {many} to fit on lets it be compared with {reference}"
+        scores, group = lists.run.scores[part], lists.group[part]
+        gap = quantile_gap(
+            scores[group == reference_number],
+            scores[group == number],
+            int(sizes[reference_number]),
+            int(sizes[number]),
         )
-    low, high, *_ = interval(resampled_means([found], seed=seed)[0])
-    return GroupOffset(name, float(found.mean()), low, high, len(found))
+        if not np.isnan(gap):
+            gaps.append(gap)
+    if not gaps:
+        queries = counted(len(lists.run.queries), "query", "queries")
+        raise UserError(
+            f"no offset for {name}: no list of the {queries} to fit on lets it be compared with "
+            f"{reference}"
+        )
+    values = np.array(gaps)
+    ends = interval(resampled_means([values], seed=seed)[0])
+    return GroupOffset(
+        group=name, value=float(values.mean()), low=ends.low, high=ends.high, queries=len(values)
+    )
 
 
 def quantile_gap(first: Floats, second: Floats, n_first: int, n_second: int) -> float:
-    """Median of the first scores less the second at equal quantiles, counted from the top; NaN if no two are seen.
+    """Return the median of the first scores less the second at equal quantiles, from the top.
 
-    Both fall; `n_first` and `n_second` say how many scores there would be if none were cut off.
+    Both fall; `n_first` and `n_second` say how many scores there would be if none were cut off. NaN
+    where no two can be compared.
     """
     if n_second > n_first:
         return -quantile_gap(second, first, n_second, n_first)
@@ -149,42 +136,54 @@ def quantile_gap(first: Floats, second: Floats, n_first: int, n_second: int) -> 
 
 
 @dataclass(frozen=True)
-class Offset(Correction):
-    """Adds to each document's score the constant that was fitted for its group; documents of no group keep theirs.
+class Offset(FittedCorrection):
+    """Add to each document's score the constant that was fitted for its group.
 
-    `strength` 0 leaves the run as it is, 1 adds the whole constant, 2 twice as much.
+    Documents of no group keep their scores. `strength` 0 leaves the run as it is, 1 adds the whole
+    constant, 2 twice as much.
     """
 
-    fit: str = field(default="", kw_only=True)
-    strength: float = field(default=1.0, kw_only=True)
-
     name: ClassVar[str] = "offset"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.strength <= 2:
-            raise UserError(f"{self.name}: expected a strength from 0 to 2, got {self.strength}")
-
-    @property
-    def reads_scores(self) -> bool:
-        return True
+    fit_kind: ClassVar[type[Fit]] = OffsetFit
+    largest_strength: ClassVar[float] = 2.0
 
     def rescored(self, lists: Lists) -> Floats:
-        fit = read_fit(OffsetFit, self.fit, self.name)
-        if fit.by != self.by:
-            raise DataError(
-                self.fit, f"was fitted to groups of {fit.by!r}, not of {self.by!r}: say by={fit.by}"
+        fitted = cast(OffsetFit, self.fitted)
+        if fitted.by != self.by:
+            message = (
+                f"was fitted to groups of {fitted.by!r}, not of {self.by!r}: say by={fitted.by}"
             )
-        known = {fit.reference: 0.0} | {one.group: one.value for one in fit.offsets}
-        strange = [name for name in lists.groups.names if name not in known]
+            raise DataError(self.fit, message)
+        constants = {offset.group: offset.value for offset in fitted.offsets}
+        constants[fitted.reference] = 0.0
+        strange = [name for name in lists.groups.names if name not in constants]
         if strange:
-            raise DataError(
-                self.fit,
-                f"was fitted to {join_words(list(known))}; here is {join_words(strange)} too",
-            )
-        require_scale(lists.run, self.fit, fit)
-        lists.notes.update(fitted_on(self.fit, fit, lists.collection))
+            groups = [fitted.reference, *(offset.group for offset in fitted.offsets)]
+            message = f"was fitted to {join_words(groups)}; here is {join_words(strange)} too"
+            raise DataError(self.fit, message)
+        self.require_scale(lists.run)
         if self.strength == 0:
             return lists.run.scores
-        constants = np.array([*(known[name] for name in lists.groups.names), 0.0])
-        return lists.run.scores + self.strength * constants[lists.group]
+        # The last one is that of documents without a group, whose number is −1.
+        by_number = np.array([*(constants[name] for name in lists.groups.names), 0.0])
+        return lists.run.scores + self.strength * by_number[lists.group]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffsetMethod(Method):
+    """Add a constant to the scores of each group."""
+
+    name: ClassVar[str] = "offset"
+    largest_strength: ClassVar[float] = Offset.largest_strength
+
+    def fit(self, queries: FittingQueries) -> FittedMethod:
+        queries.need_groups(queries.groups)
+        fit = fit_offset(
+            queries.collection,
+            queries.run,
+            by=queries.by,
+            reference=queries.pair[0],
+            seed=queries.seed,
+        )
+        file = queries.file("offset.json")
+        return FittedMethod(full=Offset(fit=file, by=queries.by, learned=fit), fit=fit, file=file)

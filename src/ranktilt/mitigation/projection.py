@@ -1,9 +1,10 @@
-"""The direction in which a source's vectors differ from their twins', learned where nothing is tested."""
+"""Projection: the direction in which vectors of twins differ, learned where nothing is tested."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,8 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.run import codes
 from ranktilt.errors import UserError, counted
 from ranktilt.explaining.vectors import DocumentVectors
+from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
+from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import unit
@@ -33,24 +36,26 @@ def fit_direction(
     leave_out: Iterable[str] = (),
     seed: int = 0,
 ) -> Direction:
-    """Learn the direction from a source's twins: the mean of their vectors less those of the reference, of length 1.
+    """Learn the direction from a source's twins.
 
-    Vectors are of unit length where `dense` compares them by cosine. `leave_out` names origins not
-    to learn from (`relevant_origins` of the test). Its spec holds the test of its length, by
-    exchanging twins at random.
+    It is the mean of their vectors less those of the reference, scaled to length 1. Vectors are of
+    unit length where `dense` compares them by cosine. `leave_out` names origins not to learn from
+    (`relevant_origins` of the test). Its spec holds the test of its length, by exchanging twins at
+    random.
     """
     plain = replace(dense, project=None, project_strength=1.0)
     twins, left_out = _twins(collection, (reference, source), set(leave_out), seed)
     vectors = DocumentVectors.from_ranker(collection, plain, "a projection")
     sides = [vectors.stored.take(vectors.row[codes(twins[side], collection.ids)]) for side in "ba"]
-    theirs, own = (unit(side) if plain.cosine else side for side in sides)
-    differences = theirs.astype(np.float64) - own
+    source_vectors, reference_vectors = (unit(side) if plain.cosine else side for side in sides)
+    differences = source_vectors.astype(np.float64) - reference_vectors
     mean = differences.mean(axis=0)
     length = float(np.linalg.norm(mean))
-    if length <= _ZERO * float(np.linalg.norm(own, axis=1).mean()):
+    if length <= _ZERO * float(np.linalg.norm(reference_vectors, axis=1).mean()):
         raise UserError(
-            f"a projection needs a direction, and the vectors of {counted(twins.height, 'twin', 'twins')} of "
-            f"{reference} and {source} do not differ on average"
+            "a projection needs a direction, and the vectors of "
+            f"{counted(twins.height, 'twin', 'twins')} of {reference} and {source} do not differ on "
+            "average"
         )
     spec = {
         "model": repr(plain),
@@ -74,7 +79,10 @@ def fit_direction(
 def _twins(
     collection: Collection, sources: tuple[str, str], leave_out: set[str], seed: int
 ) -> tuple[pl.DataFrame, int]:
-    """One pair of twins an origin, drawn where there are many; and how many origins were left out."""
+    """Return one pair of twins for each origin, drawn where there are many.
+
+    The number is that of the origins left out.
+    """
     reference, source = sources
     twins = (
         collection.pairs(reference, source)
@@ -83,18 +91,56 @@ def _twins(
     )
     if not twins.height:
         raise UserError(
-            f"a projection needs twins: no document of {source!r} shares its origin with one of {reference!r}"
+            f"a projection needs twins: no document of {source!r} shares its origin with one of "
+            f"{reference!r}"
         )
-    some = twins.filter(
+    usable = twins.filter(
         ~pl.col("origin").is_in(pl.Series(sorted(leave_out), dtype=pl.String).implode())
     )
-    if not some.height:
+    if not usable.height:
         raise UserError(
             f"a projection needs twins to learn from, and all {twins.height:,} are left out"
         )
-    left_out = twins.height - some.height
-    if some.height > MOST_TWINS:
-        some = some[
-            np.sort(np.random.default_rng(seed).choice(some.height, MOST_TWINS, replace=False))
-        ]
-    return some, left_out
+    left_out = twins.height - usable.height
+    if usable.height > MOST_TWINS:
+        rng = np.random.default_rng(seed)
+        usable = usable[np.sort(rng.choice(usable.height, MOST_TWINS, replace=False))]
+    return usable, left_out
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedProjection(FittedMethod):
+    """A dense ranker without a direction of its vectors."""
+
+    def at_strength(self, strength: float) -> Ranker:
+        ranker: Ranker = replace(self.full, project_strength=strength)
+        return ranker
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectionMethod(Method):
+    """Remove from vectors the direction that separates the twins."""
+
+    name: ClassVar[str] = "projection"
+    learns_from_twins: ClassVar[bool] = True
+
+    def fit(self, queries: FittingQueries) -> FittedMethod:
+        dense = queries.need_ranker(self.name)
+        if not isinstance(dense, Dense):
+            raise UserError(
+                f"projection takes a direction out of vectors, and {dense!r} has none; it is for "
+                "dense rankers"
+            )
+        queries.need_groups(queries.pair)
+        reference, source = queries.pair
+        direction = fit_direction(
+            queries.collection,
+            dense,
+            reference=reference,
+            source=source,
+            leave_out=queries.held_out,
+            seed=queries.seed,
+        )
+        file = queries.file("direction.json")
+        full = replace(dense, project=file, learned=direction)
+        return FittedProjection(full=full, fit=direction, file=file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,38 +14,52 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from ranktilt.data.collection import Collection
-from ranktilt.errors import UserError, counted
+from ranktilt.errors import UserError
 from ranktilt.rankers.fit_provenance import same_names
 
 Ints = npt.NDArray[np.int64]
 SHARES = (0.4, 0.2, 0.4)
 SIDES = ("fit", "select", "test")
 _WHOLE = 0.5
-"""A set of linked queries above this share of all is parted: otherwise one side would get nearly everything."""
+"""A set of linked queries above this share of all is parted, lest one side get nearly all."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """What is left out of the queries to fit on, because it belongs to other sides too."""
+
+    judgments: int = 0
+    """Judgments of documents that are relevant to queries of other sides."""
+    judgments_before: int = 0
+    """Judgments that there were to fit on."""
+    documents: int = 0
+    """Documents of another collection that are relevant to queries of other sides."""
+    queries: int = 0
+    """Queries of another collection that are queries of other sides."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class QuerySplit:
     """One collection three times, each with the queries and judgments of its side."""
 
     fit: Collection
     select: Collection
     test: Collection
-    notes: tuple[str, ...] = ()
+    left_out: LeftOut = LeftOut()
     drawn_from: Collection | None = None
     """All queries, where the sides were drawn from them."""
     fitted_on: str = ""
-    """What the collection to fit on is called, where that is another one."""
+    """Name of the collection to fit on, where that is another one."""
 
     @cached_property
     def held_out(self) -> set[str]:
-        """Origins, of the collection to fit on, of what is relevant to the queries that nothing may be fitted on."""
+        """Origins, in the collection to fit on, that are relevant to queries of other sides."""
         if self.fitted_on:
             return _same_origins(self.fit, (self.select, self.test))
         return relevant_origins(self.select) | relevant_origins(self.test)
 
     @classmethod
-    def of(
+    def from_sides(
         cls,
         fit: Collection,
         select: Collection,
@@ -52,34 +67,30 @@ class QuerySplit:
         *,
         most: int | None = None,
         seed: int = 0,
-    ) -> QuerySplit:
+    ) -> Self:
         """Keep apart what a collection's own splits, or drawn queries, hold.
 
         Judgments of documents that are relevant to a query of the other sides, in any version, are
-        taken from the queries to fit on; so are queries that stand on a later side, or have no
+        taken from the queries to fit on; so are queries that are on a later side too, or have no
         relevant document left. Where `most` is given, so many queries to fit on and to select by
         are drawn.
         """
-        ours = fit.qrels.height
-        later = pl.concat(
-            [side.queries.select("id") for side in (_judged_only(select), _judged_only(test))]
-        )
-        kept = _without_origins(fit, relevant_origins(select) | relevant_origins(test))
-        if kept.qrels.height:
-            kept = kept.only_queries(kept.judged.join(later, on="id", how="anti")["id"])
-        if not kept.qrels.height:
+        judgments_before = fit.qrels.height
+        later = [_judged_only(side).queries.select("id") for side in (select, test)]
+        rest = _without_origins(fit, relevant_origins(select) | relevant_origins(test))
+        if rest.qrels.height:
+            rest = rest.only_queries(rest.judged.join(pl.concat(later), on="id", how="anti")["id"])
+        if not rest.qrels.height:
             raise UserError(
-                "no query to fit on is left: every document that is relevant to one is relevant to a query of the "
-                "other sides too"
+                "no query to fit on is left: every document that is relevant to one is relevant to "
+                "a query of the other sides too"
             )
-        lost = ours - kept.qrels.height
-        kept = at_most(kept, most, seed=seed)
-        note = (
-            f"{lost:,} of {counted(ours, 'judgment', 'judgments')} to fit on left out: of documents that are relevant "
-            "to queries of other sides too"
-        )
+        lost = judgments_before - rest.qrels.height
         return cls(
-            kept, at_most(_apart(select, test), most, seed=seed), test, (note,) if lost else ()
+            fit=at_most(rest, most, seed=seed),
+            select=at_most(_apart(select, test), most, seed=seed),
+            test=test,
+            left_out=LeftOut(judgments=lost, judgments_before=judgments_before),
         )
 
     @classmethod
@@ -91,46 +102,45 @@ class QuerySplit:
         *,
         most: int | None = None,
         seed: int = 0,
-    ) -> QuerySplit:
-        """Fit on another collection, and keep apart what of it is a document or a query of these sides.
+    ) -> Self:
+        """Fit on another collection, and keep apart what of it is a document or a query here.
 
         Ids of two collections may be the same words: a document is one of these sides' where a
         version has the same text, a query where its text is the same (`same_names`).
         """
         name, sides = str(fit.spec.get("path") or "another collection"), (select, test)
         origins = _same_origins(fit, sides)
-        kept = _without_origins(fit, origins) if origins and fit.qrels.height else fit
-        lost = fit.qrels.height - kept.qrels.height
-        asked = pl.concat(
-            [_judged_only(side).queries.select(name="id", key="text") for side in sides]
-        )
-        own = same_names(asked, fit.queries.select(name="id", key="text"))
-        asked_of = kept.judged["id"]
-        left = [query for query in asked_of if query not in own]
-        if not left or (fit.qrels.height and not kept.qrels.height):
+        rest = _without_origins(fit, origins) if origins and fit.qrels.height else fit
+        known = [_judged_only(side).queries.select(name="id", key="text") for side in sides]
+        repeated = same_names(pl.concat(known), fit.queries.select(name="id", key="text"))
+        judged = rest.judged["id"]
+        left = [query for query in judged if query not in repeated]
+        if not left or (fit.qrels.height and not rest.qrels.height):
             raise UserError(
-                f"no query of {name} is left to fit on: each is one to select by or to test on, or what is relevant to "
-                "it is relevant to one"
+                f"no query of {name} is left to fit on: each is one to select by or to test on, or "
+                "what is relevant to it is relevant to one"
             )
-        kept = at_most(kept.only_queries(left), most, seed=seed)
-        notes = [f"fitted on {counted(len(kept.judged), 'query', 'queries')} of {name}"]
-        if origins:
-            notes.append(
-                f"{counted(len(origins), 'document', 'documents')} of {name} and {lost:,} of "
-                f"{counted(fit.qrels.height, 'judgment', 'judgments')} left out: relevant to queries to select by or "
-                "to test on too"
-            )
-        if twice := len(asked_of) - len(left):
-            notes.append(f"{counted(twice, 'query', 'queries')} of {name} left out: asked here too")
         return cls(
-            kept, at_most(_apart(select, test), most, seed=seed), test, tuple(notes), fitted_on=name
+            fit=at_most(rest.only_queries(left), most, seed=seed),
+            select=at_most(_apart(select, test), most, seed=seed),
+            test=test,
+            left_out=LeftOut(
+                judgments=fit.qrels.height - rest.qrels.height,
+                judgments_before=fit.qrels.height,
+                documents=len(origins),
+                queries=len(judged) - len(left),
+            ),
+            fitted_on=name,
         )
 
 
 def split_across(
     collection: Collection, fit: Collection, *, most: int | None = None, seed: int = 0
 ) -> QuerySplit:
-    """Draw the queries to select by and to test on, and fit on another collection; see `QuerySplit.across`."""
+    """Draw the queries to select by and to test on, and fit on another collection.
+
+    See `QuerySplit.across`.
+    """
     select, test = _drawn_parts(collection, SHARES[1:], seed)
     return replace(
         QuerySplit.across(fit, select, test, most=most, seed=seed), drawn_from=collection
@@ -172,11 +182,10 @@ def split_queries(
             f"expected three shares between 0 and 1, got {', '.join(map(str, shares)) or 'none'}"
         )
     fit, select, test = _drawn_parts(collection, shares, seed)
-    split = (
-        QuerySplit.of(fit, select, test)
-        if collection.qrels.height
-        else QuerySplit(fit, select, test)
-    )
+    if collection.qrels.height:
+        split = QuerySplit.from_sides(fit, select, test)
+    else:
+        split = QuerySplit(fit=fit, select=select, test=test)
     return replace(split, drawn_from=collection)
 
 
@@ -186,9 +195,9 @@ def _drawn_parts(
     """The last sides, as many as there are shares; queries of one origin stay together."""
     names, sides = collection.judged["id"], SIDES[-len(shares) :]
     if len(names) < len(sides):
-        wanted = f"{', '.join(sides[:-1])} and {sides[-1]}"
+        purposes = f"{', '.join(sides[:-1])} and {sides[-1]}"
         raise UserError(
-            f"a bench needs queries to {wanted} on; the collection has {len(names)} to rank"
+            f"a bench needs queries to {purposes} on; the collection has {len(names)} to rank"
         )
     linked = _linked(collection, names)
     sizes = np.bincount(linked)
@@ -215,17 +224,15 @@ def _judged_only(collection: Collection) -> Collection:
 
 
 def _linked(collection: Collection, names: pl.Series) -> Ints:
-    """Number of the set of queries that each one is linked with by the origins of what is relevant to it."""
+    """Return for each query the number of the set that common relevant origins link it with."""
     number = pl.DataFrame({"query_id": names, "query": np.arange(len(names))})
-    found = _relevant(collection).join(number, on="query_id", how="inner")
-    origins = (
-        found["origin"].rank("dense").to_numpy().astype(np.int64) - 1
-        if found.height
-        else np.empty(0, np.int64)
-    )
+    relevant = _relevant(collection).join(number, on="query_id", how="inner")
+    origins = np.empty(0, np.int64)
+    if relevant.height:
+        origins = relevant["origin"].rank("dense").to_numpy().astype(np.int64) - 1
     size = len(names) + int(origins.max(initial=-1)) + 1
     graph = coo_matrix(
-        (np.ones(found.height), (found["query"].to_numpy(), len(names) + origins)),
+        (np.ones(relevant.height), (relevant["query"].to_numpy(), len(names) + origins)),
         shape=(size, size),
     )
     labels: Ints = connected_components(graph, directed=False)[1][: len(names)].astype(np.int64)
@@ -254,30 +261,30 @@ def relevant_origins(collection: Collection) -> set[str]:
     return set(_relevant(collection)["origin"])
 
 
-def _same_origins(other: Collection, sides: Iterable[Collection]) -> set[str]:
-    """Origins of another collection that are documents which are relevant to a query of these sides."""
+def _same_origins(collection: Collection, sides: Iterable[Collection]) -> set[str]:
+    """Return origins of another collection that are relevant to a query of these sides."""
     versions = [
         side.docs.join(_relevant(side).select("origin").unique(), on="origin", how="semi")
         for side in sides
     ]
-    named = [
+    *ours, theirs = (
         docs.select(name="origin", key=pl.col("text").str.strip_chars())
-        for docs in (*versions, other.docs)
-    ]
-    return same_names(pl.concat(named[:-1]), named[-1])
+        for docs in (*versions, collection.docs)
+    )
+    return same_names(pl.concat(ours), theirs)
 
 
 def _without_origins(collection: Collection, origins: set[str]) -> Collection:
     """The collection without the judgments of these origins."""
     docs = collection.docs.filter(pl.col("origin").is_in(list(origins))).select(doc_id="id")
-    kept = collection.qrels.join(docs, on="doc_id", how="anti", maintain_order="left")
-    relevant = kept.filter(pl.col("grade") > 0).select("query_id").unique()
-    kept = kept.join(relevant, on="query_id", how="semi", maintain_order="left")
-    return Collection(collection.docs, collection.queries, kept, collection.spec)
+    rest = collection.qrels.join(docs, on="doc_id", how="anti", maintain_order="left")
+    relevant = rest.filter(pl.col("grade") > 0).select("query_id").unique()
+    rest = rest.join(relevant, on="query_id", how="semi", maintain_order="left")
+    return collection.with_judgments(collection.queries, rest, collection.spec)
 
 
 def at_most(collection: Collection, most: int | None, *, seed: int = 0) -> Collection:
-    """Return the collection with so many of its queries that are ranked, drawn by a seed; with all for None."""
+    """Return the collection with so many of its queries, drawn by a seed; with all for None."""
     names = collection.judged["id"]
     return (
         collection

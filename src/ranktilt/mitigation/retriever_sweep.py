@@ -1,19 +1,22 @@
-"""One retriever a strength of the debiased constraint, or a kind of negatives, and the bench of what each costs."""
+"""Retrievers of several strengths of the debiased constraint, or kinds of negatives, on a bench."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.explaining.equivalence import reference_alone
-from ranktilt.measures.margin import LEVEL
-from ranktilt.mitigation.bench import Trial, bench
-from ranktilt.mitigation.bench_result import BUDGET, Bench, Intervention, check_limits
+from ranktilt.measures.base import Estimand
+from ranktilt.measures.margin import DEFAULT_MARGIN
+from ranktilt.mitigation.bench import bench
+from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
 from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.options import Negatives, RetrieverTraining, Trained
 from ranktilt.training.retriever import train_retriever
 
@@ -25,28 +28,26 @@ _DEPTH = 100
 
 
 def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
-    """Return the strengths of a sweep in rising order: numbers, and ``paper`` for the paper's on the model's own scale.
+    """Return the strengths of a sweep in rising order.
 
-    The paper's are 1e-4 to 1e-2 on ANCE's scale; `scale` is the mean absolute score of relevant
-    documents.
+    Texts are numbers, and ``paper`` for the paper's strengths on the model's scale. The paper's are
+    1e-4 to 1e-2 on ANCE's scale; `scale` is the mean absolute score of relevant documents.
     """
-    found = list[float]()
+    alphas = list[float]()
+    factor = PAPER_SCORE / (scale or PAPER_SCORE)
     for text in texts:
         if text == PAPER:
-            found += [
-                float(f"{alpha * PAPER_SCORE / (scale or PAPER_SCORE):.3g}")
-                for alpha in PAPER_ALPHAS
-            ]
+            alphas += [float(f"{alpha * factor:.3g}") for alpha in PAPER_ALPHAS]
             continue
         try:
-            found.append(float(text))
+            alphas.append(float(text))
         except ValueError:
             raise UserError(
                 f"--debias: expected a number of at least 0, or paper, got {text!r}"
             ) from None
-    for alpha in found:
+    for alpha in alphas:
         replace(RetrieverTraining(), alpha=alpha)  # refuses what is no weight
-    return sorted(set(found))
+    return sorted(set(alphas))
 
 
 def retriever_sweep(
@@ -59,31 +60,23 @@ def retriever_sweep(
     negatives: Sequence[Negatives] = (),
     options: RetrieverTraining | None = None,
     dev: Collection | None = None,
-    **how: Any,
+    measures: Iterable[str | Estimand] = DEFAULT_MEASURES,
+    margin: float = DEFAULT_MARGIN,
+    budget: float = BUDGET,
+    resamples: int = RESAMPLES,
 ) -> tuple[Bench, list[Trained]]:
-    """Train one retriever for each α, and for each other kind of negatives; the baseline is α = 0 with the first kind.
+    """Train one retriever for each α, and for each other kind of negatives, and compare them.
 
-    All α share rows and mined negatives. Every source of `test` that is not the reference is
-    compared with it, also one that was not trained on. A folder for each model goes into `folder`;
-    those that are there already are not trained again. `how` are options of `bench`.
+    The baseline is α = 0 with the first kind. All α share rows and mined negatives. Every source of
+    `test` that is not the reference is compared with it, also one that was not trained on. A folder
+    for each model goes into `folder`; those that are there already are not trained again.
+    `measures`, `margin`, `budget` and `resamples` are options of `bench`.
     """
     options, folder = options or RetrieverTraining(), Path(folder)
-    strengths = sorted({0.0, *map(float, alphas)})
-    trainings, alike = dict[Intervention, RetrieverTraining](), len(strengths) == 1
-    for alpha in strengths:
-        name = f"{options.negatives} negatives" if alike else f"α = {alpha:g}"
-        model_folder = str(folder / f"alpha-{alpha:g}")
-        intervention = Intervention(name, "debias" if alpha else "", alpha, model_folder, "α")
-        trainings[intervention] = replace(options, alpha=alpha)
-    for kind in dict.fromkeys(negatives):
-        if kind != options.negatives:
-            name, model_folder = f"{kind} negatives", str(folder / f"negatives-{kind}")
-            trainings[Intervention(name, name, 1.0, model_folder)] = replace(
-                options, alpha=0.0, negatives=kind
-            )
+    trainings = _trainings(options, folder, alphas, negatives)
     if len(trainings) < 2:
         raise UserError("a sweep needs an alpha above 0, or other negatives, beside the baseline")
-    check_limits(how.get("level", LEVEL), how.get("budget", BUDGET))
+    check_limits(margin, budget)
     if not (options.sources or train.sources):
         raise UserError(
             "a sweep compares sources, and no document of the training collection has one"
@@ -94,12 +87,50 @@ def retriever_sweep(
         raise UserError(
             f"a sweep compares sources, and the test collection has {reference!r} alone; mix it first"
         )
-    trained, trials = list[Trained](), list[Trial]()
-    for intervention, training in trainings.items():
-        trained.append(
-            train_retriever(train, model, intervention.ranker, options=training, dev=dev)
+    trained, runs, reference_runs = list[Trained](), dict[Candidate, Run](), dict[Candidate, Run]()
+    for planned, training in trainings.items():
+        trained.append(train_retriever(train, model, planned.ranker, options=training, dev=dev))
+        ranker = Dense(planned.ranker, k=_DEPTH, device=options.device, text=options.text)
+        candidate = replace(planned, ranker=repr(ranker))
+        runs[candidate] = ranker.rank(test)
+        reference_runs[candidate] = ranker.rank(alone)
+    compared = bench(
+        test,
+        runs,
+        measures,
+        reference_runs=reference_runs,
+        reference=reference,
+        margin=margin,
+        budget=budget,
+        resamples=resamples,
+    )
+    return compared, trained
+
+
+def _trainings(
+    options: RetrieverTraining,
+    folder: Path,
+    alphas: Iterable[float],
+    negatives: Sequence[Negatives],
+) -> dict[Candidate, RetrieverTraining]:
+    """Return the training of each candidate, whose ranker is the folder of its model."""
+    strengths = sorted({0.0, *map(float, alphas)})
+    trainings = dict[Candidate, RetrieverTraining]()
+    for alpha in strengths:
+        is_alone = len(strengths) == 1
+        candidate = Candidate(
+            name=f"{options.negatives} negatives" if is_alone else f"α = {alpha:g}",
+            method="debias" if alpha else "",
+            strength=alpha,
+            ranker=str(folder / f"alpha-{alpha:g}"),
+            dial="α",
         )
-        ranker = Dense(intervention.ranker, k=_DEPTH, device=options.device, text=options.text)
-        made = replace(intervention, ranker=repr(ranker))
-        trials.append(Trial(made, ranker.rank(test), ranker.rank(alone)))
-    return bench(test, trials, reference=reference, **how), trained
+        trainings[candidate] = replace(options, alpha=alpha)
+    for kind in dict.fromkeys(negatives):
+        if kind != options.negatives:
+            name = f"{kind} negatives"
+            candidate = Candidate(
+                name=name, method=name, strength=1.0, ranker=str(folder / f"negatives-{kind}")
+            )
+            trainings[candidate] = replace(options, alpha=0.0, negatives=kind)
+    return trainings

@@ -106,7 +106,11 @@ class Encoder(Portable, TextEncoder):
     @cached_property
     def tokens(self) -> Tokens:
         """The model's tokenizer, with what is put before documents."""
-        return Tokens(self.folder, self.max_tokens, self.prefix("document"))
+        return self.token_counter(self.prefix("document"))
+
+    def token_counter(self, prompt: str) -> Tokens:
+        """Return the model's tokenizer, with what is put before texts."""
+        return Tokens(self.folder, self.max_tokens, prompt)
 
     def prefix(self, kind: Kind) -> str:
         """What is put before each text: the user's, else the first prompt of the model that is for this kind."""
@@ -122,7 +126,7 @@ class Encoder(Portable, TextEncoder):
         """Run the model over the texts that the cache lacks; see `TextEncoder.compute`."""
         job = BatchJob(
             keys=keys,
-            lengths=Tokens(self.folder, self.max_tokens, self.prefix(kind)).lengths(texts, label),
+            lengths=self.token_counter(self.prefix(kind)).lengths(texts, label),
             compute=partial(self._vectors, kind=kind),
             take=lambda positions: texts.gather(positions).to_list(),
             context=self._inference,

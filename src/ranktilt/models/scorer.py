@@ -173,9 +173,13 @@ class PairScorer(Portable, ABC):
         """The tokenizer as one document meets it: no more tokens of it are read than its limit says."""
         limit = self.limits.pair
         if self.limits.document is not None:
-            special = int(Tokens(self.folder, None).counts([""], "counting tokens")[0])
+            special = int(self.token_counter(None).counts([""], "counting tokens")[0])
             limit = min(limit, self.limits.document + special)
-        return Tokens(self.folder, limit if limit < NO_LIMIT else None)
+        return self.token_counter(limit if limit < NO_LIMIT else None)
+
+    def token_counter(self, max_tokens: int | None) -> Tokens:
+        """Return the model's tokenizer, of which so many tokens are read."""
+        return Tokens(self.folder, max_tokens)
 
     def truncated(self, pairs: TextPairs, label: str) -> npt.NDArray[np.bool_]:
         """Say which pairs' documents are not read to their end."""
@@ -187,7 +191,7 @@ class PairScorer(Portable, ABC):
     def _token_counts(self, pairs: TextPairs, label: str) -> tuple[Ints, Ints]:
         """How many tokens each pair's query and document have, special ones not counted."""
         texts = ["", *(self.prompt + text for text in pairs.queries), *pairs.documents]
-        counts = Tokens(self.folder, NO_LIMIT).lengths(texts, label)
+        counts = self.token_counter(NO_LIMIT).lengths(texts, label)
         counts = counts[1:] - counts[0]
         return counts[: len(pairs.queries)][pairs.query], counts[len(pairs.queries) :][
             pairs.document

@@ -70,7 +70,8 @@ class Ranker(ABC):
     @classmethod
     def from_stage(cls, stage: Stage) -> Self:
         """Make the ranker that a stage's text describes; unknown options and wrong values are refused."""
-        options = {f.name: f for f in fields(cls) if f.name not in ("k", cls.argument)}  # type: ignore[arg-type]
+        untyped = ("k", cls.argument)
+        options = {f.name: f for f in fields(cls) if f.repr and f.name not in untyped}  # type: ignore[arg-type]
         hints = get_type_hints(cls)
         given: dict[str, Any] = {}
         for name, value in stage.options.items():
@@ -91,6 +92,8 @@ class Ranker(ABC):
         """Return the text of this ranker in parts: options that have their defaults are left out."""
         options, argument, k = {}, None, None
         for item in fields(self):  # type: ignore[arg-type]
+            if not item.repr:  # an object that no text holds, such as a fit in memory
+                continue
             value = getattr(self, item.name)
             if item.name == self.argument:
                 argument = str(value)

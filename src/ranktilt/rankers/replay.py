@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -12,11 +11,12 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import sidecar
+from ranktilt.data.formats.notation import file_of
 from ranktilt.data.formats.runfile import read_spec
 from ranktilt.data.formats.score_order import SCORE_ORDERS
 from ranktilt.data.formats.search_responses import MAX_FAILURES
-from ranktilt.data.labels import no_overlap
-from ranktilt.data.queries import read_queries
+from ranktilt.data.labels import no_overlap, warn_of_near_matches
+from ranktilt.data.queries import query_texts
 from ranktilt.data.run import Run, collection_rows, replayed_name
 from ranktilt.errors import DataError, UserError
 from ranktilt.rankers.base import (
@@ -59,7 +59,7 @@ class Replay(Ranker):
             require_choices(self, score_order=SCORE_ORDERS)
 
     def check(self) -> None:
-        read_spec(sidecar(Path(self.file)))
+        read_spec(sidecar(file_of(self.file)))
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Read the file and keep the queries that count and that it holds.
@@ -69,16 +69,18 @@ class Replay(Ranker):
         """
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and cannot re-rank; put it first")
-        names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
+        texts = None if self.queries is None else query_texts(self.queries)
         loaded = Run.load(
-            Path(self.file),
+            self.file,
             score_order=self.score_order,
-            queries=names,
+            queries=texts,
             max_failures=self.max_failures,
         )
         rows = collection_rows(loaded, collection)
         if not (rows >= 0).any():
-            raise DataError(self.file, no_overlap(loaded.ids, collection))
+            raise DataError(file_of(self.file), no_overlap(loaded.ids, collection))
+        strange = loaded.ids.filter(pl.Series(rows < 0))
+        warn_of_near_matches(file_of(self.file), strange, collection.ids, "the collection")
         held = set(loaded.queries)
         names = [name for name in _queries(collection, loaded) if name in held]
         if not names:
@@ -100,7 +102,7 @@ class Replay(Ranker):
             "name": replayed_name(loaded),
             "made_by": loaded.spec.get("ranker"),
         }
-        spec = {**loaded.spec, **own, "file": self.file}
+        spec = {**loaded.spec, **own}
         return Run(tuple(names), *parts, loaded.ids, {**spec, **exclusion_spec(excluded)})
 
     def _excluded(

@@ -13,8 +13,6 @@ from ranktilt.reporting.tones import LOOKS, Tone
 if TYPE_CHECKING:
     import polars as pl
 
-    from ranktilt.auditing.answer.next_steps import NextStep
-
 Audience = Literal["", "page", "text"]
 """Who is shown it: everybody, readers of pages, or of a terminal, Markdown and LaTeX."""
 Emphasis = Literal["", "strong", "quiet", "alarm"]
@@ -258,6 +256,27 @@ class Section:
         return shown
 
 
+@dataclass(frozen=True, kw_only=True)
+class PageSections:
+    """Sections for pages alone; made when a page asks for them, and once."""
+
+    make: Callable[[], Iterable[Section]]
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The sections."""
+        return tuple(self.make())
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextCommand:
+    """A command to run next."""
+
+    text: str
+    """What it is for."""
+    command: str
+
+
 @dataclass(frozen=True)
 class Document:
     """What is said of a result, before any format."""
@@ -266,12 +285,12 @@ class Document:
     """What it is, and of what; in the browser's tab too."""
     headline: str
     """The answer in one sentence."""
-    sections: tuple[Section, ...]
+    sections: tuple[Section | PageSections, ...]
     sentences: tuple[Sentence, ...] = ()
     """The answer in detail, a sentence each; what is quiet is a note."""
     answer_first: bool = False
     """Whether text begins with them, because tables are long; it ends with them otherwise."""
-    next_steps: tuple[NextStep, ...] = ()
+    next_steps: tuple[NextCommand, ...] = ()
     """What to do next, each with its command."""
     legend: tuple[str, ...] = ()
     """How the numbers were reached, and how the tables are read."""
@@ -300,14 +319,27 @@ class Document:
     @property
     def parts(self) -> tuple[tuple[str, tuple[Section, ...]], ...]:
         """Sections that follow each other and belong to one result, with its name."""
-        shown = [one for one in self.sections if one.title]
+        shown = [section for section in self.shown_sections("page") if section.title]
         return tuple(
             (part, tuple(some)) for part, some in groupby(shown, key=lambda section: section.part)
         )
 
+    def shown_sections(self, audience: Audience) -> list[Section]:
+        """Return the sections that an audience is shown."""
+        shown = list[Section]()
+        for section in self.sections:
+            if isinstance(section, Section):
+                shown.append(section)
+            elif audience == "page":
+                shown += section.sections
+        return shown
+
     def blocks(self, audience: Audience) -> list[Block]:
         """Return what an audience is shown, in order."""
-        return [block for section in self.sections for block in section.shown(audience)]
+        shown = list[Block]()
+        for section in self.shown_sections(audience):
+            shown += section.shown(audience)
+        return shown
 
     def lines(self, *, notes: bool = True) -> list[Sentence]:
         """Return the sentences, with or without notes among them."""

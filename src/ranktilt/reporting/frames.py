@@ -23,7 +23,8 @@ _NO_ROWS = (
 )
 """What a file says of the run, its ranked lists, and what it says once more for those who read it with other tools."""
 
-
+_BEHIND_WORDS = ("asked_limit", "checked_tilt", "checked_change", "is_on_common_queries")
+"""What the reasons of a gate are made of; the rows of the audit have it."""
 _QUARTILES = ("quartile_1", "median", "quartile_3")
 """Columns of a distribution's quartiles, the only list of numbers that becomes columns."""
 
@@ -117,6 +118,8 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """One level of columns: nested values have both names, texts are joined, other lists of numbers are left out."""
     flat: dict[str, Any] = {}
     for key, value in row.items():
+        if key in _BEHIND_WORDS:
+            continue
         if isinstance(value, Mapping):
             flat |= {
                 key if name == "value" else f"{key}_{name}": below

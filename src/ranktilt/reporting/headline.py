@@ -8,28 +8,22 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ranked
-from ranktilt.auditing.effects import conflicts
+from ranktilt.auditing.answer.verdict import FindingKind, margins
+from ranktilt.auditing.effects import conflict_of
 from ranktilt.errors import counted, join_words
-from ranktilt.reporting.sentences.properties import gap_findings
-from ranktilt.reporting.verdicts import VERDICT_WORDS
+from ranktilt.reporting.sentences.derived import leading_finding
+from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.verdicts import VERDICT_WORDS, conflict_sentence, verdict_sentence
 
 if TYPE_CHECKING:
     from ranktilt.auditing.effects import Effect
     from ranktilt.auditing.groups import Pair
-    from ranktilt.auditing.pairwise.result import PairwiseAudit
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.explaining.base import EffectSize
     from ranktilt.explaining.explain import Explanation
 
 _MOST_NAMED = 2
-_OUTCOMES: dict[str, FindingKind] = {
-    "tilted": "favours",
-    "inconclusive": "inconclusive",
-    "within": "level",
-    "level": "level",
-}
 _KIND_WORDS = {singular: words[0] for singular, words in VERDICT_WORDS.items()}
 
 
@@ -44,14 +38,7 @@ def leading(result: Any) -> Finding:
     name = type(result).__name__
     if name in _SUMMARIES:
         return _SUMMARIES[name](result)
-    findings: tuple[Finding, ...] = getattr(result, "findings", ())
-    if findings:
-        first = findings[0]
-        return Finding(kind=first.kind, size=first.size, sentence=_ended(first.sentence))
-    kind = _OUTCOMES.get(getattr(result, "outcome", getattr(result, "decision", "")), "described")
-    return Finding(
-        kind=kind, sentence=_ended(str(getattr(result, "headline", "Nothing was compared")))
-    )
+    return leading_finding(result)
 
 
 def findings_of(audit: Audit) -> tuple[Finding, ...]:
@@ -69,24 +56,24 @@ def conflict_findings(audit: Audit) -> list[Finding]:
     left_out = () if audit.spec["ties"] == "expected" else ("relevance",)
     findings = []
     for run, pair in product(audit.runs, audit.pairs):
-        sentence = conflicts(
-            e for e in audit.card_of(run, *pair) if e.estimand.kind not in left_out
+        conflict = conflict_of(
+            effect for effect in audit.card_of(run, *pair) if effect.estimand.kind not in left_out
         )
-        if sentence:
-            findings.append(Finding(kind="conflict", sentence=sentence, run=run))
+        if conflict is not None:
+            finding = Finding(kind="conflict", sentence=conflict_sentence(conflict), run=run)
+            findings.append(finding)
     return findings
-
-
-def _ended(sentence: str) -> str:
-    return sentence if sentence.endswith(".") else f"{sentence}."
 
 
 def _finding(audit: Audit, run: str, pair: Pair) -> Finding:
     verdict = audit.verdict(run, *pair)
     front = f"{pair[0]} | {pair[1]}: " if len(audit.judged_pairs) > 1 else ""
-    size = margins(_answer(audit, run, pair), audit.margin)
     return Finding(
-        kind=verdict.kind, sentence=front + verdict.sentence, size=size, run=run, verdict=verdict
+        kind=verdict.kind,
+        sentence=front + verdict_sentence(verdict),
+        size=margins(_answer(audit, run, pair), audit.margin),
+        run=run,
+        verdict=verdict,
     )
 
 
@@ -145,27 +132,6 @@ def _who(members: Sequence[str], runs: Sequence[str]) -> str:
         if len(members) == len(runs)
         else f"{len(members)} of {len(runs)} rankers"
     )
-
-
-def _pairwise(audit: PairwiseAudit) -> Finding:
-    """Say whom a model favours on pairs of each kind."""
-    findings = audit.findings
-    if not findings:
-        return Finding(kind="described", sentence=f"{audit.model}: nothing was compared.")
-    words = {"level": "is level", "inconclusive": "is inconclusive"}
-    kinds: dict[str, list[str]] = {}
-    for finding in findings:
-        side = None if finding.verdict is None else finding.verdict.side
-        kinds.setdefault(words.get(finding.kind, f"favours {side} documents"), []).append(
-            finding.run
-        )
-    usual: list[str] = [outcome.kind for outcome in audit.outcomes]
-    parts = [
-        f"{verb} on {join_words(sorted(names, key=usual.index))} pairs"
-        for verb, names in kinds.items()
-    ]
-    sentence = f"{audit.model} {join_words(parts)}."
-    return Finding(kind=findings[0].kind, size=findings[0].size, sentence=sentence)
 
 
 def _source_audits(result: SourceAudits) -> Finding:
@@ -243,9 +209,6 @@ def _explanation(explanation: Explanation) -> Finding:
 
 _SUMMARIES: dict[str, Callable[[Any], Finding]] = {
     "Audit": _audit,
-    "ExplainedGaps": lambda gaps: gap_findings(gaps)[0],
     "Explanation": _explanation,
-    "Bench": lambda bench: leading(bench.choose()),
-    "PairwiseAudit": _pairwise,
     "SourceAudits": _source_audits,
 }

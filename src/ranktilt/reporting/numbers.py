@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ranktilt.auditing.answer.verdict import probability
-from ranktilt.auditing.answer.verdict import signed as with_sign
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.errors import counted
 from ranktilt.measures.printing import rounded
+from ranktilt.measures.printing import signed as with_sign
 from ranktilt.reporting.document import Cell, Emphasis
 
 DASH = "–"
@@ -84,6 +84,13 @@ def ends(low: float, high: float, digits: int = 1) -> tuple[str, str]:
 def interval(low: float, high: float, digits: int = 1) -> str:
     """Print an interval in brackets; a dash where it is undefined."""
     return DASH if low != low or high != high else f"[{', '.join(ends(low, high, digits))}]"
+
+
+def probability(p: float) -> str:
+    """Print a p-value with a relation sign."""
+    if math.isnan(p):
+        return "undefined"
+    return "< .001" if p < 0.001 else f"= {p:.3f}".replace("0.", ".", 1)
 
 
 def p_value(p: float) -> str:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ranktilt.reporting.frames import frame
 from ranktilt.reporting.layouts.figures import result_figure
 from ranktilt.reporting.output import notebook, table
+from ranktilt.reporting.sentences.derived import derived, sentence
+from ranktilt.reporting.views import view
 
-__all__ = ["frame", "notebook", "result_figure", "table"]
+__all__ = ["derived", "frame", "headline", "notebook", "result_figure", "sentence", "table"]
+
+
+def headline(result: Any) -> str:
+    """Return what a result says first, in one sentence."""
+    return view(result).headline

@@ -243,7 +243,9 @@ def _labels_alone(
         doc for run in (audit.top_results.runs if audit.top_results else ()) for doc in run.ids
     )
     by = str(spec.get("by", "source"))
-    qrels = None if "qrels" not in spec else read_qrels(_beside(files, spec["qrels"])).drop("line")
+    qrels = None
+    if "qrels" in spec:
+        qrels = read_qrels(_with_pairs(_beside(files, spec["qrels"]), spec)).drop("line")
     # In the audit's order: that of the runs, some of which may be gone.
     return from_labels(
         read_labels(replace(labels, path=str(_beside(files, str(labels.path)))), by=by),
@@ -254,6 +256,11 @@ def _labels_alone(
         qrels_file=spec.get("qrels"),
         documents=ranked,
     )
+
+
+def _with_pairs(file: Path, spec: Mapping[str, Any]) -> str | Path:
+    """Return a file of judgments with what was said of its columns."""
+    return f"{file}:{spec['qrels_read']}" if spec.get("qrels_read") else file
 
 
 def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
@@ -277,7 +284,7 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
         # It could be any folder of this machine.
         raise UserError("the audit does not say what was in its files (it has no hashes of them)")
     split, none = spec.get("split"), spec.get("qrels") == NO_QRELS
-    given = files.base / str(split) if split in files.hashes else None
+    given = _with_pairs(files.base / str(split), spec) if split in files.hashes else None
     commit = f"@{spec['revision']}" if "revision" in spec else ""
     collection = load(
         f"{path}{commit}" if named else files.base / path,

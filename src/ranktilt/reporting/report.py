@@ -271,7 +271,7 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
                 name=f"part{number}-{part.name}",
                 part=f"{title}: {part.part}" if part.part else title,
             )
-            for part in page.sections
+            for part in page.shown_sections("page")
         ]
         verdicts += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
     headline = " ".join(f"{titles[place]}: {pages[place].headline}" for place in order)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -11,8 +11,7 @@ import numpy as np
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.data.artifact import Result
-from ranktilt.errors import counted, join_words, unknown
-from ranktilt.measures.printing import signed
+from ranktilt.errors import join_words, unknown
 
 BASELINE = "BM25"
 Kind = Literal["supervised", "zero-shot", "seen", "first stage", "curve"]
@@ -216,59 +215,14 @@ class TrainingStudy(
             if body in own and name != own[body]
         ]
 
-    @property
-    def headline(self) -> str:
-        """What learning from another side changes, body by body."""
-        return (
-            "; ".join(self.sentences)
-            or f"{counted(len(self.rankers), 'training', 'trainings')}, no two sides to compare"
-        )
+    def moved(self, name: str) -> list[Change]:
+        """Return how a ranker's tilts differ from those of the one that learned from the reference.
 
-    def _summary(self, new: str, old: str) -> Iterator[str]:
-        for one in self.of_kind("supervised"):
-            if (change := one.difference(new, old, self.primary)) is not None:
-                yield f"{signed(change.value)} points of {self.primary} on {one.name}{_word(change)}"
-        others = [one.difference(new, old, self.primary) for one in self.of_kind("zero-shot")]
-        shown = [change for change in others if change is not None and change.shown]
-        if others:
-            better = sum(change.value > 0 for change in shown)
-            sets = counted(len(others), "other collection", "other collections")
-            yield f"significantly better on {better} and worse on {len(shown) - better} of {sets}"
-        moved = self._moved(new)
-        if len(moved) == 1:
-            yield f"Relative Δ {signed(moved[0].value)} points{_word(moved[0])}"
-        elif moved:
-            low, high = (end(change.value for change in moved) for end in (min, max))
-            yield f"Relative Δ {signed(low)} to {signed(high)} points over {len(moved)} comparisons"
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What each body's two sides differ by, in short."""
-        found = (
-            (
-                " less ".join(name.removeprefix(f"{body} ") for name in (new, old)),
-                body,
-                list(self._summary(new, old)),
-            )
-            for body, new, old in self.contrasts
-        )
-        return tuple(
-            f"{body}, {learned}: {join_words(parts)}" for learned, body, parts in found if parts
-        )
-
-    def _moved(self, name: str) -> list[Change]:
-        """How the tilts of a ranker differ from those of the one that learned from the reference, one row a seed."""
+        There is a change for each seed.
+        """
         runs = {one.run for one in self.rankers if one.name == name}
         return [
             change
             for change in self.tilt_changes
             if change.run in runs and change.measure == self.primary
         ]
-
-    def derived(self) -> dict[str, Any]:
-        """The headline and the sentences, for those who read the file."""
-        return {"headline": self.headline, "sentences": self.sentences}
-
-
-def _word(change: Change) -> str:
-    return "" if change.shown else ", not significant"

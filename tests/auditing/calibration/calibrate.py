@@ -274,7 +274,7 @@ class _Checks:
             if (
                 one.estimand.sided
             ):  # what is asked of all groups at once has no value that chance gives
-                level = one.estimand.level
+                level = one.estimand.neutral
                 exact = one.low == one.high == level and one.error == 0 and one.p == 1
                 few = one.queries < FEWEST_ROWS  # of which there is no interval
                 good = one.value == level and (exact or few) and not one.favours
@@ -339,7 +339,7 @@ def _plain(name: str) -> str:
 def _negated(one: Effect, two: Effect) -> bool:
     """Whether the second is the first seen from the other side, to the last bit."""
     turned = one.swapped()
-    names = ("value", "low", "high", "error", "p", "queries", "level", "band_low", "band_high")
+    names = ("value", "low", "high", "error", "p", "queries", "neutral", "null_low", "null_high")
     pairs = [(getattr(turned, n), getattr(two, n)) for n in names]
     pairs += [(turned.details[n], two.details[n]) for n in one.details]
     left, right = zip(*pairs, strict=True)

@@ -21,6 +21,7 @@ from ranktilt.explaining.factors.outcomes import (
     version_table,
 )
 from ranktilt.explaining.factors.result import FactorEffects
+from ranktilt.reporting.sentences.factors import factor_headline, factor_sentences
 from ranktilt.statistics.fixed_effects import regress_within
 from tests.explaining.factors.designed import designed, full, half, scored
 from tests.refusals import refused
@@ -450,10 +451,10 @@ class TestSource:
         collection = designed(("source", "facts"), full(2))
         found = factor_effects(collection, [scored(collection, {("facts",): -0.8})])
         assert found.sources[0].factors == ("source",)
-        assert found.headline.startswith(
+        assert factor_headline(found).startswith(
             "planted shows no effect of model text (−0.9 [−2.2, +0.4] ranks): −0.9 ["
         )
-        assert "with source itself; beside it, facts moves a text by −" in found.headline
+        assert "with source itself; beside it, facts moves a text by −" in factor_headline(found)
 
 
 def test_an_edit_that_everybody_makes_gains_little() -> None:
@@ -484,7 +485,9 @@ def test_of_several_rankers_all_effects_are_one_family() -> None:
         family = sorted(found.of(estimand), key=lambda row: row.p)
         assert len(family) == 12
         assert family[0].p_corrected == pytest.approx(12 * family[0].p)
-    assert [sentence.partition(" ranks for model text")[0][:8] for sentence in found.sentences] == [
+    assert [
+        sentence.partition(" ranks for model text")[0][:8] for sentence in factor_sentences(found)
+    ] == [
         "of two's",
         "of one's",
     ]
@@ -519,8 +522,8 @@ def test_what_decides_between_versions_is_told_where_no_ranks_are() -> None:
     rows = [
         replace(row, p_corrected=1.0) if row.estimand == "rank gap" else row for row in found.rows
     ]
-    (sentence,) = replace(found, rows=tuple(rows)).sentences
+    (sentence,) = factor_sentences(replace(found, rows=tuple(rows)))
     assert re.search(
         r"; head-to-head shows more: length \+\d+\.\d \[\+\d+\.\d, \+\d+\.\d\] %$", sentence
     )
-    assert "head-to-head" not in found.headline
+    assert "head-to-head" not in factor_headline(found)

@@ -17,7 +17,7 @@ from ranktilt.rankers.sparse import Sparse
 from tests.llm.server import Raw, Server, vector
 from tests.rankers.contract import Make, RankerContract
 from tests.rankers.contract import scores as scores_of
-from tests.rankers.tiny import bert_config, letter_tokenizer, tiny_model, write_json
+from tests.rankers.tiny import tiny_model, tiny_splade
 from tests.refusals import refused
 from tests.toy import collection_of, toy, versions
 
@@ -41,29 +41,7 @@ WORDS = [
 
 @pytest.fixture(scope="session")
 def splade(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SPLADE of one layer and random weights, most of which its bias makes zero."""
-    torch = pytest.importorskip("torch")
-    from transformers import BertForMaskedLM
-
-    folder = tmp_path_factory.mktemp("splade")
-    torch.manual_seed(0)
-    letter_tokenizer(folder)
-    model = BertForMaskedLM(bert_config(num_hidden_layers=1, initializer_range=0.5)).eval()
-    with torch.no_grad():
-        model.cls.predictions.bias -= 6
-    model.save_pretrained(folder)
-    write_json(
-        folder / "tokenizer_config.json",
-        {
-            "tokenizer_class": "TokenizersBackend",
-            "model_max_length": 24,
-            "pad_token": "[PAD]",
-            "cls_token": "[CLS]",
-            "sep_token": "[SEP]",
-            "mask_token": "[MASK]",
-        },
-    )
-    return folder
+    return tiny_splade(tmp_path_factory.mktemp("splade"))
 
 
 def texts(n: int, seed: int = 0) -> list[str]:

@@ -10,7 +10,6 @@ import pytest
 
 from ranktilt import MissingExtra, UserError
 from ranktilt.explaining.explain import Explanation
-from ranktilt.mitigation.bench import bench
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.papers.dai.temperature import temperature_figures
 from ranktilt.reporting.layouts.figures import for_paper, paper_figures
@@ -18,7 +17,7 @@ from ranktilt.reporting.layouts.results import cells_of, tables_of
 from ranktilt.reporting.layouts.tables import paper_tables
 from ranktilt.reporting.reload import LoadedAudit
 from tests.explaining.checks import toy_check
-from tests.mitigation.planted import collection, swept, trial
+from tests.mitigation.planted import bench_of, collection, planted, swept
 from tests.refusals import refused
 from tests.reporting.audits import ENDS, explained, toy_source_audits
 from tests.reporting.openings import opened
@@ -127,7 +126,7 @@ def test_what_cannot_be_drawn_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     with refused("unknown format of a figure 'gif' (valid: svg, pdf, png)"):
         paper_figures([toy_source_audits()], format="gif")
     with pytest.raises(
-        UserError, match=r"dai-fig10 shows interventions of rising strength .* makes one"
+        UserError, match=r"dai-fig10 shows candidates of rising strength .* makes one"
     ):
         paper_figures([toy_source_audits()], layout="dai-fig10")
     monkeypatch.setitem(sys.modules, "vl_convert", None)
@@ -182,7 +181,7 @@ class TestBench:
             (cell.condition, cell.measure): cell.value for cell in cells_of(found, "dai-fig11")
         }
         assert len(ten) == len(eleven) == 4 * 3
-        for one in found.interventions:
+        for one in found.candidates:
             for measure in found.measures:
                 place = (f"{one.strength:g}", measure)
                 assert ten[place].value == found.tilt(one.name, PAIR, measure).value
@@ -195,12 +194,12 @@ class TestBench:
     def test_each_measure_has_a_figure_and_each_source_a_line(self) -> None:
         sources = ("one", "two")
         trials = [
-            trial(0, (60, 0, 0), sources=sources),
-            trial(1, (0, 0, 0), sources=sources),
-            trial(2, (0, 0, 0), sources=sources),
-            trial(1, (0, 60, 0), sources=sources, method="swap", name="swap"),
+            planted(0, (60, 0, 0), sources=sources),
+            planted(1, (0, 0, 0), sources=sources),
+            planted(2, (0, 0, 0), sources=sources),
+            planted(1, (0, 60, 0), sources=sources, method="swap", name="swap"),
         ]
-        found = bench(collection(sources), trials, ["nDCG@1"], resamples=200)
+        found = bench_of(collection(sources), trials, ["nDCG@1"])
         text = paper_tables([found], "dai-fig10", "markdown")
         assert len(re.findall(r"^\| 0 \| −200\.0 ", text, re.MULTILINE)) == 4
         drawn = paper_figures([found], layout="dai-fig10")
@@ -213,7 +212,7 @@ class TestBench:
         )
 
     def test_without_runs_of_human_documents_alone_there_is_no_figure_11(self) -> None:
-        said = "dai-fig11 shows interventions of rising strength, ranked on human documents alone too (a bench)"
+        said = "dai-fig11 shows candidates of rising strength, ranked on human documents alone too (a bench)"
         command = "ranktilt train retriever DIR --debias 0 --debias paper -o FOLDER"
         with refused(f"{said}; the results given hold none: {command} makes one"):
             paper_figures([swept(alone=False)], layout="dai-fig11")

@@ -1,1 +1,1 @@
-"""What is said of an audit: verdicts, a gate, and what to do next."""
+"""What follows from an audit, as data: verdicts, a gate, and what to do next."""

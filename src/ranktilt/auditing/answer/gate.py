@@ -1,4 +1,7 @@
-"""A gate for continuous integration: within a limit, tilted or inconclusive, by comparison and in all."""
+"""A gate for continuous integration: within a limit, tilted or inconclusive.
+
+Its reasons are put in words in `reporting/sentences/gate.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ranktilt.auditing.answer.verdict import cannot_vary, probability, too_few, undefined
 from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import (
     MAX_LEFT_OUT,
     change_tasks,
-    common_words,
     estimand_tasks,
     match,
 )
@@ -27,16 +28,13 @@ from ranktilt.data.artifact import Result, names_files
 from ranktilt.data.group_names import name_among
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import Estimand, estimand
-from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import (
-    LEVEL,
+    DEFAULT_MARGIN,
     Margin,
     half_width,
-    margin_words,
     read_margin,
     require_unit,
 )
-from ranktilt.measures.printing import digits_apart
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 Outcome = Literal["level", "within", "tilted", "inconclusive"]
@@ -44,14 +42,12 @@ MOST = 200.0
 """The most Relative Δ can be, either way: no interval lies beyond such a limit."""
 POLICIES = ("fail", "pass")
 EXIT: dict[Outcome, int] = {"level": 0, "within": 0, "tilted": 1, "inconclusive": 3}
-_COST = {"level": "within", "tilted": "beyond"}
-_WORDS = {"within": "within the limit"}
 _WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LimitCheck:
-    """One question put to one comparison: whether the tilt is small, or has not grown."""
+    """One limit held against one comparison: whether the tilt is small, or has not grown."""
 
     name: Literal["tilt", "growth", "cost", "tau"]
     outcome: Outcome
@@ -64,18 +60,19 @@ class LimitCheck:
     floor: float
     ceiling: float
     """What is allowed, both ends included; `floor` is −inf for the growth, `ceiling` inf for the cost."""
-    reason: str
-    """In one line."""
     queries: int | None = None
     """Queries that it rests on; None where those of its row."""
+    asked_limit: Margin = 0.0
+    """Largest tilt either way, or largest growth, as it was asked for."""
+    checked_tilt: Effect | None = None
+    """The answer that was checked."""
+    checked_change: Change | None = None
+    """The change since the baseline that was checked."""
+    is_on_common_queries: bool = False
+    """Whether the change leaves out queries that only one of both audits holds."""
 
-    @property
-    def word(self) -> str:
-        """The outcome in a word: a cost is within its limit, or beyond it."""
-        return (_COST if self.name in ("cost", "tau") else _WORDS).get(self.outcome, self.outcome)
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GateRow:
     """One run, measure and pair of groups before the gate."""
 
@@ -92,22 +89,17 @@ class GateRow:
         return worst(c.outcome for c in self.checks)
 
     @property
-    def word(self) -> str:
-        """The outcome in a word, as the check says it that gave it."""
-        return next(c.word for c in self.checks if c.outcome == self.outcome)
+    def deciding_checks(self) -> tuple[LimitCheck, ...]:
+        """The checks that gave the outcome."""
+        return tuple(check for check in self.checks if check.outcome == self.outcome)
 
     @property
     def groups(self) -> str:
         """What is compared, or the group on which a cost is judged."""
         return self.a if self.a == self.b else f"{self.a} | {self.b}"
 
-    @property
-    def reason(self) -> str:
-        """Why, in one line: the reasons of the checks that gave the outcome."""
-        return "; ".join(c.reason for c in self.checks if c.outcome == self.outcome)
-
     def derived(self) -> dict[str, Any]:
-        return {"outcome": self.outcome, "reason": self.reason}
+        return {"outcome": self.outcome}
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,49 +131,8 @@ class Gate(
         """Whether an inconclusive outcome lets a build go on."""
         return bool(self.spec["inconclusive"] == "pass")
 
-    @property
-    def headline(self) -> str:
-        """The outcome in one line: its word, how many rows it concerns, and what was asked."""
-        hit = sum(r.outcome == self.outcome for r in self.rows)
-        share = f": {hit} of {len(self.rows)} comparisons" if len(self.rows) > 1 else ""
-        passed = (
-            "; passes by --inconclusive pass"
-            if self.outcome == "inconclusive" and not self.exit_code
-            else ""
-        )
-        return f"{_WORDS.get(self.outcome, self.outcome)}{share} (asked: {' and '.join(self.questions)}{passed})"
-
-    @property
-    def questions(self) -> list[str]:
-        """What was asked of every comparison, in words."""
-        limit, least = self.spec["max_tilt"], self.spec["min_effect"]
-        asked = [] if limit is None else [f"tilt within {margin_words(limit)} of level"]
-        if self.spec.get("min_tau") is not None:
-            asked.append(f"τ-b of at least {self.spec['min_tau']:g}")
-        grown = "no growth" if least == 0 else f"growth of at most {least:g} points"
-        return [*asked, f"{grown} since the baseline"] if self.spec["baseline"] else asked
-
     def derived(self) -> dict[str, Any]:
-        verdicts = [
-            {
-                "run": row.run,
-                "kind": row.outcome,
-                "side": None,
-                "sentence": row.reason,
-                "primary": row.measure,
-                "margin": self.spec["max_tilt"],
-                "a": row.a,
-                "b": row.b,
-            }
-            for row in self.rows
-        ]
-        answer = {"verdicts": verdicts, "next_steps": (), "effects": ()}
-        return {
-            "outcome": self.outcome,
-            "exit_code": self.exit_code,
-            "headline": self.headline,
-            **answer,
-        }
+        return {"outcome": self.outcome, "exit_code": self.exit_code}
 
 
 @names_files
@@ -308,7 +259,7 @@ def _decide(
     if max_left_out is not None and baseline is None:
         raise UserError("--max-left-out needs a baseline: --baseline OLD.json")
     check_resamples(resamples)
-    limit = LEVEL if max_tilt is None and baseline is None else max_tilt
+    limit = DEFAULT_MARGIN if max_tilt is None and baseline is None else max_tilt
     chosen = _chosen(audit, measures, runs, pairs)
     for of in dict.fromkeys(e.estimand for e in chosen):
         if limit is not None:
@@ -335,10 +286,8 @@ def _decide(
         checks = [] if limit is None else [check_tilt(e, limit)]
         if baseline is not None:
             change = with_less_variation(changes[e.run, e.measure, e.a, e.b], audit, baseline)
-            checks.append(
-                check_growth(change, min_effect, on=f" {common_words(change)}" if left_out else "")
-            )
-        rows.append(GateRow(e.run, e.measure, e.a, e.b, e.queries, tuple(checks)))
+            checks.append(check_growth(change, min_effect, is_on_common_queries=left_out > 0))
+        rows.append(effect_gate(e, *checks))
     spec = {
         "max_tilt": limit,
         "baseline": baseline is not None,
@@ -354,10 +303,16 @@ def _decide(
     return Gate(spec, tuple(rows), (*warned, *notes, *_notes(chosen, changes, warned=warned)))
 
 
-def points(share: float) -> str:
-    """Print a share in points: ``1 point``."""
-    number = f"{100 * share:g}"
-    return f"{number} {'point' if number == '1' else 'points'}"
+def effect_gate(effect: Effect, *checks: LimitCheck) -> GateRow:
+    """Return the row of an effect that was checked."""
+    return GateRow(
+        run=effect.run,
+        measure=effect.measure,
+        a=effect.a,
+        b=effect.b,
+        queries=effect.queries,
+        checks=checks,
+    )
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
@@ -380,111 +335,59 @@ def _printed(e: Effect) -> float:
     return e.estimand.scale if math.isnan(e.estimand.point) else in_percent(e)
 
 
-def tilt_name(tilt: Effect) -> str:
-    """Name what an effect is one of: Relative Δ, or the estimand."""
-    return tilt.estimand.term if isinstance(tilt.estimand, RelativeDelta) else tilt.name
-
-
-def tilt_numbers(tilt: Effect, *limits: float) -> str:
-    """Print an effect with its unit and interval: ``+5.0 % [+1.0, +9.0]``; limits as of `bounds`, in its own unit."""
-    of, ends = tilt.estimand, (tilt.low, tilt.high)
-    if not tilt.has_interval:
-        return of.answer(tilt.value)
-    digits = digits_apart(
-        [of.scale * end for end in ends], [of.scale * limit for limit in limits], of.digits
-    )
-    low, high = (of.amount(end, digits=digits) for end in ends)
-    return f"{of.answer(tilt.value)} [{low}, {high}]"
-
-
 def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
     """Hold an effect against ±`limit` around its level value, by the rule of verdicts: see `Effect.extent`."""
-    of, half, scale = tilt.estimand, half_width(tilt.estimand, limit), _printed(tilt)
-    floor, ceiling = tilt.level - half, tilt.level + half
-    around = "" if tilt.twins else f" around the median of random labels ({of.amount(tilt.level)})"
-    numbers = f"{tilt_name(tilt)} {tilt_numbers(tilt, floor, ceiling)}"
-    extent = tilt.extent(limit)
-    outcome: Outcome = "inconclusive"
-    few = too_few(tilt)
-    if math.isnan(tilt.value) or math.isnan(tilt.level) or not (few or tilt.has_interval):
-        reason = f"{tilt_name(tilt)} is undefined: {undefined(tilt)}"
-    elif few:
-        reason = f"{few}; {numbers}"
-    elif extent != "beyond" and (still := cannot_vary(tilt)):
-        reason = f"{still}; {numbers}"
-    elif extent == "within":
-        outcome = "within" if tilt.shown else "level"
-        all_the_same = (
-            f", and favours {tilt.side(tilt.favours)} all the same" if tilt.favours else ""
-        )
-        reason = f"{numbers} lies within {margin_words(limit)}{around}{all_the_same}"
-    elif extent == "beyond":
-        side, edge = (tilt.a, ceiling) if tilt.low > ceiling else (tilt.b, floor)
-        toward = f"toward {side}: " if of.sided else ""
-        reason = f"{toward}{numbers} lies wholly beyond {of.amount(edge)}{around}"
-        if tilt.shown:
-            outcome = "tilted"
-        else:
-            reason += f", but corrected p {probability(tilt.p_corrected)}"
-    else:
-        edges = dict.fromkeys(
-            of.amount(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high
-        )
-        reason = f"{numbers} reaches across {' and '.join(edges)}{around}: neither within the limit nor wholly beyond"
+    half, scale = half_width(tilt.estimand, limit), _printed(tilt)
     return LimitCheck(
-        "tilt",
-        outcome,
-        scale * tilt.value,
-        scale * tilt.low,
-        scale * tilt.high,
-        scale * floor,
-        scale * ceiling,
-        reason,
+        name="tilt",
+        outcome=_tilt_outcome(tilt, limit),
+        value=scale * tilt.value,
+        low=scale * tilt.low,
+        high=scale * tilt.high,
+        floor=scale * (tilt.neutral - half),
+        ceiling=scale * (tilt.neutral + half),
+        asked_limit=limit,
+        checked_tilt=tilt,
     )
 
 
-def check_growth(change: Change, least: float, *, on: str = "") -> LimitCheck:
-    """Hold the interval of ``|Δ new| − |Δ old|`` against the growth that is allowed.
+def _tilt_outcome(tilt: Effect, limit: Margin) -> Outcome:
+    is_defined = not math.isnan(tilt.value) and not math.isnan(tilt.neutral)
+    if not is_defined or not tilt.has_interval or not tilt.testable:
+        return "inconclusive"
+    extent = tilt.extent(limit)
+    if extent == "within" and tilt.can_be_level:
+        return "within" if tilt.shown else "level"
+    return "tilted" if extent == "beyond" and tilt.shown else "inconclusive"
 
-    `on` says on which queries it was computed, where not on all of both audits.
-    """
-    of, low, high = change.estimand, change.growth_low, change.growth_high
-    most = half_width(of, least) if least else 0.0
-    interval = ""
-    if not (math.isnan(low) or math.isnan(high)):
-        digits = digits_apart([of.scale * end for end in (low, high)], [of.scale * most], of.digits)
-        ends = ", ".join(of.amount(end, sign=True, digits=digits) for end in (low, high))
-        interval = f" [{ends}]"
-    numbers = f"growth {change.amount(change.growth, sign=True)}{change.unit}{interval} since the baseline{on}"
-    moved = f"{tilt_name(change)} {of.answer(change.old)} before, {of.answer(change.new)} now"
-    outcome: Outcome = "inconclusive"
-    if math.isnan(change.growth) or (change.testable and not interval):
-        side = "the baseline's" if math.isnan(change.old) else "the new"
-        reason = f"growth since the baseline is undefined: {side} {tilt_name(change)} is, or its random band"
-    elif low <= most and (still := cannot_vary(change)):
-        reason = f"{still}; {numbers}"
-    elif not change.testable:
-        reason = f"{too_few(change)}; {numbers}"
-    elif low > most:
-        outcome, reason = "tilted", f"{numbers} lies above {least:g}: {moved}"
-    elif high <= most:
-        outcome, reason = "level", f"{numbers} does not exceed {least:g}: {moved}"
-    else:
-        size = f"{change.amount(change.growth_detectable, sign=False)}{change.unit}"
-        could = f"{counted(change.queries, 'query', 'queries')} could detect {size}"
-        reason = f"{numbers} reaches across {least:g}, neither shown nor excluded; {could}; {moved}"
+
+def check_growth(change: Change, least: float, *, is_on_common_queries: bool = False) -> LimitCheck:
+    """Hold the interval of ``|Δ new| − |Δ old|`` against the growth that is allowed."""
     scale = _printed(change)
     return LimitCheck(
         name="growth",
-        outcome=outcome,
+        outcome=_growth_outcome(change, least),
         value=scale * change.growth,
-        low=scale * low,
-        high=scale * high,
+        low=scale * change.growth_low,
+        high=scale * change.growth_high,
         floor=-math.inf,
         ceiling=least,
-        reason=reason,
         queries=change.queries,
+        asked_limit=least,
+        checked_change=change,
+        is_on_common_queries=is_on_common_queries,
     )
+
+
+def _growth_outcome(change: Change, least: float) -> Outcome:
+    most = half_width(change.estimand, least) if least else 0.0
+    if math.isnan(change.growth) or not change.testable:
+        return "inconclusive"
+    if change.growth_low > most:
+        return "tilted"
+    if change.growth_high <= most and change.can_be_level:
+        return "level"
+    return "inconclusive"
 
 
 def _check_options(

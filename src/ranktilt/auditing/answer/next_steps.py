@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import polars as pl
 
@@ -13,7 +14,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.data.group_names import OTHERS, REST
 from ranktilt.data.labels import SEVERAL, LabelFile
 from ranktilt.errors import UserError
-from ranktilt.measures.margin import LEVEL, unit_of
+from ranktilt.measures.margin import DEFAULT_MARGIN, unit_of
 from ranktilt.spec import Stage, parse_stages
 
 Audit = Any
@@ -31,21 +32,32 @@ _SMALL_LIFT = 0.2
 """Standard deviations of a property that a gate lets pass, where no margin is named."""
 
 
-class NextStep(NamedTuple):
-    text: str
+StepKind = Literal["check", "explain", "twins", "mitigate", "keep", "fail", "queries", "card"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextStep:
+    """One command to run next, and what it is for."""
+
+    kind: StepKind
+    """``keep``, ``fail``: a gate in CI, for a run that is level or one that is tilted."""
     command: str
+    control: str = ""
+    """The control that moves the tilt, which is to be explained after it."""
+    queries: int = 0
+    """Number of queries that the audit rests on."""
+    needed: int = 0
+    """Number of queries like these that would show a tilt of `SHOWN` points."""
 
 
 def next_steps(audit: Audit) -> tuple[NextStep, ...]:
-    """Say what to do next; nothing where no command could read the same."""
+    """Return what to do next; nothing where no command could read the same."""
     verdicts = audit.verdicts() if audit.pairs else []
     if not verdicts or not _audit_again(audit):
         return ()
     steps = list[NextStep]()
     if (folder := _folder(audit)) and _unfair(audit):
-        steps.append(
-            _step("Is it a fair comparison at all", ["ranktilt", "check", folder, *_split(audit)])
-        )
+        steps.append(_step("check", ["ranktilt", "check", folder, *_split(audit)]))
     tilted = [one for one in verdicts if one.kind == "favours"]
     open_ones = [one for one in verdicts if one.kind == "inconclusive"]
     if tilted:
@@ -206,7 +218,7 @@ def _question(audit: Audit) -> list[str]:
     else:
         usual = "HeadToHead" if any(e.twins for e in audit.card) else "Share@10"
     words = [] if repr(audit.primary) == usual else ["--primary", repr(audit.primary)]
-    return words if audit.margin == LEVEL else [*words, "--margin", _margin(audit)]
+    return words if audit.margin == DEFAULT_MARGIN else [*words, "--margin", _margin(audit)]
 
 
 def _computation(audit: Audit) -> list[str]:
@@ -242,8 +254,8 @@ def _folder(audit: Audit) -> str | None:
     return str(collection["path"]) if collection.get("layout") and collection.get("path") else None
 
 
-def _step(text: str, words: list[str], *more: str) -> NextStep:
-    return NextStep(text, shlex.join([*words, *more]))
+def _step(kind: StepKind, words: list[str], *more: str, control: str = "") -> NextStep:
+    return NextStep(kind=kind, command=shlex.join([*words, *more]), control=control)
 
 
 def _are_twins(audit: Audit, pair: tuple[str, str]) -> bool:
@@ -274,29 +286,26 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
         moved = [
             one
             for one in audit.controls
-            if one.run == run and one.moves and one.moves[audit.place].shown
+            if one.run == run and one.moves and one.moves[audit.primary_index].shown
         ]
-        text = (
-            f"What goes with it, after control {moved[0].control}" if moved else "What goes with it"
-        )
-        yield _step(text, explain, "--attribution")
+        control = moved[0].control if moved else ""
+        yield _step("explain", explain, "--attribution", control=control)
     elif audit.measures and not audit.card and _are_twins(audit, pair):
-        yield _step("Which twin stands higher", _audit_again(audit), "--card")
+        yield _step("twins", _audit_again(audit), "--card")
     elif properties := _explain_groups(audit, run, pair):
-        yield _step("Which properties go with it", properties, "--attribution")
+        yield _step("explain", properties, "--attribution")
     if verdict.slight:
         yield _gate(audit)
         return
     if level := _level(audit, run, pair):
-        yield _step("Level it", level, "-o", "level.html")
-    yield _gate(audit, "Fail a build on it in CI")
+        yield _step("mitigate", level, "-o", "level.html")
+    yield _gate(audit, "fail")
 
 
-def _gate(audit: Audit, text: str = "Keep it so in CI") -> NextStep:
+def _gate(audit: Audit, kind: StepKind = "keep") -> NextStep:
     make = shlex.join([*_audit_again(audit), "--json", "audit.json"])
-    return NextStep(
-        text, f"{make} && ranktilt gate audit.json --max-tilt {shlex.quote(_limit(audit))}"
-    )
+    limit = shlex.quote(_limit(audit))
+    return NextStep(kind=kind, command=f"{make} && ranktilt gate audit.json --max-tilt {limit}")
 
 
 def _more_queries(audit: Audit, run: str) -> Iterator[NextStep]:
@@ -307,10 +316,11 @@ def _more_queries(audit: Audit, run: str) -> Iterator[NextStep]:
     primary = next(own, None)
     points = math.nan if primary is None else primary.detectable / primary.estimand.point
     if primary is not None and SHOWN < points < math.inf:
-        needed = math.ceil(primary.queries * (points / SHOWN) ** 2)
-        text = (
-            f"Some {needed:,} queries like these {primary.queries:,} would show ±{SHOWN:g} points"
+        yield NextStep(
+            kind="queries",
+            command=shlex.join(_audit_again(audit)),
+            queries=primary.queries,
+            needed=math.ceil(primary.queries * (points / SHOWN) ** 2),
         )
-        yield _step(f"{text}; with more of them, audit again", _audit_again(audit))
     if not audit.card and audit.spec["by"] == "source" and primary is not None and primary.twins:
-        yield _step("Other questions, some with more power", _audit_again(audit), "--card")
+        yield _step("card", _audit_again(audit), "--card")

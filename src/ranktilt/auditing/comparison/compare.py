@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.answer.findings import Finding, FindingKind, margins, ranked
-from ranktilt.auditing.answer.verdict import across, corrected_p, effect_row, too_few
+from ranktilt.auditing.answer.verdict import effect_row
 from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import (
     MAX_LEFT_OUT,
     RunPair,
     change_tasks,
     common_queries,
-    common_words,
     estimand_tasks,
     match,
 )
-from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Change, too_narrow
+from ranktilt.auditing.effects import FEW_QUERIES, Change, too_narrow
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.notes import warnings_from, warnings_of
 from ranktilt.auditing.options import check_resamples, usual_primary
@@ -39,39 +37,50 @@ from ranktilt.auditing.significance import (
 )
 from ranktilt.data.artifact import Result, names_files
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.measures.base import Measure, estimand
+from ranktilt.measures.base import estimand
 from ranktilt.measures.preference import Preference, PreferenceOfPairs
 from ranktilt.measures.ranking import Ints
+from ranktilt.presenter import presenter
 from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES, interval
 from ranktilt.statistics.correction import CORRECTIONS
 from ranktilt.statistics.two_way import Dyads, TwoWayVariance
 
 _SIDES = ("protected", "unprotected")
-_FINDING_KINDS: dict[str, FindingKind] = {
-    "differs": "favours",
-    "inconclusive": "inconclusive",
-    "identical": "level",
-}
+ChangeKind = Literal["differs", "identical", "inconclusive"]
 
 
-class ChangeVerdict(NamedTuple):
-    """What a comparison says about one pair of runs, on the primary measure or on another question about groups."""
+@dataclass(frozen=True, kw_only=True)
+class ChangeVerdict:
+    """The verdict on one pair of runs, on the primary measure or on another question about groups."""
 
     run: str
     old_run: str
-    kind: Literal["differs", "identical", "inconclusive"]
+    kind: ChangeKind
     side: str | None
     """The group that the new run lies further toward, where a difference of a tilt is shown."""
-    sentence: str
-    primary: str
-    """What is compared."""
-    margin: float | None = None
-    """None: a difference is held against 0."""
+    changes: tuple[Change, ...]
+    """The change that the verdict is on; all of them where the runs are identical."""
+    is_of_several_pairs: bool
+    """Whether there are other pairs of groups."""
+    is_of_one_audit: bool
+    """Whether both runs are of one audit."""
+    leaves_out_queries: bool
+    """Whether one of both results holds queries that the other lacks."""
+
+    @property
+    def primary(self) -> str:
+        """Notation of the questions."""
+        return ", ".join(dict.fromkeys(change.measure for change in self.changes))
 
     @property
     def shown(self) -> bool:
         """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
         return self.kind == "differs"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words, as reports have it."""
+        return presenter().sentence(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,59 +108,51 @@ class Comparison(
 
     def verdicts(self) -> list[ChangeVerdict]:
         """Return verdicts for every run pair: on the tilt of each pair of groups, effectiveness, and estimands."""
-        return [verdict for verdict, _ in self._judged()]
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """The verdicts in the order in which they are told: what differs most, in standard errors, first."""
-        return ranked(
-            Finding(
-                kind=_FINDING_KINDS[verdict.kind],
-                sentence=verdict.sentence,
-                size=margins(change, 0.0) if change is not None and verdict.shown else 0.0,
-                run=verdict.run,
-            )
-            for verdict, change in self._judged()
-        )
-
-    def _judged(self) -> Iterator[tuple[ChangeVerdict, Change | None]]:
-        """Every verdict with the change it is about; None where all are nothing."""
+        verdicts = []
         for runs in self.runs:
             primary = self._of(runs, self.tilts)
-            said = [*primary, *self._of(runs, self.effectiveness), *self.of_estimands(runs)]
-            # A change by a rounding error, or in a single resample, is one.
-            is_identical = all(c.value == 0 and (c.error == 0 or not c.has_interval) for c in said)
-            if is_identical and all(t.growth == 0 for t in primary):
-                what = (
-                    "the two audits"
-                    if self.spec["baseline_run"] is None
-                    else f"this run and {runs.old}"
-                )
-                names = ", ".join(dict.fromkeys(c.measure for c in said))
-                text = f"{runs.new}: {what} are identical on {names}{self.on_common(said[0])}"
-                yield ChangeVerdict(*runs, "identical", None, text, names), None
+            changes = (
+                *primary,
+                *self._of(runs, self.effectiveness),
+                *self.of_estimands(runs),
+            )
+            is_identical = all(map(_is_unchanged, changes))
+            if is_identical and all(tilt.growth == 0 for tilt in primary):
+                verdicts.append(self._verdict(runs, "identical", changes))
                 continue
-            for one in said:
-                several = one.a != ALL and len({(c.a, c.b) for c in said if c.a != ALL}) > 1
-                front = f"{one.a} | {one.b}: " if several else ""
-                side = (
-                    one.side(one.leans)
-                    if one.shown and one.a != one.b and one.estimand.sided
-                    else ""
+            pairs = {(change.a, change.b) for change in changes if change.a != ALL}
+            for change in changes:
+                kind: ChangeKind = "differs" if change.shown else "inconclusive"
+                is_of_several = change.a != ALL and len(pairs) > 1
+                verdicts.append(
+                    self._verdict(runs, kind, (change,), is_of_several_pairs=is_of_several)
                 )
-                kind: Literal["differs", "inconclusive"] = (
-                    "differs" if one.shown else "inconclusive"
-                )
-                text = front + change_sentence(one, on=self.on_common(one))
-                yield ChangeVerdict(*runs, kind, side or None, text, one.measure), one
+        return verdicts
+
+    def _verdict(
+        self,
+        runs: RunPair,
+        kind: ChangeKind,
+        changes: tuple[Change, ...],
+        *,
+        is_of_several_pairs: bool = False,
+    ) -> ChangeVerdict:
+        first = changes[0]
+        is_sided = first.a != first.b and first.estimand.sided
+        return ChangeVerdict(
+            run=runs.new,
+            old_run=runs.old,
+            kind=kind,
+            side=first.side(first.leans) or None if kind == "differs" and is_sided else None,
+            changes=changes,
+            is_of_several_pairs=is_of_several_pairs,
+            is_of_one_audit=self.spec["baseline_run"] is not None,
+            leaves_out_queries=bool(self.spec.get("queries_left_out")),
+        )
 
     def of_estimands(self, runs: RunPair) -> list[Change]:
         """Return how one run's answers about groups moved."""
         return [c for c in self.estimates if (c.run, c.old_run) == runs]
-
-    def on_common(self, change: Change) -> str:
-        """Say on how many queries a change was computed, where one of both results holds others too."""
-        return f", {common_words(change)}" if self.spec.get("queries_left_out") else ""
 
     def _of(self, runs: RunPair, changes: Sequence[Change]) -> list[Change]:
         return [
@@ -163,7 +164,12 @@ class Comparison(
             effect_row(change, 0.0)
             for change in (*self.tilts, *self.effectiveness, *self.estimates)
         ]
-        return {"verdicts": self.verdicts(), "next_steps": (), "effects": effects}
+        return {"next_steps": (), "effects": effects}
+
+
+def _is_unchanged(change: Change) -> bool:
+    # A change by a rounding error, or in a single resample, is one.
+    return change.value == 0 and (change.error == 0 or not change.has_interval)
 
 
 @names_files
@@ -410,7 +416,12 @@ def _spec(
         {k: one.spec[k] for k in ("command", "ranktilt", "collection") if k in one.spec}
         for one in (new, old)
     ]
-    return {**how, "tests": sum(row.p == row.p for row in rows), "new": made[0], "old": made[1]}
+    return {
+        **how,
+        "family_size": sum(row.p == row.p for row in rows),
+        "new": made[0],
+        "old": made[1],
+    }
 
 
 def _warnings(new: Sequence[str], old: Sequence[str]) -> tuple[str, ...]:
@@ -451,65 +462,3 @@ def change_notes(
             f"{', '.join(uneven)} are not twins: a tilt is the distance from the median of each run's random labels, "
             "taken as known"
         )
-
-
-def change_sentence(change: Change, *, on: str = "") -> str:
-    """Say what of a change is shown, with its interval and p, and `on` which queries where not on all.
-
-    What both runs say by themselves is in the table.
-    """
-    of, mean = change.estimand, isinstance(change.estimand, Measure)
-    old = "its old run" if change.run == change.old_run else change.old_run
-    what = "tilt" if change.of_tilt else "effectiveness" if mean else change.name
-    measure = f" on {change.measure}" if change.of_tilt or mean else ""
-    if change.value != change.value:
-        return f"{change.run}: no comparison with {old}: {what}{measure} is undefined under one of both"
-    numbers = f"{_difference(change)}{on}"
-    if few := too_few(change):
-        return f"{change.run}: no difference in {what}{measure} from {old} can be shown: {few}; {numbers}"
-    if not change.shown:
-        return f"{change.run}: no difference in {what}{measure} from {old} shown; {_could(change)}; {numbers}"
-    if mean:
-        return f"{change.run} is {'more' if change.value > 0 else 'less'} effective than {old}{measure}: {numbers}"
-    if not of.sided:
-        return f"{change.run} has a {'higher' if change.value > 0 else 'lower'} {what} than {old}: {numbers}"
-    side = change.a if change.value > 0 else change.b
-    lies = f"{change.run} lies further toward {side} than {old}{measure or f' in {what}'}"
-    return f"{lies}: {numbers}{_growth(change)}"
-
-
-def _growth(change: Change) -> str:
-    """Say whether the tilt grew; nothing of the kind where a run could not tilt at all."""
-    if change.variation is not None and not change.can_be_level:
-        return f"; but {change.variation.words} of one of both"
-    if change.growth_low > 0:
-        return "; the tilt itself grew"
-    return "; the tilt itself shrank" if change.growth_high < 0 else ""
-
-
-def _difference(change: Change) -> str:
-    interval = f" [{', '.join(change.ends)}]" if change.has_interval else ""
-    level = change.amount(change.level, sign=True)
-    # Groups that are no twins are neutral where random labels stand, which differs between the
-    # runs.
-    neutral = (
-        "" if level == change.amount(0.0, sign=True) else f", where {level}{change.unit} is level"
-    )
-    difference = (
-        f"difference {change.amount(change.value, sign=True)}{change.unit}{interval}{neutral}"
-    )
-    return ", ".join(filter(None, (difference, corrected_p(change))))
-
-
-def _could(change: Change) -> str:
-    queries = counted(change.queries, "query", "queries")
-    if change.error == 0:
-        return f"every resample of {queries} says the same"
-    if change.p_corrected < ALPHA:
-        return across(change.p_corrected, "0")
-    low, high = change.estimand.bounds
-    if change.detectable > (high - low) * (100 if isinstance(change.estimand, Measure) else 1):
-        return f"{queries} could not detect any difference"
-    these = "this query" if change.queries == 1 else f"these {queries}"
-    size = change.amount(change.detectable, sign=False)
-    return f"{these} could detect one of {size}{change.unit} or more"

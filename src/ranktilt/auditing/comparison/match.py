@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.contributions import Place, common_places
-from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import ChangeTask, Columns, Sample, contrast_task
@@ -216,8 +216,8 @@ def _answers(audit: Audit) -> _Answers:
         name = repr(q.estimand)
         effect = effects[q.run, name, q.a, q.b]
         if not q.estimand.directed:
-            found[q.run, (name, (q.b, q.a))] = effect.swapped(), -q.one, q.two
-        found[q.run, (name, (q.a, q.b))] = effect, q.one, q.two
+            found[q.run, (name, (q.b, q.a))] = effect.swapped(), -q.numerator, q.denominator
+        found[q.run, (name, (q.a, q.b))] = effect, q.numerator, q.denominator
     return found
 
 
@@ -273,11 +273,6 @@ def common_queries(
             f"--max-left-out {max_left_out:g}; {hint}"
         )
     return common
-
-
-def common_words(change: Change) -> str:
-    """Say on how many queries a change was computed, of those that both results hold."""
-    return f"on {counted(change.queries, 'common query', 'common queries')}"
 
 
 def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[str]:
@@ -368,19 +363,19 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
         b=pair[1],
         columns=columns,
         clusters=match.clusters(runs, repr(new.estimand), pair),
-        levels=levels_of(new, old),
+        neutral_values=neutral_values(new, old),
         twins=new.twins and old.twins,
     )
 
 
-def levels_of(new: Effect, old: Effect) -> tuple[float, float]:
+def neutral_values(new: Effect, old: Effect) -> tuple[float, float]:
     """Return what favours nobody under the new and the old run.
 
     A level of random labels is no level beside that of twins: then both are measured from the same.
     """
     if new.twins != old.twins:
-        return new.estimand.level, new.estimand.level
-    return new.level, old.level
+        return new.estimand.neutral, new.estimand.neutral
+    return new.neutral, old.neutral
 
 
 def estimand_tasks(match: Match) -> list[ChangeTask]:
@@ -412,4 +407,4 @@ def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTas
             )
         )
         effects.append(e)
-    return contrast_task(samples[0], samples[1], levels_of(*effects))
+    return contrast_task(samples[0], samples[1], neutral_values(*effects))

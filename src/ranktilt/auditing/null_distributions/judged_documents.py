@@ -148,7 +148,7 @@ def relevant_clusters(
     held, origin = held[order], origin[order]
     query, weight = ranking.query[held], weight[held]
     total = np.bincount(query, weights=weight, minlength=len(sample.mask))
-    mean = (sample.one + sample.two) / 2
+    mean = (sample.numerator + sample.denominator) / 2
     signed = np.where(is_first[held], weight, -weight)
     return Clusters(query, origin, signed, weight * mean[query] / total[query])
 
@@ -181,7 +181,7 @@ def judged_labels(
     count = np.bincount(query, minlength=n)
     mean = sums(query, adds, n) / np.maximum(count, 1)
     whole = float((scale * adds).sum())
-    mine = float((sample.one + sample.two)[sample.mask].sum())
+    mine = float((sample.numerator + sample.denominator)[sample.mask].sum())
     scale *= mine / whole if whole > 0 else 1.0
     # Beside the mean of the query's other documents, which is so much farther than the mean of all.
     others = count / np.maximum(count - 1, 1)

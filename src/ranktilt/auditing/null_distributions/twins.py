@@ -122,7 +122,7 @@ def among_exchanged(sample: Sample, how: InferenceOptions, *, banded: bool) -> S
 
     `banded`: whether what exchanged labels give is shown; it lies evenly around 0.
     """
-    weight = float(sample.two.sum())
+    weight = float(sample.denominator.sum())
     if sample.clusters is None or not weight:
         return sample
     totals = sample.clusters.origin_totals

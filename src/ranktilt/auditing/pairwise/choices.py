@@ -253,7 +253,7 @@ def pairwise(
     candidates: Run | None = None,
     queries: Iterable[str] | None = None,
     count_rule: str = "both-agree",
-    level: float = 5.0,
+    margin: float = 5.0,
     correction: str = "holm",
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -283,7 +283,7 @@ def pairwise(
         default.
     count_rule : {"both-agree", "each"}, optional
         Whether a pair counts where both orders agree, or each answer by itself.
-    level : float, optional
+    margin : float, optional
         Half-width of what counts as level, in points around 50 %.
     correction : {"holm", "bonferroni"}, optional
         Of the p-values of both kinds of pairs.
@@ -316,7 +316,7 @@ def pairwise(
     tests = max(int((~np.isnan(ps)).sum()), 1)
     tested = [p if one.effective_n >= FEWEST else np.nan for one, p in zip(found, ps, strict=True)]
     outcomes = tuple(
-        replace(one, p_corrected=float(p), tests=tests)
+        replace(one, p_corrected=float(p), family_size=tests)
         for one, p in zip(found, tested, strict=True)
     )
     every = set(decisions.frame["query"])
@@ -326,7 +326,7 @@ def pairwise(
         "by": sides.by,
         "protected": sides.protected,
         "count_rule": count_rule,
-        "level": level,
+        "margin": margin,
         "correction": correction,
         "resamples": resamples,
         "seed": seed,

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isnan
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.answer.findings import Finding, margins, ranked
-from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
+from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.pairwise.pairs import Kind
 from ranktilt.data.artifact import Result
-from ranktilt.errors import counted
 from ranktilt.measures.preference import PreferenceOfPairs
-from ranktilt.measures.printing import rounded
 from ranktilt.statistics.variation import Variation, choice_variation
 
 EVEN = 0.5
@@ -77,7 +73,7 @@ class PairOutcome:
     """Effective number of queries with a decision, or of documents on the side that has fewer."""
     p: float
     p_corrected: float = np.nan
-    tests: int = 1
+    family_size: int = 1
     checks: Mapping[str, float] = field(default_factory=dict)
     """The p of other tests, printed as checks: ``sign flips``."""
 
@@ -88,6 +84,14 @@ class PairOutcome:
 
     def derived(self) -> dict[str, Any]:
         return {"ratio": self.ratio}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairVerdict(Verdict):
+    """The verdict on one kind of pairs."""
+
+    outcome: PairOutcome
+    """What was chosen of them."""
 
 
 @dataclass(frozen=True)
@@ -149,9 +153,9 @@ class PairwiseAudit(
     """What was chosen of each pair, for the documents' part of a comparison's error."""
 
     @property
-    def level(self) -> float:
+    def margin(self) -> float:
         """Half-width of what counts as level, in points."""
-        return float(self.spec["level"])
+        return float(self.spec["margin"])
 
     def effect(self, one: PairOutcome) -> Effect:
         """Return the preference on a kind of pairs as an effect, whose level is 0."""
@@ -171,8 +175,8 @@ class PairwiseAudit(
             p=one.p,
             p_corrected=one.p_corrected,
             queries=one.queries,
-            tests=one.tests,
-            votes=one.effective_n,
+            family_size=one.family_size,
+            effective_n=one.effective_n,
             checks=one.checks,
             variation=self.variation(one.kind),
         )
@@ -189,47 +193,23 @@ class PairwiseAudit(
         both_orders = sum(row.readable for row in queries) // 2
         return choice_variation(both_orders, sum(row.inconsistent for row in queries))
 
-    def verdict(self, one: PairOutcome) -> Verdict:
+    def verdict(self, outcome: PairOutcome) -> PairVerdict:
         """Return the verdict on a kind of pairs, by the rule of all verdicts."""
-        effect = self.effect(one)
-        verdict = judge(effect.measure, [effect], self.level, noun="documents")
-        if one.decided:
-            return verdict
-        return verdict._replace(
-            sentence=f"{self.model}: inconclusive on {one.kind} pairs: {_undecided(one)}"
-        )
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """The verdicts in the order in which they are told; each names its kind of pairs as its run."""
-        return ranked(
-            Finding(
-                kind=verdict.kind,
-                sentence=verdict.sentence,
-                size=margins(self.effect(one), self.level),
-                run=one.kind,
-                verdict=verdict,
-            )
-            for one, verdict in ((one, self.verdict(one)) for one in self.outcomes)
+        effect = self.effect(outcome)
+        verdict = verdict_for(effect.measure, [effect], self.margin, noun="documents")
+        return PairVerdict(
+            effect=effect,
+            kind=verdict.kind,
+            side=verdict.side,
+            margin=verdict.margin,
+            slight=verdict.slight,
+            noun=verdict.noun,
+            questions=verdict.questions,
+            outcome=outcome,
         )
 
     def derived(self) -> dict[str, Any]:
         return {
-            "verdicts": [self.verdict(one) for one in self.outcomes],
             "next_steps": (),
-            "effects": [effect_row(self.effect(one), self.level) for one in self.outcomes],
+            "effects": [effect_row(self.effect(one), self.margin) for one in self.outcomes],
         }
-
-
-def _undecided(outcome: PairOutcome) -> str:
-    """Say why nothing was decided on a kind of pairs."""
-    if not outcome.pairs and isnan(outcome.unparsed.value):
-        return "no pair was asked about in both orders"
-    if outcome.unparsed.value == 1:
-        return f"no answer could be read: {outcome.pairs:,} of {counted(outcome.pairs, 'pair', 'pairs')} unparsed"
-    if outcome.inconsistent.value == 1:
-        return f"both orders disagree on {outcome.pairs:,} of {counted(outcome.pairs, 'pair', 'pairs')}"
-    unparsed, inconsistent = (
-        100 * share.value for share in (outcome.unparsed, outcome.inconsistent)
-    )
-    return f"of the pairs {rounded(unparsed)} % are unparsed, and both orders disagree on {rounded(inconsistent)} %"

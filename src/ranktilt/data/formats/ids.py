@@ -110,11 +110,12 @@ def _series(values: Any, noun: str) -> pl.Series:
         raise UserError(f"{noun}: expected a list of ids, got {kind_of(values)}: {shorten(values)}")
     elements = list(values)
     if set(map(type, elements)) <= {str}:
-        return _text_series(elements, noun)
+        return text_series(elements, noun)
     return pl.Series(elements, dtype=pl.Object)
 
 
-def _text_series(texts: list[str | None], noun: str) -> pl.Series:
+def text_series(texts: list[Any], noun: str) -> pl.Series:
+    """Return texts as a column; `UserError` for half of a character, which JSON can escape."""
     try:
         return pl.Series(texts, dtype=pl.String)
     except UnicodeEncodeError as error:
@@ -129,7 +130,7 @@ def id_texts(values: pl.Series, noun: str) -> pl.Series:
     if kind == pl.String:
         return values
     if kind == pl.Object:
-        return _text_series([_id_text(value, noun) for value in values], noun).alias(values.name)
+        return text_series([_id_text(value, noun) for value in values], noun).alias(values.name)
     if kind.is_integer() or kind == pl.Null or isinstance(kind, pl.Categorical | pl.Enum):
         return values.cast(pl.String)
     if kind.is_float():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,9 @@ import polars as pl
 from ranktilt.data.formats.columns import whole_or_fractions
 from ranktilt.data.formats.ids import id_texts
 from ranktilt.data.formats.jsonl import SWAP, json_objects, stack
+from ranktilt.data.formats.notation import value_at
 from ranktilt.data.texts import AT_ONCE, LARGE, aside
-from ranktilt.errors import DataError, UserError, counted
+from ranktilt.errors import DataError, UserError, counted, located, shorten
 from ranktilt.progress import report
 
 PARQUET = ".parquet"
@@ -178,21 +179,46 @@ def _rows_of(path: Path, *, columns: list[str] | None = None) -> pl.DataFrame:
     return table
 
 
-def json_rows(path: Path, ids: Collection[str]) -> tuple[pl.DataFrame, pl.Series]:
+def json_rows(
+    path: Path, ids: Collection[str], *, dotted: Iterable[str] = ()
+) -> tuple[pl.DataFrame, pl.Series]:
     """Read the objects of JSON lines, each value as text, and the numbers of their lines; of `ids` 1.0 is ``1``."""
     lines, rows = zip(*json_objects(path), strict=True)
-    names = dict.fromkeys(name for row in rows for name in row)
+    table = json_table(path, rows, ids, dotted=dotted, lines=lines)
+    return table, pl.Series(lines, dtype=pl.Int64)
+
+
+def json_table(
+    path: Path,
+    rows: Sequence[Mapping[str, Any]],
+    ids: Collection[str],
+    *,
+    dotted: Iterable[str] = (),
+    lines: Sequence[int] = (),
+) -> pl.DataFrame:
+    """Return records of JSON as a table of texts; `dotted` are paths of nested values that are wanted, too."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    nested = [path for path in dotted if path not in names and "." in path]
+    columns = dict[str, pl.Series]()
     try:
-        columns = {
-            name: pl.Series(
-                [(_id_cell if name in ids else _cell)(row.get(name)) for row in rows],
-                dtype=pl.String,
-            )
-            for name in names
-        }
-        return pl.DataFrame(columns), pl.Series(lines, dtype=pl.Int64)
+        for name in [*names, *nested]:
+            values = [value_at(row, name) if name in nested else row.get(name) for row in rows]
+            if name in ids:
+                _require_ids(path, name, values, lines)
+            as_text = _id_cell if name in ids else _cell
+            columns[name] = pl.Series(list(map(as_text, values)), dtype=pl.String)
     except TypeError as error:  # nested too deeply
         raise DataError(path, f"cannot be read as JSON: {error}") from error
+    return pl.DataFrame(columns)
+
+
+def _require_ids(path: Path, name: str, values: Sequence[Any], lines: Sequence[int]) -> None:
+    """Refuse what is no id: lists, objects and truth values."""
+    if not {list, dict, bool} & set(map(type, values)):
+        return
+    row = next(row for row, value in enumerate(values) if type(value) in (list, dict, bool))
+    message = f"expected a string or a whole number as {name}, got {shorten(values[row])}"
+    raise DataError(path, message, line=lines[row] if lines else None)
 
 
 def _cell(value: Any) -> str | None:
@@ -223,7 +249,7 @@ def _plain(path: Path, ids: pl.Series, name: str) -> pl.Series:
     try:
         return id_texts(ids, f"column {name!r}")
     except UserError as error:
-        raise DataError(path, str(error)) from error
+        raise located(path, error) from error
 
 
 def _complete(path: Path, table: pl.DataFrame, columns: dict[str, str], lines: pl.Series) -> None:

@@ -8,38 +8,58 @@ are not known to be at the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ranktilt.data.formats.notation import value_at
+from ranktilt.data.formats.response_layouts import (
+    ResponseLayout,
+    first_path,
+    hits_at,
+    layout_of,
+)
 from ranktilt.errors import counted, shorten
 
 Json = Mapping[str, Any]
 
 MAX_FAILURES = 0.05
 """Share of a run's queries that may fail."""
-_RESPONSE_KEYS = frozenset({"response", "hits", "root", "error"})
-"""Keys of which a response has one at least."""
+_IDS = ("id", "_id", "key")
 _FIRST_ERROR = 400
 """Lowest HTTP status of an error."""
 
 
 def is_response(content: Any) -> bool:
     """Return whether JSON is a response to a search, or an engine's error in place of one."""
-    # Most of what this is asked of are documents, millions of them.
-    if type(content) is dict and _RESPONSE_KEYS.isdisjoint(content):
-        return False
-    return _hits(content) is not None or _is_error(content)
+    return layout_of(content) is not None or is_error(content)
 
 
 def hits_of(response: Json) -> list[Any]:
-    """Return the hits of a response, best first: records with ``_id`` and ``_score``, or ``id`` and ``score``."""
-    return _hits(response) or []
+    """Return the hits of a response, best first: records with ``id`` and ``score``, null where it has none."""
+    layout = layout_of(response)
+    if layout is None:
+        return []
+    hits = hits_at(response, layout.hits) or []
+    scores = layout.score or ("score",)
+    return [_hit(hit, layout, scores) for hit in hits if isinstance(hit, Mapping)]
+
+
+def _hit(hit: Json, layout: ResponseLayout, scores: Sequence[str]) -> dict[str, Any]:
+    name = value_at(hit, first_path(hit, layout.document or _IDS))
+    if layout.id_after and isinstance(name, str):
+        name = name.split(layout.id_after, 1)[-1]
+    return {"id": name, "score": value_at(hit, first_path(hit, scores))}
 
 
 def response_fault(response: Any) -> str:
     """Say why a response is an error or partial, with all signs of it; empty where it is whole."""
     if not is_response(response):
         return f"no response to a search: {shorten(response)}"
+    return signs_of_fault(response)
+
+
+def signs_of_fault(response: Json) -> str:
+    """Return every sign of an error or of a partial response; empty where there is none."""
     return ", ".join(_faults(response))
 
 
@@ -57,35 +77,11 @@ def too_many_failures(
     return f"{failed:,} of {tried} failed, max_failures={max_failures:g} allows {allowed:,} of {total:,}"
 
 
-def _hits(content: Any) -> list[Any] | None:
-    """The hits where they lie in each engine's response; None where there are none."""
+def is_error(content: Any) -> bool:
+    """Return whether it holds an error, which is no document of that name: a document has a number."""
     if not isinstance(content, Mapping):
-        return None
-    body = content.get("response")
-    if isinstance(body, Mapping):
-        if isinstance(body.get("docs"), list):  # Solr
-            return list(body["docs"])
-        return _hits(body)  # an asynchronous search of Elasticsearch or OpenSearch
-    hits, root = content.get("hits"), content.get("root")
-    if isinstance(hits, Mapping) and isinstance(
-        hits.get("hits"), list
-    ):  # Elasticsearch, OpenSearch
-        return list(hits["hits"])
-    if isinstance(root, Mapping) and not {"children", "coverage", "errors"}.isdisjoint(
-        root
-    ):  # Vespa
-        children = [child for child in root.get("children") or () if isinstance(child, Mapping)]
-        # An id is written id:NAMESPACE:TYPE::NAME.
-        return [
-            {"id": str(hit.get("id")).split("::", 1)[-1], "score": hit.get("relevance")}
-            for hit in children
-        ]
-    return None
-
-
-def _is_error(content: Any) -> bool:
-    """Whether it holds an error, which is no document of that name: a document has a number."""
-    return isinstance(content, Mapping) and isinstance(content.get("error"), Mapping | str)
+        return False
+    return isinstance(content.get("error"), Mapping | str) and "id" not in content
 
 
 def _faults(response: Json) -> Iterator[str]:
@@ -103,6 +99,7 @@ def _faults(response: Json) -> Iterator[str]:
     yield from _cluster_faults(response.get("_clusters"))
     yield from _solr_faults(response.get("responseHeader"))
     yield from _vespa_faults(response.get("root"))
+    yield from _store_faults(response)
     if isinstance(response.get("response"), Mapping):
         yield from _faults(response["response"])
 
@@ -164,6 +161,19 @@ def _solr_faults(header: Any) -> Iterator[str]:
     for flag in ("partialResults", "segmentTerminatedEarly"):
         if header.get(flag) in (True, "true", "omitted"):
             yield flag
+
+
+def _store_faults(response: Json) -> Iterator[str]:
+    """Signs of vector stores: GraphQL's errors, Qdrant's status, Milvus' code."""
+    errors = response.get("errors")
+    for error in errors if isinstance(errors, list) else ():
+        yield _error_text(error, None)
+    status = response.get("status")
+    if isinstance(status, Mapping) and status.get("error"):
+        yield _error_text(status["error"], None)
+    code = response.get("code")
+    if type(code) is int and code not in (0, 200) and "data" not in response:
+        yield f"code {code}: {response.get('message', 'error')}"
 
 
 def _vespa_faults(root: Any) -> Iterator[str]:

@@ -1,16 +1,13 @@
-"""Effects of the factors of a designed collection: rows, and the sentences about them."""
+"""Effects of the factors of a designed collection, as one saved file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from ranktilt.auditing.answer.findings import Finding, ranked
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.data.artifact import Result
-from ranktilt.errors import join_words
-from ranktilt.measures.printing import signed
 from ranktilt.statistics.variation import Variation
 
 SOURCE, MODEL_TEXT = "source", ("source", "length", "words", "fluency", "style")
@@ -52,8 +49,8 @@ UNITS = {
         EstimandUnit("nDCG", "points", 2, "what the version adds to its query's nDCG, of 100"),
     )
 }
-_NOTHING, _SMALL = 1e-9, 0.05
-"""What rounding leaves of an effect of nothing, and what is printed as one, in ranks."""
+_NOTHING = 1e-9
+"""What rounding leaves of an effect of nothing, in ranks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +95,11 @@ class FactorEffect:
     def shown(self) -> bool:
         """Whether corrected p < .05; its 95 % interval then excludes 0."""
         return self.p_corrected < ALPHA
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it moves nothing, whatever the query."""
+        return abs(self.value) + self.error < _NOTHING
 
     @property
     def interaction(self) -> bool:
@@ -193,125 +195,10 @@ class FactorEffects(
             row for row in self.rows if row.estimand == estimand and ranker in (None, row.ranker)
         )
 
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What moves each ranker and what does not, the largest effect first."""
-        return ranked(self._finding(ranker) for ranker in self.rankers)
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What moves each ranker, and what does not."""
-        return tuple(finding.sentence for finding in self.findings)
-
-    @property
-    def headline(self) -> str:
-        """The sentence of the ranker with the largest effect."""
-        return next(iter(self.sentences), "nothing was compared")
-
-    def _finding(self, ranker: str) -> Finding:
-        rows = self.of(PRIMARY, ranker)
-        sizes = [abs(row.value) for row in rows if row.shown]
-        sizes += [abs(row.value) for row in self._together(ranker) if row.low > 0 or row.high < 0]
-        if sizes:
-            size = max(sizes)
-            return Finding(kind="favours", sentence=self._sentence(ranker), size=size, run=ranker)
-        variation = self.variations.get(ranker)
-        if variation is not None and not variation.enough:
-            sentence = (
-                f"{ranker}: nothing is shown: {variation.words}, so that no factor could move a "
-                "document"
-            )
-            return Finding(kind="inconclusive", sentence=sentence, run=ranker)
-        still = all(abs(row.value) + row.error < _NOTHING for row in rows)
-        return Finding(
-            kind="level" if still else "inconclusive", sentence=self._sentence(ranker), run=ranker
-        )
-
-    def _together(self, ranker: str) -> list[SourceEffect]:
-        """Return what a model's text gains in ranks; none without a factor ``source``."""
+    def together(self, ranker: str) -> SourceEffect | None:
+        """Return what a model's text gains in ranks; None without a factor ``source``."""
         key = ranker, PRIMARY, TOGETHER
-        return [row for row in self.sources if (row.ranker, row.estimand, row.question) == key]
-
-    def _sentence(self, ranker: str) -> str:
-        rows = self.of(PRIMARY, ranker)
-        mains = sorted(
-            (row for row in rows if not row.interaction), key=lambda row: -abs(row.value)
-        )
-        together = next(iter(self._together(ranker)), None)
-        end = "".join(
-            f"; {more}"
-            for more in (", ".join(_interactions(rows)), self._beyond_ranks(ranker, mains))
-            if more
-        )
-        if together is not None:
-            return f"{_source_sentence(together, mains)}{end}"
-        return f"{ranker}: {_movers(mains)}{end}"
-
-    def _beyond_ranks(self, ranker: str, mains: Sequence[FactorEffect]) -> str:
-        """Name factors that surely move no ranks, but decide which version comes first."""
-        known = {row.effect for row in mains if row.shown}
-        rows = [row for row in self.of(HEAD_TO_HEAD, ranker) if row.shown and not row.interaction]
-        parts = [f"{row.effect} {_number(row)} %" for row in rows if row.effect not in known]
-        return f"head-to-head shows more: {', '.join(parts)}" if parts else ""
-
-    def derived(self) -> dict[str, Any]:
-        """The headline and the sentences, for those who read the file."""
-        return {"headline": self.headline, "sentences": self.sentences}
-
-
-def _number(row: FactorEffect | SourceEffect) -> str:
-    return f"{signed(row.value)} [{signed(row.low)}, {signed(row.high)}]"
-
-
-def _source_sentence(together: SourceEffect, mains: Sequence[FactorEffect]) -> str:
-    """Split the gap of model text.
-
-    ``of x's +8.1 ranks for model text, +6.0 [4.1, 7.9] go with length, …``
-    """
-    parts = [row for row in mains if row.effect in together.factors and row.effect != SOURCE]
-    names = [(row, row.effect) for row in parts]
-    names += [(row, "source itself") for row in mains if row.effect == SOURCE]
-    shares = [f"{_number(row)} with {name}" for row, name in names]
-    if shares:
-        first, name = names[0]
-        shares[0] = f"{_number(first)} go with {name}"
-    others = [row for row in mains if row.effect not in together.factors]
-    end = f"; beside it, {_movers(others)}" if others else ""
-    split = ", ".join(shares)
-    if together.low <= 0 <= together.high:
-        return (
-            f"{together.ranker} shows no effect of model text ({_number(together)} ranks): "
-            f"{split}{end}"
-        )
-    return f"of {together.ranker}'s {signed(together.value)} ranks for model text, {split}{end}"
-
-
-def _movers(mains: Sequence[FactorEffect]) -> str:
-    """Name the factors that move a version, those that show no effect, and idle ones."""
-    unmoved = [row.effect for row in mains if abs(row.value) + row.error < _NOTHING]
-    not_shown = [row for row in mains if not row.shown and row.effect not in unmoved]
-    clauses = []
-    if moving := [row for row in mains if row.shown]:
-        first, *others = moving
-        moves = [f"{row.effect} by {_number(row)}" for row in others]
-        clauses.append(
-            join_words([f"{first.effect} moves a text by {_number(first)} ranks", *moves])
-        )
-    if not_shown:
-        clauses.append(_not_shown(not_shown))
-    if unmoved:
-        verb = "changes" if len(unmoved) == 1 else "change"
-        clauses.append(f"{join_words(unmoved)} {verb} no rank")
-    return "; ".join(clauses)
-
-
-def _not_shown(rows: Sequence[FactorEffect]) -> str:
-    detectable = max(row.detectable for row in rows)
-    limit = f" (detectable: {detectable:.1f} ranks)" if detectable >= _SMALL else ""
-    return f"no effect of {join_words([row.effect for row in rows], 'or')} is shown{limit}"
-
-
-def _interactions(rows: Sequence[FactorEffect]) -> Iterator[str]:
-    for row in rows:
-        if row.interaction and row.shown:
-            yield f"{row.effect} {_number(row)}"
+        for row in self.sources:
+            if (row.ranker, row.estimand, row.question) == key:
+                return row
+        return None

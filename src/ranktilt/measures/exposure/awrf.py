@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +33,7 @@ class AttentionWeightedRankFairness(TargetedEstimand):
         "nearer to the target than random rankings",
     )
     bounds = (FLOOR, 1.0)
-    level = 1.0
+    neutral = 1.0
     term = "AWRF"
     definition = (
         "Attention-weighted rank fairness: 1 where every group gets the share of attention that it should, .307 at "
@@ -75,10 +74,6 @@ class AttentionWeightedRankFairness(TargetedEstimand):
             "ndcg": float(ndcg.mean()),
             "score": float((ndcg * self.per_query(lists)[some]).mean()),
         }
-
-    def _said_beside(self, parts: Mapping[str, float]) -> str:
-        score = f"; nDCG · AWRF {self.amount(parts['score'])}" if "score" in parts else ""
-        return f"target {self.target}, floor {self.amount(FLOOR)}{score}"
 
 
 def _divergence(one: Floats, two: Floats) -> Floats:

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ranktilt.errors import UserError, counted, unknown
-from ranktilt.measures.answered import Answered
+from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, rank_weights
 
@@ -113,35 +112,6 @@ class AttentionEstimand(GroupEstimand):
     def columns_of(self, table: Floats) -> Floats:
         """Leave out the column of documents without a label, unless they are a class."""
         return table if self.unlabelled == "class" else table[..., :-1]
-
-    def basis(self, effect: Answered) -> str:
-        details = effect.details
-        said = [
-            f"{int(details['groups'])} groups at once",
-            counted(effect.queries, "query", "queries"),
-        ]
-        said.append(self._said_beside(details))
-        if details["unlabelled"]:
-            how = "a class of their own" if self.unlabelled == "class" else "left out"
-            said.append(
-                f"{int(details['unlabelled']):,} of {int(details['listed']):,} results without a label, {how}"
-            )
-        if details["several"]:
-            said.append(
-                f"{int(details['several']):,} results of several groups, an equal part in each"
-            )
-        return "; ".join([*filter(None, said), self.statement(effect)])
-
-    def _said_beside(self, parts: Mapping[str, float]) -> str:
-        return ""
-
-    def statement(self, effect: Answered) -> str:
-        """Say where an answer lies beside the random band, and what that means."""
-        if effect.place == "inside":
-            return "inside the random band: indistinguishable from a random ranking"
-        if not effect.significant:
-            return f"{effect.place} the random band, but not significantly so after correction"
-        return f"{effect.place} the random band: {self.outside[effect.place == 'above']}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,12 +101,6 @@ class ExpectedExposureLoss(AttentionEstimand):
         np.add.at(number, lists.repeats[counts], 1.0)
         found: Floats = np.divide(total, number, out=np.full(table.shape, np.nan), where=number > 0)
         return found
-
-    def _said_beside(self, parts: Mapping[str, float]) -> str:
-        if not {"ee_d", "ee_r", "rankings"} <= parts.keys():
-            return ""
-        repeated = f", {parts['rankings']:.3g} rankings each" if parts["rankings"] > 1 else ""
-        return f"EE-D {self.amount(parts['ee_d'])}, EE-R {self.amount(parts['ee_r'])}{repeated}"
 
 
 EEL = ExpectedExposureLoss()

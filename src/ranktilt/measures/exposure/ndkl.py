@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -77,9 +77,6 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
         defined = (whole > 0) & (listed > 1) & np.isfinite(total)
         found: Floats = np.divide(total, whole, out=np.full(n, np.nan), where=defined)
         return found
-
-    def _said_beside(self, parts: Mapping[str, float]) -> str:
-        return f"target {self.target}"
 
 
 def _over_orders(

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranktilt.errors import counted
-from ranktilt.measures.answered import Answered
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.ranking import Bools, Floats, Ranking, discount_spans
 
@@ -102,24 +100,6 @@ class PropertyLiftOfFirstRanks(PropertyEstimand):
     def weights(self, ranking: Ranking, is_known: Bools) -> Floats:
         spans = discount_spans(ranking.before, ranking.sizes, self.cutoff)
         return np.repeat(spans / ranking.sizes, ranking.sizes) * is_known
-
-    def finding(self, effect: Answered, noun: str) -> str:
-        # Sides are called high-price and low-price.
-        _, _, property_name = effect.a.partition("-")
-        way = "above" if (effect.value > 0) == effect.a.startswith("high") else "below"
-        return f"in {property_name} its first {self.cutoff} results lie {way} the whole list"
-
-    def basis(self, effect: Answered) -> str:
-        queries = counted(effect.queries, "query", "queries")
-        first, list_mean = (
-            effect.details.get(name, np.nan) for name in ("mean_first", "mean_list")
-        )
-        if np.isnan(first):
-            return queries
-        return (
-            f"mean {first:,.4g} in the first {self.cutoff}, by exposure, and {list_mean:,.4g} in the "
-            f"list; {queries}"
-        )
 
 
 def _list_sums(ranking: Ranking, values: Floats) -> Floats:

@@ -8,8 +8,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ranktilt.errors import counted
-from ranktilt.measures.answered import Answered
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters
@@ -115,26 +113,6 @@ class HeadToHeadTwins(TwinEstimand):
             Clusters(query, meetings.doc[mine], outcome, weight),
         )
 
-    def finding(self, effect: Answered, noun: str) -> str:
-        a, b = (f"{100 * effect.details.get(side, np.nan):.1f} %" for side in self._shares)
-        which = "" if self.pairs == "all" else f"{self.pairs} "
-        mean = ", on average over the queries" if self.over == "queries" else ""
-        return f"of {which}twins the {effect.a} one stands above in {a}, the {effect.b} one in {b}{mean}"
-
-    @property
-    def _shares(self) -> tuple[str, str]:
-        """Names of the shares of pairs that either side wins, whose difference is the value."""
-        if self.over == "queries":
-            return "mean_wins", "mean_losses"
-        return "share_wins", "share_losses"
-
-    def basis(self, effect: Answered) -> str:
-        wins, losses, ties = (f"{int(effect.details[k]):,}" for k in ("wins", "losses", "ties"))
-        pairs = counted(int(effect.details["pairs"]), "pair", "pairs")
-        queries = counted(effect.queries, "query", "queries")
-        leads = f"{effect.a} leads in {int(effect.details['query_wins']):,} of {queries}"
-        return f"{pairs}: {effect.a} {wins}, {effect.b} {losses}, tied {ties}; {leads}{_both_retrieved(effect)}"
-
 
 def _counts(counts: PairCounts, pairs: Floats) -> dict[str, float]:
     """Return what is told beside the answer: counts of pairs and queries, and mean shares."""
@@ -158,17 +136,6 @@ def _counts(counts: PairCounts, pairs: Floats) -> dict[str, float]:
         parts["share_wins"] = parts["wins"] / parts["pairs"]
         parts["share_losses"] = parts["losses"] / parts["pairs"]
     return parts
-
-
-def _both_retrieved(effect: Answered) -> str:
-    """Of pairs with both sides retrieved, where these are not all."""
-    whole = effect.details.get("whole", 0)
-    if not whole or whole == effect.details["pairs"]:
-        return ""
-    a, b = (100 * effect.details[name] / whole for name in ("whole_wins", "whole_losses"))
-    return (
-        f"; of {int(whole):,} with both sides retrieved: {effect.a} {a:.1f} %, {effect.b} {b:.1f} %"
-    )
 
 
 HeadToHead = HeadToHeadTwins()

@@ -8,8 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ranktilt.errors import counted
-from ranktilt.measures.answered import Answered
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters
 
@@ -63,20 +61,6 @@ class PairRankGap(TwinEstimand):
         return Answers(
             total, weight, parts, Clusters(query, lists.pairs[pair, 0], b - a, np.ones(len(query)))
         )
-
-    def finding(self, effect: Answered, noun: str) -> str:
-        many, where = (
-            self.amount(abs(effect.value), sign=False),
-            "above" if effect.value > 0 else "below",
-        )
-        return f"the {effect.a} twin stands {many} ranks {where} the {effect.b} twin"
-
-    def basis(self, effect: Answered) -> str:
-        queries = counted(effect.queries, "query", "queries")
-        if "absent" not in effect.details or not effect.queries:
-            return queries
-        pairs = counted(int(effect.details["pairs"]), "pair", "pairs")
-        return f"{pairs}, {100 * effect.details['absent']:.0f} % of sides not retrieved; {queries}"
 
 
 def _summed(lists: TwinLists) -> Answers:

@@ -8,8 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ranktilt.errors import counted
-from ranktilt.measures.answered import Answered
 from ranktilt.measures.ranking import Floats, Ranking
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters
@@ -68,16 +66,6 @@ class PairScoreGap(TwinEstimand):
         return Answers(
             total, weight, parts, Clusters(query, lists.docs[entry], scaled, np.ones(len(query)))
         )
-
-    def basis(self, effect: Answered) -> str:
-        if not effect.queries:
-            return "no pair with two scores"
-        queries = counted(effect.queries, "query", "queries")
-        if "raw" not in effect.details:
-            return queries
-        raw = f"{effect.details['raw']:+.3g}".replace("-", "−")
-        pairs = counted(int(effect.details["pairs"]), "pair", "pairs")
-        return f"{pairs} with both sides retrieved, raw {raw}; {queries}"
 
 
 def spread(ranking: Ranking) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt.explaining.explain import Explanation
-from ranktilt.mitigation.bench_result import Bench
+from ranktilt.mitigation.bench_result import Bench, Candidate
 
 
 def spectra(explanation: Explanation) -> pl.DataFrame:
@@ -41,33 +41,33 @@ def bench_means(bench: Bench) -> pl.DataFrame:
 
 
 def _tilts(bench: Bench) -> Iterator[dict[str, Any]]:
-    for method, trial in _trials(bench):
+    for method, candidate in _candidates(bench):
         for measure in bench.measures:
             for pair in bench.pairs:
                 yield {
                     "method": method,
-                    "strength": f"{trial.strength:g}",
+                    "strength": f"{candidate.strength:g}",
                     "measure": measure,
                     "source": pair[1],
-                    "value": bench.tilt(trial.name, pair, measure).value,
+                    "value": bench.tilt(candidate.name, pair, measure).value,
                 }
 
 
 def _means(bench: Bench) -> Iterator[dict[str, Any]]:
     reference = str(bench.spec.get("reference"))
-    if reference not in bench.over:
+    if reference not in bench.document_sets:
         return
-    for method, trial in _trials(bench):
+    for method, candidate in _candidates(bench):
         for measure in bench.measures:
             yield {
                 "method": method,
-                "strength": f"{trial.strength:g}",
+                "strength": f"{candidate.strength:g}",
                 "measure": measure,
-                "value": bench.mean(trial.name, reference, measure).value,
+                "value": bench.mean(candidate.name, reference, measure).value,
             }
 
 
-def _trials(bench: Bench) -> Iterator[tuple[str, Any]]:
+def _candidates(bench: Bench) -> Iterator[tuple[str, Candidate]]:
     for method in bench.methods:
-        for trial in bench.strengths(method):
-            yield method, trial
+        for candidate in bench.strengths(method):
+            yield method, candidate

@@ -341,7 +341,7 @@ FIGURE_10 = Layout(
     columns=("measure",),
     measures=MEASURES,
     titles={"condition": "α"},
-    shows="interventions of rising strength (a bench)",
+    shows="candidates of rising strength (a bench)",
     command="ranktilt train retriever DIR --debias 0 --debias paper -o FOLDER",
 )
 FIGURES = (
@@ -361,7 +361,7 @@ FIGURES = (
         title="Effectiveness on the human-written documents alone by the coefficient α of the constraint, in percent",
         cells=(_by_strength(bench_means, {}),),
         scale=100.0,
-        shows="interventions of rising strength, ranked on human documents alone too (a bench)",
+        shows="candidates of rising strength, ranked on human documents alone too (a bench)",
     ),
     Layout(
         name="dai-fig13",

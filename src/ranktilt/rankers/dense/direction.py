@@ -33,19 +33,6 @@ class Direction(
     keys: tuple[str, ...] = ()
     """The `text_key` of each origin's document of the reference, by which it is known in another collection."""
 
-    @property
-    def sentence(self) -> str:
-        """What was found, in a line."""
-        spec = self.spec
-        test = f"p {'<' if spec['p'] < 0.001 else '='} {max(spec['p'], 0.001):.3f}".replace(
-            "0.", "."
-        )
-        return (
-            f"projection: direction of {spec['source']} from {spec['reference']} by {spec['model']}, over "
-            f"{len(self.origins):,} twins; their mean difference has length {spec['length']:.3g}, with random signs "
-            f"{spec['random_length']:.3g} ({test})"
-        )
-
     def remove(self, vectors: Vectors, strength: float = 1.0) -> Vectors:
         """Return v − s(v·u)u for each row v, in float32; each row depends on that row only.
 

@@ -74,6 +74,8 @@ class Dense(TemplatedQueries, FirstStage):
     requests_per_minute: int | None = field(default=None, kw_only=True)
     project: str | None = field(default=None, kw_only=True)
     project_strength: float = field(default=1.0, kw_only=True)
+    learned: Direction | None = field(default=None, kw_only=True, repr=False, compare=False)
+    """The direction that `project` names, where it is at hand: no file is read then."""
     k: int | None = field(default=None, kw_only=True)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -208,7 +210,7 @@ class Dense(TemplatedQueries, FirstStage):
         """What is removed from documents' vectors, read once; refused where another model made it."""
         if self.project is None:
             return None
-        found = Direction.load(self.project)
+        found = self.learned or Direction.load(self.project)
         if (self.encoder.fingerprint, self.cosine) != (
             found.spec["fingerprint"],
             found.spec["cosine"],

@@ -11,7 +11,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -44,8 +44,9 @@ from ranktilt.rankers.base import (
 )
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 
-Hits = list[tuple[str, float]]
-Ask = Callable[[str, int], Any]
+Hits = list[tuple[Any, float]]
+"""What names a document, and its score; once `LiveEngine.name_documents` has run, names are ids."""
+Ask = Callable[[Any, int], Any]
 """Takes a query's text and a depth, returns a list of (document id, score), best first, or an engine's response."""
 _ODD = {
     "duplicates": "of a document that came before in the same answer; the first place counts",
@@ -83,6 +84,8 @@ class LiveEngine(TemplatedQueries):
     """
 
     reranks: ClassVar[bool] = False
+    ways_on: ClassVar[str] = ENGINE_WAYS_ON
+    """How to say what scores mean that cannot be read as they are."""
 
     k: int = DEPTH
     exclude_self: bool | None = None
@@ -122,16 +125,27 @@ class LiveEngine(TemplatedQueries):
         own = self_documents(collection, self.exclude_self)
         depth = self.k + max(map(len, own.values()), default=0)
         with self.connected(collection, depth) as (ask, said):
-            replies = self._replies(collection, ask, depth)
+            unnamed_replies = self.ask_all(collection, ask, depth)
+        replies, naming = self.name_documents(unnamed_replies, collection)
         made = {
             "ranker": repr(self),
             "ranktilt": __version__,
             "collection": collection.spec.get("path"),
         }
         told = {**self.template_spec(collection.judged["text"]), **exclusion_spec(own)}
-        return self._run(collection, replies, own, {**made, **said, **told})
+        return self._run(collection, replies, own, {**made, **said, **naming, **told})
 
-    def _replies(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
+    def read_answer(self, answer: Any, query: str) -> Hits:
+        """Return the documents of one answer, best first; `UserError` where it has another shape."""
+        return checked(answer, query, repr(self))
+
+    def name_documents(
+        self, replies: Sequence[EngineReply], collection: Collection
+    ) -> tuple[Sequence[EngineReply], Mapping[str, Any]]:
+        """Return all replies with ids in place of other names, and what the spec should say of that."""
+        return replies, {}
+
+    def ask_all(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
         """Ask for every judged query; too many failures end it."""
         texts, names = (
             self.read_queries(collection.judged["text"]).to_list(),
@@ -142,7 +156,7 @@ class LiveEngine(TemplatedQueries):
         found, failed = list[EngineReply](), 0
 
         def hits(number: int) -> Hits:
-            return checked(ask(texts[number], depth), names[number], repr(self))
+            return self.read_answer(ask(texts[number], depth), names[number])
 
         with closing(ask_engine(hits, total, self.calls_at_once, timeout=self.timeout)) as coming:
             for done, reply in enumerate(coming, start=1):
@@ -199,9 +213,12 @@ class LiveEngine(TemplatedQueries):
         said |= (
             {"score_order": self.score_order} if self.score_order in ("ascending", "rank") else {}
         )
-        made = hits.with_columns(
-            score=np.concatenate([np.empty(0), *map(falling, found["score"].to_list())])
-        )
+        unordered = {reply.number for reply in replies if reply.is_unordered}
+        scores = [
+            np.array(query_scores) if number in unordered else falling(query_scores)
+            for number, query_scores in found.iter_rows()
+        ]
+        made = hits.with_columns(score=np.concatenate([np.empty(0), *scores]))
         run = Run.from_frame(
             made, spec={**spec, **{name: value for name, value in said.items() if value}}
         )
@@ -231,12 +248,10 @@ class LiveEngine(TemplatedQueries):
         finite = np.isfinite(scores)
         if self.score_order != "score":
             runs_one_way = directions(number[finite], places[finite], scores[finite])
-            if message := order_fault(runs_one_way, self.score_order, ways_on=ENGINE_WAYS_ON):
+            if message := order_fault(runs_one_way, self.score_order, ways_on=self.ways_on):
                 raise UserError(f"{self!r}: {message}")
             if given.height and not finite.any():
-                raise UserError(
-                    f"{self!r}: no result has a finite number as score; {ENGINE_WAYS_ON}"
-                )
+                raise UserError(f"{self!r}: no result has a finite number as score; {self.ways_on}")
         return (
             given.with_columns(score=-pl.col("score")) if self.score_order == "ascending" else given
         )
@@ -267,8 +282,19 @@ class EngineReply:
     """What came of one query: documents and scores, or why there are none."""
 
     number: int
-    hits: Sequence[tuple[str, float]] = ()
+    hits: Sequence[tuple[Any, float]] = ()
     failure: str = ""
+    is_unordered: bool = False
+    """Whether its scores alone count, so that equal ones are ties."""
+
+
+def scores_from_ranks(replies: Sequence[EngineReply]) -> list[EngineReply]:
+    """Return the replies of an engine that gives no scores: those of each query fall by rank."""
+    ranked = []
+    for reply in replies:
+        hits = [(name, 0.0 - rank) for rank, (name, _) in enumerate(reply.hits)]
+        ranked.append(replace(reply, hits=hits))
+    return ranked
 
 
 def ask_engine(

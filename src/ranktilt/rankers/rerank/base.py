@@ -80,7 +80,7 @@ class ReRanker(TemplatedQueries):
     def tokens(self) -> Tokens | None:
         """Return the model's tokenizer; None where it has none that can be read without the model."""
         scorer = self.scorer()
-        return scorer.tokens if Tokens(scorer.folder, None).readable else None
+        return scorer.tokens if scorer.token_counter(None).readable else None
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Score the candidates again, those of one text with one score, to the last bit."""
@@ -92,21 +92,27 @@ class ReRanker(TemplatedQueries):
         pairs = TextPairs.from_texts(queries, texts.gather(rows).to_list(), found.query, place)
         scores = scorer.relevance(scorer.logits(pairs, f"{self!r}: scoring pairs"))[pairs.entry]
         spec = {
-            "model": {"folder": str(scorer.folder), "fingerprint": scorer.fingerprint},
-            "precision": scorer.precision,
+            **self.provenance(scorer),
             "activation": scorer.activation,
-            "packages": installed_versions("torch", "transformers"),
             **self.template_spec(found.texts),
             **self._truncated(scorer, pairs, found, collection),
         }
         return reranked_run(self, collection, found, scores, spec)
+
+    def provenance(self, scorer: PairScorer) -> dict[str, Any]:
+        """Return the model's hash, its precision, and the versions of what computes, for a run's spec."""
+        return {
+            "model": {"folder": str(scorer.folder), "fingerprint": scorer.fingerprint},
+            "precision": scorer.precision,
+            "packages": installed_versions("torch", "transformers"),
+        }
 
     def _truncated(
         self, scorer: PairScorer, pairs: TextPairs, found: Candidates, collection: Collection
     ) -> dict[str, Any]:
         """The share of each source's candidates that are not read to their end."""
         limit = min(scorer.limits.document or NO_LIMIT, scorer.limits.pair)
-        if limit >= NO_LIMIT or not Tokens(scorer.folder, None).readable:
+        if limit >= NO_LIMIT or not scorer.token_counter(None).readable:
             return {}
         over = scorer.truncated(pairs, f"{self!r}: counting tokens")[pairs.entry]
         return found.truncated(over, limit, collection)

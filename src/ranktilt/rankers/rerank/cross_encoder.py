@@ -27,7 +27,7 @@ from ranktilt.rankers.base import require_backend
 from ranktilt.rankers.rerank.base import ReRanker
 
 _RELEVANT = ("relevant", "positive", "true", "yes", "1")
-_ACTIVATIONS = ("Sigmoid", "Identity", "Tanh")
+ACTIVATIONS = ("Sigmoid", "Identity", "Tanh")
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Classifier(PairScorer):
         return "Sigmoid" if self.head.labels == 2 else self.head.activation
 
     def special_token_count(self) -> int:
-        return Tokens(self.folder, None).special_tokens_of_pair
+        return self.token_counter(None).special_tokens_of_pair
 
     @cached_property
     def module(self) -> Any:
@@ -163,11 +163,11 @@ def read_head(folder: Path, config: dict[str, Any], ranker: str) -> Head:
             f"{folder}: wrong labels for {ranker}: expected 1 or 2, relevant or not, got {labels} ({shown})"
         )
     if labels == 2:
-        return Head(2, relevant=_relevant(folder, names, ranker))
+        return Head(2, relevant=relevant_label(folder, names, ranker))
     return Head(1, activation=_activation(folder, config))
 
 
-def _relevant(folder: Path, names: dict[str, Any], ranker: str) -> int:
+def relevant_label(folder: Path, names: dict[str, Any], ranker: str) -> int:
     """Which of two labels says relevant: the second one where they have no names of their own."""
     labels = {str(name).casefold(): int(number) for number, name in names.items()}
     if not labels or set(labels) == {"label_0", "label_1"}:
@@ -191,8 +191,8 @@ def _activation(folder: Path, config: dict[str, Any]) -> str:
     )
     named = next((str(one) for one in settings if one), "torch.nn.Sigmoid")
     name = named.rpartition(".")[2]
-    if not named.startswith("torch.") or name not in _ACTIVATIONS:
-        valid = ", ".join(f"torch.nn.{one}" for one in _ACTIVATIONS)
+    if not named.startswith("torch.") or name not in ACTIVATIONS:
+        valid = ", ".join(f"torch.nn.{one}" for one in ACTIVATIONS)
         raise UserError(f"{folder}: its activation {named!r} is not supported (valid: {valid})")
     return name
 

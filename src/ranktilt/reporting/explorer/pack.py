@@ -151,7 +151,7 @@ class Material:
             "groups": self.groups.names,
             "pairs": self.numbers.pairs,
             "measures": [repr(m) for m in self.audit.measures],
-            "primary": self.audit.place if self.audit.measures else 0,
+            "primary": self.audit.primary_index if self.audit.measures else 0,
             "runs": self.runs,
             "shown": count,
             "of": len(self.audit.queries),

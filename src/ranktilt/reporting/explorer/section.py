@@ -35,7 +35,7 @@ def explorer(opened: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -
     judgments = Judgments.from_collection(collection, groups)
     names = tuple(run.name for run in runs)
     numbers = Numbers.of(audit, names)
-    order = numbers.order(audit.place if audit.measures else 0)
+    order = numbers.order(audit.primary_index if audit.measures else 0)
     ties = str(audit.spec.get("ties", "expected"))
     lists = ranked_lists(collection, groups, judgments, runs, order=order, depth=depth, ties=ties)
     material = Material(audit, collection, groups, names, order, numbers, lists, depth)
@@ -149,7 +149,7 @@ def _column(material: Material) -> tuple[str, str, str]:
 def _cell(material: Material, run: int, query: np.int64) -> Cell:
     numbers, audit = material.numbers, material.audit
     if not numbers.pairs:
-        value = float(numbers.values[run, audit.place, audit.groups.index(ALL), query])
+        value = float(numbers.values[run, audit.primary_index, audit.groups.index(ALL), query])
         return Cell(percent(value), value)
     if not audit.measures:
         wins, losses, ties = numbers.heads[run, 0, query].tolist()
@@ -158,6 +158,6 @@ def _cell(material: Material, run: int, query: np.int64) -> Cell:
             if wins + losses + ties
             else Cell("–", float("nan"))
         )
-    value = float(numbers.tilt[run, 0, audit.place, query])
+    value = float(numbers.tilt[run, 0, audit.primary_index, query])
     tone: Tone = "first" if value > 0 else "second" if value < 0 else ""
     return Cell("–" if value != value else signed(value, 2), value, tone)

@@ -62,7 +62,7 @@ class Mark:
     """Half-width of a second interval around the value, drawn thick; NaN for none."""
     detectable: float = float("nan")
     """Smallest difference from `level` that could have been seen; NaN or 0 for none."""
-    level: float = 0.0
+    neutral: float = 0.0
     """The value that favours nobody."""
     band: tuple[float, float] = (0.0, 0.0)
     """What random labels give; both 0 for none."""
@@ -334,8 +334,8 @@ def forest(
     hidden = [
         {
             "row": label,
-            "low": number(mark.level - mark.detectable),
-            "high": number(mark.level + mark.detectable),
+            "low": number(mark.neutral - mark.detectable),
+            "high": number(mark.neutral + mark.detectable),
         }
         for label, mark in drawn
         if known_size(mark.detectable)
@@ -456,7 +456,7 @@ def _row_axis(labels: Sequence[str], headings: Sequence[str]) -> Drawing:
 def _span(marks: Sequence[Mark], margin: float, reached: Sequence[float] = ()) -> list[float]:
     """A range, symmetric around 0, with all intervals and bands in it."""
     values = [v for mark in marks for v in (mark.value, mark.low, mark.high, *mark.band)]
-    values += [abs(mark.level) + mark.detectable for mark in marks]
+    values += [abs(mark.neutral) + mark.detectable for mark in marks]
     found = [abs(value) for value in (*values, *reached) if np.isfinite(value)]
     most = min(
         1.06 * max([*found, 1.5 * margin, 1e-6]),

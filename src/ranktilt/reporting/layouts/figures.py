@@ -116,7 +116,7 @@ def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
         document = source_audits_view(result, budget=0)
     else:
         document = view(result)
-    for section in document.sections:
+    for section in document.shown_sections("page"):
         figures = [block for block in section.shown("page") if isinstance(block, Figure)]
         for number, figure in enumerate(figures, start=1):
             yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure

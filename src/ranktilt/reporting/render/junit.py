@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 from ranktilt._version import __version__
 from ranktilt.auditing.answer.gate import Gate
+from ranktilt.reporting.sentences.gate import gate_questions, limit_reason, row_reason
 
 # What XML 1.0 has no way to write: control characters, lone surrogates and the two non-characters.
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -34,7 +35,7 @@ def junit(gate: Gate) -> bytes:
     properties = ElementTree.SubElement(suite, "properties")
     asked = {
         "ranktilt": __version__,
-        "asked": " and ".join(gate.questions),
+        "asked": " and ".join(gate_questions(gate)),
         "command": gate.spec.get("command"),
     }
     for name, value in asked.items():
@@ -47,11 +48,13 @@ def junit(gate: Gate) -> bytes:
         case = {"classname": _writable(row.run), "name": _writable(name), "time": "0"}
         found = ElementTree.SubElement(suite, "testcase", case)
         if row.outcome in kinds:
-            reason = {"type": row.outcome, "message": _writable(row.reason)}
+            reason = {"type": row.outcome, "message": _writable(row_reason(row))}
             kind = ElementTree.SubElement(found, kinds[row.outcome], reason)
-            kind.text = _writable("\n".join(c.reason for c in row.checks))
+            kind.text = _writable(
+                "\n".join(limit_reason(check, row.queries) for check in row.checks)
+            )
         else:
-            ElementTree.SubElement(found, "system-out").text = _writable(row.reason)
+            ElementTree.SubElement(found, "system-out").text = _writable(row_reason(row))
     ElementTree.indent(root)
     return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 

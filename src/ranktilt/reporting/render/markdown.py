@@ -38,7 +38,7 @@ def render(document: Document, *, notes: bool = True) -> str:
     ]
     lines = [f"- {escaped(text)}" for text in said]
     parts += [lines] if document.answer_first else []
-    for section in document.sections:
+    for section in document.shown_sections("text"):
         if section.titled:
             parts += [[f"### {escaped(section.title)}"], [escaped(" ".join(section.lead))]]
         for block in section.shown("text"):

@@ -56,7 +56,7 @@ def print_document(
     with _printing(stream, terminal) as (console, plain):
         if document.answer_first:
             _print_sentences(document, console, notes=notes, plain=plain)
-        for number, section in enumerate(document.sections):
+        for number, section in enumerate(document.shown_sections("text")):
             if section.titled:
                 if number or document.answer_first:
                     console.print()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ranktilt.auditing.answer.findings import Finding, ranked
 from ranktilt.errors import counted, join_words
 from ranktilt.explaining.properties.result import (
     FEWEST,
@@ -17,6 +16,7 @@ from ranktilt.explaining.properties.result import (
     Reason,
 )
 from ranktilt.reporting.numbers import always_signed, count
+from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
 
 UNITS: Mapping[Outcome, str] = {"score": "sd", "rank": "ranks", "first ranks": "points"}
 DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1}
@@ -33,6 +33,11 @@ _REASONS: Mapping[Reason, str] = {
 def gap_findings(gaps: ExplainedGaps) -> tuple[Finding, ...]:
     """Return what goes with each gap, the largest gap first."""
     return ranked(_finding(gap) for gap in gaps.primary)
+
+
+def leading(gaps: ExplainedGaps) -> Finding:
+    """Return the finding that leads."""
+    return first_of(gap_findings(gaps))
 
 
 def _finding(gap: ExplainedGap) -> Finding:

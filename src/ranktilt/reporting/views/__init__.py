@@ -16,6 +16,7 @@ _VIEWS = {
     "ExplainedGaps": "properties",
     "Explanation": "explain",
     "FactorEffects": "factors",
+    "FileReport": "check_file",
     "Gate": "gate",
     "Installation": "doctor",
     "JudgeAudit": "judge",

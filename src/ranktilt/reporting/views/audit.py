@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ranktilt.auditing.answer.findings import Finding
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.result import Audit
 from ranktilt.reporting.document import SIDES, Document, Sentence
@@ -10,8 +9,10 @@ from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.headline import findings_of, headline
 from ranktilt.reporting.provenance import folder, titled
 from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.next_steps import next_commands
+from ranktilt.reporting.sentences.verdicts import verdict_tone
 from ranktilt.reporting.tones import Tone
-from ranktilt.reporting.verdicts import verdict_tone
 from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.audit_tables import control_sentences, legend
 
@@ -23,9 +24,9 @@ def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
     return Document(
         kind=titled("Audit of", audit.spec) if folder(audit.spec) else "Audit of rankers",
         headline=headline(audit),
-        sections=tuple(audit_sections(opened, budget=budget)),
+        sections=audit_sections(opened, budget=budget),
         sentences=audit_sentences(audit),
-        next_steps=next_steps(audit),
+        next_steps=next_commands(next_steps(audit)),
         legend=tuple(legend(audit)),
         notes=audit.notes,
         sides=SIDES if len(pairs) > 1 else pairs[0] if pairs else (),

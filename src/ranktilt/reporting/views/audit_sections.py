@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.answer.verdict import corrected_p
 from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
@@ -22,6 +21,7 @@ from ranktilt.reporting.document import (
     Column,
     Figure,
     PageBlocks,
+    PageSections,
     Row,
     Section,
     Table,
@@ -33,8 +33,9 @@ from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.numbers import decimal, interval, number, percent, signed
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.sentences.effects import corrected_p
+from ranktilt.reporting.sentences.verdicts import sides_named
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import sides_named
 from ranktilt.reporting.views.audit_tables import (
     card_table,
     conflict_sentences,
@@ -58,25 +59,25 @@ _UNSEEN = "tilts too small for these queries to detect"
 _BAND = " Hatched: what random labels give; their median is level, not 0."
 
 
-def audit_sections(opened: LoadedAudit, *, budget: int = BUDGET) -> list[Section]:
+def audit_sections(
+    opened: LoadedAudit, *, budget: int = BUDGET
+) -> tuple[Section | PageSections, ...]:
     """Lay out what was asked of an audit. Text shows the tables only."""
     audit = opened.audit
-    found = [
-        _tilt(audit),
-        Section("table", "The table", (), (group_table(audit),)) if audit.measures else None,
-        _effectiveness(audit),
-        _card(audit),
-        ranks_section(opened) if audit.pairs else None,
-        _queries(opened, budget),
-        _confounds(audit),
-        _controls(audit),
-        _checks(audit),
-        provenance(audit.spec, audit.notes),
-    ]
-    return [section for section in found if section is not None]
+    return (
+        PageSections(make=partial(_tilt, audit)),
+        *_table(audit),
+        PageSections(make=partial(_effectiveness, audit)),
+        *_card(audit),
+        PageSections(make=partial(_lists, opened, budget)),
+        *_confounds(audit),
+        *_controls(audit),
+        *_checks(audit),
+        PageSections(make=partial(_provenance, audit)),
+    )
 
 
-def _tilt(audit: Audit) -> Section | None:
+def _tilt(audit: Audit) -> Iterator[Section]:
     title = "How far each ranker tilts"
     if audit.tilted_pairs:
         pairs = drawn_pairs(audit)
@@ -87,16 +88,12 @@ def _tilt(audit: Audit) -> Section | None:
             else "Groups that hold different documents are level where labels dealt out at random stand, not at 0.",
             *([more] if len(pairs) < len(audit.tilted_pairs) else []),
         )
-        return Section("tilt", title, lead, (PageBlocks(make=partial(_tilt_figures, audit)),))
-    if not any(_primary_answers(audit, pair) for pair in audit.pairs[:MOST_PAIRS]):
-        return None
-    lead = ("Nothing is judged, so the card's questions are asked instead.",)
-    return Section("tilt", title, lead, (PageBlocks(make=partial(_card_figures, audit)),))
-
-
-def _tilt_figures(audit: Audit) -> Iterator[Figure]:
-    for pair in drawn_pairs(audit):
-        yield tilt_figure(audit, pair)
+        yield Section("tilt", title, lead, tuple(tilt_figure(audit, pair) for pair in pairs))
+        return
+    figures = tuple(_card_figures(audit))
+    if figures:
+        lead = ("Nothing is judged, so the card's questions are asked instead.",)
+        yield Section("tilt", title, lead, figures)
 
 
 def _card_figures(audit: Audit) -> Iterator[Figure]:
@@ -105,32 +102,38 @@ def _card_figures(audit: Audit) -> Iterator[Figure]:
             yield card_figure(audit, pair, answers)
 
 
-def _effectiveness(audit: Audit) -> Section | None:
+def _table(audit: Audit) -> Iterator[Section]:
+    if audit.measures:
+        yield Section("table", "The table", (), (group_table(audit),))
+
+
+def _effectiveness(audit: Audit) -> Iterator[Section]:
     if not audit.tilted_pairs:
-        return None
+        return
     lead = (
         "A ranker that tilts is not a poor one, and a level one is not a good one: both are to be "
         "looked at together."
     )
-    figures = PageBlocks(make=partial(_effectiveness_figures, audit))
-    return Section("effectiveness", "Effectiveness beside tilt", (lead,), (figures,))
+    figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
+    yield Section("effectiveness", "Effectiveness beside tilt", (lead,), figures)
 
 
-def _effectiveness_figures(audit: Audit) -> Iterator[Figure]:
-    for pair in drawn_pairs(audit):
-        yield effectiveness_figure(audit, pair)
-
-
-def _card(audit: Audit) -> Section | None:
+def _card(audit: Audit) -> Iterator[Section]:
     if not audit.card:
-        return None
+        return
     lead = (
         "“Does it favour one side?” can be asked in several ways, and the answers need not agree: a ranker can put one "
         "side's right answers higher and yet fill the page with the other's."
     )
-    return Section(
+    yield Section(
         "card", "Five questions, one run", (lead, *conflict_sentences(audit)), (card_table(audit),)
     )
+
+
+def _lists(opened: LoadedAudit, budget: int) -> Iterator[Section]:
+    if opened.audit.pairs:
+        yield ranks_section(opened)
+    yield _queries(opened, budget)
 
 
 def _queries(opened: LoadedAudit, budget: int) -> Section:
@@ -152,16 +155,16 @@ def _queries(opened: LoadedAudit, budget: int) -> Section:
     return Section("queries", "Queries", ("Queries, ranked lists and texts are left out.", *why))
 
 
-def _confounds(audit: Audit) -> Section | None:
+def _confounds(audit: Audit) -> Iterator[Section]:
     if not audit.confounds:
-        return None
+        return
     lead = "Who wrote a text is not all in which the sides differ. A ranker may respond to any of these."
-    return Section("confounds", "What else differs", (lead,), (confound_table(audit.confounds),))
+    yield Section("confounds", "What else differs", (lead,), (confound_table(audit.confounds),))
 
 
-def _controls(audit: Audit) -> Section | None:
+def _controls(audit: Audit) -> Iterator[Section]:
     if not audit.controls:
-        return None
+        return
     lead = "The same audit once more with what else differs between twins taken away: does the tilt stay?"
     found = [f"{one}." for one in control_sentences(audit)] or [
         "No control changes a verdict on the primary measure."
@@ -170,7 +173,7 @@ def _controls(audit: Audit) -> Section | None:
         PageBlocks(make=partial(_control_figures, audit)),
         control_table(audit),
     )
-    return Section("controls", "Raw and controlled", (lead, *found), blocks)
+    yield Section("controls", "Raw and controlled", (lead, *found), blocks)
 
 
 def _control_figures(audit: Audit) -> Iterator[Figure]:
@@ -178,9 +181,14 @@ def _control_figures(audit: Audit) -> Iterator[Figure]:
         yield control_figure(audit, pair)
 
 
-def _checks(audit: Audit) -> Section | None:
+def _checks(audit: Audit) -> Iterator[Section]:
     table = check_table(audit)
-    return None if table is None else Section("checks", "Other tests", (), (table,))
+    if table is not None:
+        yield Section("checks", "Other tests", (), (table,))
+
+
+def _provenance(audit: Audit) -> Iterator[Section]:
+    yield provenance(audit.spec, audit.notes)
 
 
 def ranks_section(opened: LoadedAudit) -> Section:
@@ -237,7 +245,7 @@ def _rank_figures(
     reach, names = _reach(found), found[0].groups
     first, *others = order
     for g in order if len(others) > 1 else [first]:
-        level = 100 * float(found[0].level[g])
+        level = 100 * float(found[0].neutral[g])
         filled = {one.run: 100 * _filled(one)[g][:reach] for one in found}
         yield Figure(
             f"Who fills the first ranks: {names[g]}",
@@ -274,7 +282,7 @@ def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
         return pairs
     clear = dict.fromkeys(pairs, -1.0)
     for tilt in audit.tilts:
-        size = abs(tilt.value - tilt.level)
+        size = abs(tilt.value - tilt.neutral)
         if tilt.measure == repr(audit.primary_measure) and size > 0:
             pair = tilt.a, tilt.b
             distance = size / tilt.error if tilt.error else np.inf
@@ -291,7 +299,7 @@ def tilt_figure(audit: Audit, pair: Pair) -> Figure:
         run: [t for t in _tilts(audit, run, pair) if t.measure in measures] for run in audit.runs
     }
     name = f"Relative Δ of {measures[0]}" if len(measures) == 1 else "Relative Δ"
-    marks = {run: [tilt_mark(t, audit.level) for t in some] for run, some in found.items()}
+    marks = {run: [tilt_mark(t, audit.margin_points) for t in some] for run, some in found.items()}
     return _intervals(audit, pair, name, marks, x="Relative Δ, %")
 
 
@@ -300,7 +308,9 @@ def control_figure(audit: Audit, pair: Pair) -> Figure:
     marks = defaultdict[str, list[Mark]](list)
     for one in audit.controls:
         if (one.a, one.b) == pair and one.tilts:
-            marks[one.run].append(tilt_mark(one.tilts[audit.place], audit.level, one.control))
+            marks[one.run].append(
+                tilt_mark(one.tilts[audit.primary_index], audit.margin_points, one.control)
+            )
     name = f"Relative Δ of {audit.primary_measure!r}"
     return _intervals(audit, pair, f"{name}, raw and controlled", marks, x=f"{name}, %")
 
@@ -334,7 +344,7 @@ def _intervals(
 ) -> Figure:
     """Draw values with their intervals, and say how to read them."""
     banded = any(mark.band != (0.0, 0.0) for some in marks.values() for mark in some)
-    margin = 0.0 if banded else audit.level if level is None else level
+    margin = 0.0 if banded else audit.margin_points if level is None else level
     middle, rest = ("the hatched band", _BAND) if banded else ("0", "")
     shaded = f" Dotted: ±{margin:g} points, which count as level." if margin else ""
     says = f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval. Grey: {_UNSEEN}.{shaded}{rest}"
@@ -355,7 +365,7 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
         if known_size(tilt.detectable):  # nothing where the queries do not spread at all
             some = f"could detect {tilt.detectable:.0f} % or more"
             lines.append("could not detect any tilt" if tilt.detectable > 200 else some)
-    band = (tilt.band_low, tilt.band_high) if not tilt.twins else (0.0, 0.0)
+    band = (tilt.null_low, tilt.null_high) if not tilt.twins else (0.0, 0.0)
     if not tilt.twins:
         lines.append(f"random labels {interval(*band)}")
     return Mark(
@@ -365,19 +375,19 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
         tilt.high,
         VERDICT_TONES[tilt.verdict(level)],
         detectable=tilt.detectable,
-        level=tilt.level,
+        neutral=tilt.neutral,
         band=band,
         hover=tuple(lines),
     )
 
 
 def _answer_mark(e: Effect) -> Mark:
-    value, low, high, detectable, level = (
-        100 * v for v in (e.value, e.low, e.high, e.detectable, e.level)
+    value, low, high, detectable, neutral = (
+        100 * v for v in (e.value, e.low, e.high, e.detectable, e.neutral)
     )
     ends = f" [{e.estimand.amount(e.low)}, {e.estimand.amount(e.high)}]" if e.has_interval else ""
     hover = (e.run, f"{e.name} {e.estimand.answer(e.value)}{ends}", *filter(None, [corrected_p(e)]))
-    band = (100 * e.band_low, 100 * e.band_high) if e.banded else (0.0, 0.0)
+    band = (100 * e.null_low, 100 * e.null_high) if e.banded else (0.0, 0.0)
     return Mark(
         e.name,
         value,
@@ -385,7 +395,7 @@ def _answer_mark(e: Effect) -> Mark:
         high,
         VERDICT_TONES[e.favours or "inconclusive"],
         detectable=detectable,
-        level=level,
+        neutral=neutral,
         band=band,
         hover=hover,
     )
@@ -395,10 +405,10 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
     """Draw Relative Δ beside effectiveness, both on the primary measure."""
     name, (a, b) = repr(audit.primary_measure), pair
     means = audit.by_group().filter(group=ALL, measure=name)
-    tilts = {run: _tilts(audit, run, pair)[audit.place] for run in audit.runs}
+    tilts = {run: _tilts(audit, run, pair)[audit.primary_index] for run in audit.runs}
     points = []
     for run, mean in means.select("run", 100 * pl.col("mean")).iter_rows():
-        mark = tilt_mark(tilts[run], audit.level, run)
+        mark = tilt_mark(tilts[run], audit.margin_points, run)
         hover = (run, f"{name} {decimal(mean)} %", *mark.hover[1:])
         points.append(
             ScatterPoint(Mark(run, mark.value, mark.low, mark.high, mark.tone, hover=hover), mean)
@@ -422,7 +432,7 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
             points,
             x=f"{name} over all documents, %",
             y=f"Relative Δ of {name}, %",
-            margin=audit.level if twins else 0.0,
+            margin=audit.margin_points if twins else 0.0,
             names=sides_named(pair),
         ),
     )

@@ -39,8 +39,9 @@ from ranktilt.reporting.numbers import (
     percent,
     signed,
 )
+from ranktilt.reporting.sentences.answers import basis_words
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
 
 _TIED = "Relevant twins with one score, of those with a side retrieved."
 _MOST_OPEN = 14
@@ -95,7 +96,7 @@ def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Ro
     which = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"
     share = audit.tied_share(run, *pair)
     last = [Cell("" if share != share else f"{percent(share)} %", share)] * tied
-    deltas = (_delta(t, audit.level) for t in found)
+    deltas = (_delta(t, audit.margin_points) for t in found)
     yield Row(
         (
             Cell(f"Relative Δ{which}", emphasis="strong"),
@@ -106,7 +107,7 @@ def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Ro
         (run,),
     )
     if not found[0].twins:
-        bands = (Cell("", ends=ends(t.band_low, t.band_high), emphasis="quiet") for t in found)
+        bands = (Cell("", ends=ends(t.null_low, t.null_high), emphasis="quiet") for t in found)
         yield Row(
             (Cell("random band", emphasis="quiet"), *bands, Cell(""), *[Cell("")] * tied), (run,)
         )
@@ -132,7 +133,7 @@ def _random_labels(e: Effect) -> str:
     if not e.banded or not e.has_interval:
         return ""
     amount = e.estimand.amount
-    return f"[{amount(e.band_low)}, {amount(e.band_high)}]"
+    return f"[{amount(e.null_low)}, {amount(e.null_high)}]"
 
 
 def card_table(audit: Audit) -> Table:
@@ -156,7 +157,7 @@ def card_table(audit: Audit) -> Table:
         *random,
         (Column("corrected p", spare=3), lambda of: number(of[0].p_corrected, p_value)),
         (worded("favours"), lambda of: of[0].side(of[0].favours) or DASH),
-        (worded("from", spare=1), lambda of: of[0].estimand.basis(of[0])),
+        (worded("from", spare=1), lambda of: basis_words(of[0].estimand, of[0])),
     ]
     return tabulated(
         "The question card, every number",
@@ -179,11 +180,14 @@ def control_table(audit: Audit) -> Table:
     measures = [repr(measure) for measure in audit.measures]
     columns: list[ColumnOf] = [(named("control"), lambda of: of[0].control)]
     columns += [
-        (name, partial(_controlled, place=place, level=audit.level))
+        (name, partial(_controlled, place=place, level=audit.margin_points))
         for place, name in enumerate(measures)
     ]
     columns += [
-        (f"moved on {measures[audit.place]}", lambda of: _moved(of[0], audit.place)),
+        (
+            f"moved on {measures[audit.primary_index]}",
+            lambda of: _moved(of[0], audit.primary_index),
+        ),
         (worded("changed"), lambda of: of[0].changed),
     ]
     found = [
@@ -265,7 +269,7 @@ def _confound_cell(one: Confound, value: float, *, sided: bool) -> Cell:
 def control_sentences(audit: Audit) -> list[str]:
     """Say for each run which control changes the verdict on the primary measure."""
     said = []
-    place = audit.place if audit.measures else 0
+    place = audit.primary_index if audit.measures else 0
     raws = {
         (one.run, one.a, one.b): one.tilts[place]
         for one in audit.controls
@@ -275,7 +279,10 @@ def control_sentences(audit: Audit) -> list[str]:
         raw = raws.get((one.run, one.a, one.b))
         if raw is None or not one.moves or not one.moves[place].shown:
             continue
-        before, after = raw.verdict(audit.level), one.tilts[place].verdict(audit.level)
+        before, after = (
+            raw.verdict(audit.margin_points),
+            one.tilts[place].verdict(audit.margin_points),
+        )
         if before != after:
             said.append(
                 f"{one.run}, control {one.control}: Relative Δ on {raw.measure} moves from {signed(raw.value)} to "

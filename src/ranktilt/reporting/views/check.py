@@ -12,6 +12,11 @@ from ranktilt.errors import counted
 from ranktilt.explaining.check import CheckResult
 from ranktilt.reporting.document import Document, Emphasis, Sentence
 from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.sentences.check import (
+    check_sentence,
+    equivalence_words,
+    instrument_sentence,
+)
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check_sections import EQUIVALENCE_TONES, alpha_of, check_sections
 
@@ -20,7 +25,7 @@ def view(check: CheckResult) -> Document:
     """Return what is said of a check."""
     return Document(
         kind=titled("Check of", check.spec),
-        headline=check.sentence,
+        headline=check_sentence(check),
         sections=(*check_sections(check), provenance(check.spec, check.notes)),
         sentences=tuple(sentences(check)),
         legend=tuple(legend(check)),
@@ -30,16 +35,18 @@ def view(check: CheckResult) -> Document:
 
 def sentences(check: CheckResult) -> Iterator[Sentence]:
     """Return the verdict on the whole, what was asked besides, and what faults mean."""
-    yield Sentence(check.sentence, *_verdict_look(check))
+    yield Sentence(check_sentence(check), *_verdict_look(check))
     for row in check.instrument:
         is_right = row.is_calibrated
-        yield Sentence(row.sentence, "good" if is_right else "bad", "" if is_right else "alarm")
+        yield Sentence(
+            instrument_sentence(row), "good" if is_right else "bad", "" if is_right else "alarm"
+        )
     many = len(check.sources) > 1
     for comparison in check.effectiveness:
         source = f" ({comparison.source})" if many else ""
         name = f"{comparison.run}{source}, {comparison.measure}"
         tone = EQUIVALENCE_TONES[comparison.outcome]
-        yield Sentence(f"{name}: {comparison.statement}.", tone, "strong")
+        yield Sentence(f"{name}: {equivalence_words(comparison)}.", tone, "strong")
     for fault in check.faults:
         name = f"{fault.source}, {fault.name}" if many and fault.source else fault.name
         if math.isnan(fault.value):

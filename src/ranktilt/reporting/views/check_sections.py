@@ -42,6 +42,7 @@ from ranktilt.reporting.numbers import (
     number,
     p_value,
 )
+from ranktilt.reporting.sentences.check import equivalence_words
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.text_features import effect_figure, effect_table
 
@@ -215,7 +216,10 @@ def _effectiveness(check: CheckResult) -> Section:
             lambda row: Cell(f"±{row.smallest:.3f}".replace("±nan", DASH), row.smallest),
         ),
         (Column("queries", spare=1), lambda row: number(row.queries, count)),
-        (worded("outcome"), lambda row: Cell(row.statement, tone=EQUIVALENCE_TONES[row.outcome])),
+        (
+            worded("outcome"),
+            lambda row: Cell(equivalence_words(row), tone=EQUIVALENCE_TONES[row.outcome]),
+        ),
     )
     sources = dict.fromkeys(row.source for row in rows)
     left_out = {row.source: f"{row.excluded:,}" for row in rows if row.excluded}
@@ -245,7 +249,7 @@ def _effectiveness(check: CheckResult) -> Section:
 
 
 def _difference(row: Equivalence) -> Cell:
-    strong: Emphasis = "strong" if row.statement.startswith("different") else ""
+    strong: Emphasis = "strong" if row.outcome.startswith("different") else ""
     return estimate(row, partial(always_signed, digits=3), emphasis=strong)
 
 

@@ -30,7 +30,8 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
-from ranktilt.reporting.verdicts import sides_legend, starred
+from ranktilt.reporting.sentences.comparison import comparison_findings
+from ranktilt.reporting.sentences.verdicts import sides_legend, starred
 
 BEFORE_AND_AFTER = ("before", "after")
 _DODGE = 0.12
@@ -49,7 +50,8 @@ def view(comparison: Comparison) -> Document:
             ]
         ),
         sentences=tuple(
-            Sentence(finding.sentence, emphasis="strong") for finding in comparison.findings
+            Sentence(finding.sentence, emphasis="strong")
+            for finding in comparison_findings(comparison)
         ),
         legend=tuple(legend(comparison)),
         notes=comparison.notes,

@@ -34,7 +34,8 @@ from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, number, p_value, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME
+from ranktilt.reporting.sentences.factors import factor_sentences
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 
 _QUESTIONS = {
     "together": "{} together",
@@ -64,7 +65,7 @@ def view(effects: FactorEffects) -> Document:
             provenance(effects.spec, effects.notes),
         ),
         sentences=tuple(
-            Sentence(f"{sentence}.", emphasis="strong") for sentence in effects.sentences
+            Sentence(f"{sentence}.", emphasis="strong") for sentence in factor_sentences(effects)
         ),
         legend=tuple(_legend(effects)),
         notes=effects.notes,

@@ -17,6 +17,7 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.numbers import DASH, ends, number, signed
+from ranktilt.reporting.sentences.gate import gate_headline, outcome_word, row_reason, row_word
 from ranktilt.reporting.tones import VERDICT_TONES
 
 _COLUMNS = (
@@ -27,7 +28,7 @@ _COLUMNS = (
     ("95 % interval", lambda of: _interval(*of)),
     (Column("allowed", spare=1), lambda of: _allowed(of[1])),
     (Column("queries", spare=1), lambda of: number(_queries(*of), str)),
-    (worded("outcome"), lambda of: Cell(of[1].word, tone=VERDICT_TONES[of[1].outcome])),
+    (worded("outcome"), lambda of: Cell(outcome_word(of[1]), tone=VERDICT_TONES[of[1].outcome])),
 )
 
 
@@ -37,7 +38,7 @@ def view(gate: Gate) -> Document:
     table = tabulated("Checks", checks, _COLUMNS, group=lambda of: (of[0].run,), groups=("ranker",))
     return Document(
         kind="Gate on an audit",
-        headline=gate.headline,
+        headline=gate_headline(gate),
         sections=printed([table]),
         sentences=tuple(map(_sentence, worst_first(gate.rows))),
         notes=gate.notes,
@@ -48,7 +49,7 @@ def view(gate: Gate) -> Document:
 
 def _sentence(row: GateRow) -> Sentence:
     return Sentence(
-        f"{row.run}, {row.measure}, {row.groups}: {row.word}: {row.reason}",
+        f"{row.run}, {row.measure}, {row.groups}: {row_word(row)}: {row_reason(row)}",
         VERDICT_TONES[row.outcome],
     )
 

@@ -12,13 +12,12 @@ import numpy as np
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.errors import counted
 from ranktilt.judging.result import (
-    GAP_LEVEL,
+    GAP_MARGIN,
     Agreement,
     Corrected,
     Estimate,
     FamilyPreference,
     Fate,
-    Favour,
     JudgeAudit,
     RankAgreement,
     SystemScore,
@@ -54,19 +53,12 @@ from ranktilt.reporting.numbers import (
     signed,
 )
 from ranktilt.reporting.provenance import provenance
+from ranktilt.reporting.sentences.judging import PREFERENCE_TONES, judge_findings
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, sides_named
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME, sides_named
 from ranktilt.reporting.views.audit_tables import confound_table
 from ranktilt.statistics.prediction_powered import FEWEST_LABELS
 
-TONES: dict[Favour, Tone] = {
-    "favours": "first",
-    "disfavours": "second",
-    "level": "good",
-    "depends on scale": "warning",
-    "inconclusive": "unsure",
-    "not tested": "unsure",
-}
 _COEFFICIENTS: tuple[tuple[str, str], ...] = (
     ("exact", "same grade"),
     ("kappa", "κ"),
@@ -80,7 +72,6 @@ _PLOTTED = 4
 
 def view(audit: JudgeAudit) -> Document:
     """Return what is said of an audit of judges."""
-    found = audit.sentences()
     sections = (
         *_sources(audit),
         *_families(audit),
@@ -93,22 +84,13 @@ def view(audit: JudgeAudit) -> Document:
         kind=f"Audit of {counted(len(audit.judges), 'judge', 'judges')}",
         headline=headline(audit),
         sections=(*sections, provenance(audit.spec, audit.notes)),
-        sentences=tuple(Sentence(text, _tone(audit, text), "strong") for text in found),
+        sentences=tuple(
+            Sentence(finding.sentence, finding.tone, "strong") for finding in judge_findings(audit)
+        ),
         legend=tuple(_legend(audit)),
         notes=audit.notes,
         sides=pair,
     )
-
-
-def _tone(audit: JudgeAudit, sentence: str) -> Tone:
-    """The tone of a sentence that gives a verdict."""
-    for row in audit.preferences:
-        if row.sentence == sentence:
-            return "warning" if row.verdict in ("favours", "disfavours") else TONES[row.verdict]
-    for effect in audit.main_gaps:
-        if sentence.startswith((f"{effect.run} ", f"{effect.run}:")) and "twins" in sentence:
-            return VERDICT_TONES[effect.verdict(GAP_LEVEL)]
-    return ""
 
 
 def _sources(audit: JudgeAudit) -> Iterator[Section]:
@@ -141,7 +123,7 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
             ),
             (
                 worded("verdict", spare=3),
-                lambda e: e.side(e.verdict(GAP_LEVEL)) or e.verdict(GAP_LEVEL),
+                lambda e: e.side(e.verdict(GAP_MARGIN)) or e.verdict(GAP_MARGIN),
             ),
         ]
         rows = sorted(audit.grade_gaps, key=lambda e: audit.judges.index(e.run))
@@ -167,7 +149,7 @@ def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
     marks: dict[str, list[Mark]] = {}
     for e in audit.grade_gaps:
         label = f"human grade {e.estimand.grade}" if e.estimand.options else "all twins"  # type: ignore[attr-defined]
-        tone = VERDICT_TONES[e.verdict(GAP_LEVEL)]
+        tone = VERDICT_TONES[e.verdict(GAP_MARGIN)]
         marks.setdefault(e.run, []).append(
             Mark(label, e.value, e.low, e.high, tone, detectable=e.detectable)
         )
@@ -175,7 +157,7 @@ def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
     drawing = forest(
         marks,
         x="grade gap",
-        margin=half_width(first.estimand, GAP_LEVEL),
+        margin=half_width(first.estimand, GAP_MARGIN),
         sides=(first.a, first.b),
         names=sides_named((first.a, first.b)),
     )
@@ -217,7 +199,7 @@ def _families(audit: JudgeAudit) -> Iterator[Section]:
             lambda one: number(100 * one.scales[0].plain, signed),
         ),
         (Column("slope", spare=3), lambda one: number(one.scales[0].slope, fixed)),
-        (worded("verdict"), lambda one: Cell(one.verdict, tone=TONES[one.verdict])),
+        (worded("verdict"), lambda one: Cell(one.verdict, tone=PREFERENCE_TONES[one.verdict])),
     ]
     table = tabulated(
         "Preference for a family, beyond the judge's general errors",
@@ -235,7 +217,7 @@ def _family_figure(audit: JudgeAudit) -> Iterator[Figure]:
     for one in audit.preferences:
         value, low, high = (100 * end for end in one.scales[0].preference)
         marks.setdefault(one.judge, []).append(
-            Mark(f"{one.family}, {one.measure}", value, low, high, TONES[one.verdict])
+            Mark(f"{one.family}, {one.measure}", value, low, high, PREFERENCE_TONES[one.verdict])
         )
     names: dict[Tone, str] = {
         "first": "favours it",
@@ -521,7 +503,7 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
     if audit.grade_gaps:
         yield (
             "Grade gap: grade of the first side less that of its twin, for one query and with the same human grade; "
-            f"level is ±{GAP_LEVEL}."
+            f"level is ±{GAP_MARGIN}."
         )
     if audit.preferences:
         put = ", which are put on its scale" if audit.agreements else ""

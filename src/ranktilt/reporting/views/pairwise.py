@@ -27,7 +27,8 @@ from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.provenance import provenance
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME, verdict_tone
+from ranktilt.reporting.sentences.pairwise import pairwise_findings
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
 
 
 def view(found: PairwiseAudit) -> Document:
@@ -106,7 +107,7 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
     drawing = forest(
         {"": rows},
         x=f"share of {found.protected} among what is decided, less 50 %, in points",
-        margin=found.level,
+        margin=found.margin,
     )
     yield Figure(
         f"How often {found.protected} documents are chosen",
@@ -116,7 +117,7 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
 
 
 def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
-    for finding in found.findings:
+    for finding in pairwise_findings(found):
         tone = "" if finding.verdict is None else verdict_tone(finding.verdict, found.protected)
         yield Sentence(finding.sentence, tone, "strong")
     said = [_first_named(outcome) for outcome in found.outcomes if not isnan(outcome.first.value)]
@@ -148,10 +149,10 @@ def legend(found: PairwiseAudit) -> Iterator[str]:
         )
         + f" Ratio: {found.protected} over {found.unprotected}; 1 is level."
     )
-    tests = counted(max((one.tests for one in found.outcomes), default=1), "test", "tests")
+    tests = counted(max((one.family_size for one in found.outcomes), default=1), "test", "tests")
     yield (
         f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p is the inversion of "
         "the interval) and the interval excludes 50 %; level: within "
-        f"{50 - found.level:g} to {50 + found.level:g} %. Intervals: bootstrap over queries, "
+        f"{50 - found.margin:g} to {50 + found.margin:g} %. Intervals: bootstrap over queries, "
         f"{spec['resamples']:,} resamples, widened by what documents add. {ONE_AT_A_TIME}"
     )

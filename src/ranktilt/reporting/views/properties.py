@@ -41,7 +41,7 @@ from ranktilt.reporting.sentences.properties import (
     gap_cautions,
     gap_findings,
 )
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 
 ALL, REMAINS = "the gap", "what remains"
 _TITLES: dict[Outcome, str] = {"score": "score", "rank": "rank", "first ranks": "first {}"}

@@ -24,7 +24,7 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.numbers import count, decimal, moved, number, p_value
-from ranktilt.reporting.verdicts import starred
+from ranktilt.reporting.sentences.verdicts import starred
 
 _MEANINGS = {
     "ok": "one ranking of all passages, as asked for",

@@ -21,6 +21,11 @@ from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, number
 from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.sentences.sequential import (
+    decision_sentence,
+    look_words,
+    query_count_sentence,
+)
 from ranktilt.reporting.tones import VERDICT_TONES
 
 _SHOWN = 8
@@ -40,8 +45,8 @@ def view(found: SequentialAudit) -> Document:
         headline=headline(found),
         sections=(Section("looks", "Look by look", lead, blocks), provenance(found.spec)),
         sentences=(
-            Sentence(found.headline, tone, "strong"),
-            *map(Sentence, found.sentences),
+            Sentence(decision_sentence(found), tone, "strong"),
+            Sentence(query_count_sentence(found)),
         ),
         legend=tuple(_legend(found)),
         sides=(found.a, found.b),
@@ -77,14 +82,14 @@ def _figure(found: SequentialAudit) -> Iterator[Figure]:
             of.scale * look.value,
             of.scale * look.low,
             of.scale * look.high,
-            f"{look.queries:,} queries: {found.words(look)}",
+            f"{look.queries:,} queries: {look_words(found, look)}",
         )
         for look in found.looks
         if look.queries
     ]
     yield Figure(
         "How the interval closed in",
-        f"After {last.queries:,} queries {found.words(last)}. Bars: the 95 % confidence sequences. Shaded: "
+        f"After {last.queries:,} queries {look_words(found, last)}. Bars: the 95 % confidence sequences. Shaded: "
         f"±{found.stop_at_tilt:g}, the tilt to be decided.",
         lines(
             {found.run: points},

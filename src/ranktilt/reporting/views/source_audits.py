@@ -21,6 +21,7 @@ from ranktilt.reporting.document import (
     Document,
     Figure,
     PageBlocks,
+    PageSections,
     Section,
     Sentence,
     Table,
@@ -44,8 +45,10 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
+from ranktilt.reporting.sentences.next_steps import next_commands
+from ranktilt.reporting.sentences.source_audits import trend_sentences
+from ranktilt.reporting.sentences.verdicts import mark, starred
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import mark, starred
 from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.audit_tables import card_table, control_table, tie_rule
 
@@ -62,7 +65,7 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
     """Lay out all sources in one table, and then the audit of each where a page can hold it."""
     audits = result.audit if isinstance(result, LoadedSourceAudits) else result
     summaries = [finding.sentence for finding in source_summaries(audits)]
-    sections: list[Section | None] = [
+    sections: list[Section | PageSections | None] = [
         _figures(audits),
         *_tables(audits),
         _trends(audits),
@@ -77,9 +80,9 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
         headline=headline(audits),
         sections=tuple(section for section in sections if section is not None),
         sentences=tuple(
-            Sentence(text, emphasis="strong") for text in (*summaries, *audits.sentences)
+            Sentence(text, emphasis="strong") for text in (*summaries, *trend_sentences(audits))
         ),
-        next_steps=audits.next_steps,
+        next_steps=next_commands(audits.next_steps),
         legend=tuple(_legend(audits)),
         notes=audits.notes,
         sides=(audits.reference, "the rewrites"),
@@ -137,7 +140,11 @@ def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
     points = {run: audits.points(run, measure, series) for run in audits.runs}
     temperatures = sorted({source.temperature for source, _ in points[audits.runs[0]]})
     span = temperatures[-1] - temperatures[0]
-    band = f" Shaded: ±{audits.level:g} points, which count as level." if audits.level else ""
+    band = (
+        f" Shaded: ±{audits.margin_points:g} points, which count as level."
+        if audits.margin_points
+        else ""
+    )
     return Figure(
         f"Relative Δ of {measure}, {audits.reference} against {series}",
         f"Bars: 95 % intervals.{band}",
@@ -145,7 +152,7 @@ def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
             {run: [_point(*point) for point in drawn] for run, drawn in points.items()},
             x="temperature of the rewrites",
             y=f"Relative Δ {measure}, %",
-            band=audits.level,
+            band=audits.margin_points,
             dodge=_DODGE * (span or 1.0),
         ),
     )
@@ -312,12 +319,25 @@ def _card_and_controls(audit: Audit) -> list[Table]:
 
 def _whole_audits(
     audits: SourceAudits, parts: Sequence[LoadedAudit], budget: int
-) -> Iterator[Section]:
+) -> Iterator[Section | PageSections]:
     """Yield the sections of each source's own audit, under its name."""
     for source, opened in zip(audits.sources, parts, strict=True):
+        part = f"{audits.reference} | {source.source}"
         for section in audit_sections(opened, budget=budget):
-            name = f"{_anchor(source.source)}-{section.name}"
-            yield replace(section, name=name, part=f"{audits.reference} | {source.source}")
+            if isinstance(section, Section):
+                yield _part_section(section, source.source, part)
+            else:
+                make = partial(_part_sections, section, source.source, part)
+                yield PageSections(make=make)
+
+
+def _part_sections(page: PageSections, source: str, part: str) -> Iterator[Section]:
+    for section in page.sections:
+        yield _part_section(section, source, part)
+
+
+def _part_section(section: Section, source: str, part: str) -> Section:
+    return replace(section, name=f"{_anchor(source)}-{section.name}", part=part)
 
 
 def _anchor(source: str) -> str:

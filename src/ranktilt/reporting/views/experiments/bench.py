@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from functools import partial
 
-from ranktilt.auditing.answer.gate import in_percent, points, tilt_name, tilt_numbers, worst
+from ranktilt.auditing.answer.gate import in_percent, worst
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.mitigation.bench_result import Bench, Choice, Intervention
+from ranktilt.mitigation.bench_result import Bench, Candidate, CandidateCheck, Choice
 from ranktilt.reporting.document import (
     Cell,
     Column,
     Document,
     Figure,
+    PageSections,
     Row,
     Section,
     Sentence,
@@ -27,222 +29,283 @@ from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.sentences.gate import tilt_name, tilt_numbers
+from ranktilt.reporting.sentences.mitigate import (
+    bench_headline,
+    bench_notes,
+    chosen_by,
+    nearest_sentence,
+    points,
+)
+from ranktilt.reporting.sentences.verdicts import mark, sides_named, starred
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import mark, sides_named, starred
 
 _LABEL = 24
 _NO_TWINS = "Groups are not twins: level is the median of what random labels give, not 0."
 _DODGE, _MOST_PLANES = 0.06, 4
+_COST_WORDS = {"level": "within", "tilted": "beyond"}
 
 
 def view(bench: Bench) -> Document:
-    """Return what is said of a bench."""
+    """Return the document of a bench."""
     choice = bench.choose()
-    planes = (
-        _plane(bench, choice, pair) for pair in bench.pairs[: _MOST_PLANES * bool(bench.over)]
+    notes = tuple(bench_notes(bench))
+    table = Section(
+        "choice",
+        "Which candidate reaches level, and what it costs",
+        (),
+        (_table(bench, choice),),
     )
-    sections = (
-        Section(
-            "choice",
-            "Which intervention reaches level, and what it costs",
-            (),
-            (_table(bench, choice),),
-        ),
-        Section("plane", "Effectiveness against tilt", (), tuple(planes)),
-        *_by_strength(bench),
-        provenance(bench.spec, bench.notes),
-    )
+    nearest = nearest_sentence(choice)
+    texts = [nearest] if nearest else []
+    subject = join_words(bench.methods or [bench.baseline.name])
     return Document(
-        kind=titled(f"Bench of {join_words(bench.methods)} on", bench.spec),
-        headline=headline(choice),
-        sections=tuple(section for section in sections if section.blocks),
+        kind=titled(f"Bench of {subject} on", bench.spec),
+        headline=headline(bench),
+        sections=(table, PageSections(make=partial(_page_sections, bench, choice, notes))),
         sentences=(
-            Sentence(choice.headline, VERDICT_TONES[choice.outcome], "strong"),
-            *map(Sentence, choice.sentences),
+            Sentence(bench_headline(choice), VERDICT_TONES[choice.outcome], "strong"),
+            *(Sentence(text) for text in texts),
         ),
         legend=tuple(legend(bench)),
-        notes=bench.notes,
+        notes=notes,
     )
+
+
+def _page_sections(bench: Bench, choice: Choice, notes: Sequence[str]) -> Iterator[Section]:
+    """Yield the sections of figures, and how the bench was made."""
+    if _has_costs(bench):
+        planes = [_plane(bench, choice, pair) for pair in bench.pairs[:_MOST_PLANES]]
+        yield Section("plane", "Effectiveness against tilt", (), tuple(planes))
+    dialled = [method for method in bench.methods if len(bench.strengths(method)) > 2]
+    for number, method in enumerate(dialled, start=1):
+        cost = " and cost" if bench.document_sets else ""
+        figures = tuple(_strength_figures(bench, method))
+        title = f"Tilt{cost} by strength of {method}"
+        yield Section(f"strength-{number}", title, (), figures)
+    yield provenance(bench.spec, notes)
 
 
 def _table(bench: Bench, choice: Choice) -> Table:
-    """One row an intervention that is judged, and below it how it differs from the baseline."""
-    valued = bench.valued
-    front = [
-        primary(bench) + (f", {side_name(bench, p)}" if len(bench.pairs) > 1 else "")
-        for p in bench.pairs
-    ]
-    columns = (
-        named("intervention"),
-        *(Column(title) for title in front),
-        *(Column(f"{valued}, {'all' if over == ALL else f'{over} alone'}") for over in bench.over),
-        Column("tilt", number=False),
-        *([Column("cost", number=False, hint="against the budget")] if bench.over else []),
+    """Return a row for each candidate that may be chosen, and below it its difference."""
+    measure = bench.effectiveness_measure
+    columns = [named("candidate")]
+    for pair in bench.pairs:
+        several = f", {side_name(bench, pair)}" if len(bench.pairs) > 1 else ""
+        columns.append(Column(primary(bench) + several))
+    for documents in bench.document_sets:
+        over = "all" if documents == ALL else f"{documents} alone"
+        columns.append(Column(f"{measure}, {over}"))
+    columns.append(Column("tilt", number=False))
+    if _has_costs(bench):
+        columns.append(Column("cost", number=False, hint="against the budget"))
+    rows = [row for candidate in _compared(bench) for row in _rows(bench, choice, candidate)]
+    numbers = len(bench.pairs) + len(bench.document_sets)
+    for refused in bench.refused:
+        cells = (
+            Cell(refused.method, note=refused.reason),
+            *[Cell("")] * numbers,
+            Cell("refused", None, "warning"),
+            *[Cell("")] * _has_costs(bench),
+        )
+        rows.append(Row(cells, _group(bench, refused.method)))
+    groups = ("method",) if _is_grouped(bench) else ()
+    return Table(
+        "Effectiveness against tilt", tuple(columns), tuple(rows), _units(bench), groups=groups
     )
-    groups = ("method",) if len(bench.methods) + len(bench.refused) > 1 else ()
-    rows = [row for one in bench.judged for row in _choice_rows(bench, choice, one)]
-    numbers, costs = (
-        [Cell("") for _ in some] for some in ((*bench.pairs, *bench.over), bench.over[:1])
-    )
-    for method, reason in bench.refused:
-        cells = (Cell(method, note=reason), *numbers, Cell("refused", None, "warning"), *costs)
-        rows.append(Row(cells, groups and (method,)))
-    return Table("Effectiveness against tilt", columns, tuple(rows), _changed(bench), groups=groups)
 
 
-def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Row]:
-    baseline = one == bench.baseline
-    tilts = bench.before if baseline else tuple(bench.tilt(one.name, pair) for pair in bench.pairs)
-    group = (one.method or "baseline",) if len(bench.methods) + len(bench.refused) > 1 else ()
-    chosen = "chosen" if one == choice.chosen else "selected" if one.name in bench.selected else ""
-    if baseline and tilts[0].queries != bench.tilt(one.name, bench.pairs[0]).queries:
-        chosen = "tilt: over all queries"
-    rows = choice.rows[one.name]
-    costs = rows[len(tilts) :]
-    tilt, cost = (
-        worst(["level", *(row.outcome for row in some)]) for some in (rows[: len(tilts)], costs)
-    )
-    said = "over-corrected" if choice.overcorrected(one.name) else tilt
-    ends = [Cell(said, tone=VERDICT_TONES[tilt])]
-    if bench.over:
-        word = next((row.word for row in costs if row.outcome == cost), "")
-        ends.append(Cell(word, tone=VERDICT_TONES[cost] if costs else ""))
-    name = Cell(one.name, note=chosen, emphasis="strong" if chosen == "chosen" else "")
+def _compared(bench: Bench) -> tuple[Candidate, ...]:
+    return (bench.baseline, *bench.eligible)
+
+
+def _has_costs(bench: Bench) -> bool:
+    return bool(bench.document_sets and bench.candidates[1:])
+
+
+def _is_grouped(bench: Bench) -> bool:
+    return len(bench.methods) + len(bench.refused) > 1
+
+
+def _group(bench: Bench, method: str) -> tuple[str, ...]:
+    """Return the group of a candidate's rows, where methods are told apart."""
+    return (method or "baseline",) if _is_grouped(bench) else ()
+
+
+def _rows(bench: Bench, choice: Choice, candidate: Candidate) -> Iterator[Row]:
+    is_baseline = candidate == bench.baseline
+    tilts = [bench.tilt(candidate.name, pair) for pair in bench.pairs]
+    if is_baseline:
+        tilts = list(bench.baseline_effects)
     values = [
-        estimate(t, t.estimand.amount, mark(t), emphasis="strong" if t.favours else "")
-        for t in tilts
+        estimate(tilt, tilt.estimand.amount, mark(tilt), emphasis="strong" if tilt.favours else "")
+        for tilt in tilts
     ]
-    values += [estimate(bench.mean(one.name, over), percent) for over in bench.over]
-    yield Row((name, *values, *ends), group)
-    if not baseline:
-        pairs = (*bench.pairs, *((over, over) for over in bench.over))
-        changes = (bench.change(one.name, pair) for pair in pairs)
-        less = f"less {bench.baseline.name}"  # a baseline with a long name is not named again
-        head = Cell(less if len(less) <= _LABEL else "less the baseline", emphasis="quiet")
-        moves = (Cell("") if change is None else moved(change, "quiet") for change in changes)
-        yield Row((head, *moves, *[Cell("")] * len(ends)), group)
+    values += [
+        estimate(bench.mean(candidate.name, documents), percent)
+        for documents in bench.document_sets
+    ]
+    is_chosen = candidate == choice.chosen
+    name = Cell(
+        candidate.name,
+        note=_mark(bench, choice, candidate),
+        emphasis="strong" if is_chosen else "",
+    )
+    checks = choice.checks[candidate.name]
+    outcomes = [_tilt_cell(choice, candidate, checks)]
+    if _has_costs(bench):
+        outcomes.append(_cost_cell(checks))
+    group = _group(bench, candidate.method)
+    yield Row((name, *values, *outcomes), group)
+    if not is_baseline:
+        yield Row((*_changes(bench, candidate), *[Cell("")] * len(outcomes)), group)
 
 
-def _changed(bench: Bench) -> str:
-    ratio = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand.level == 1
-    units = ("Ratios, and effectiveness in %", "") if ratio else ("In %", " in points")
-    return f"{units[0]}; less {bench.baseline.name}: the paired difference{units[1]}. * corrected p < .05."
+def _mark(bench: Bench, choice: Choice, candidate: Candidate) -> str:
+    """Say below a candidate's name that it was chosen, or on which queries its tilt was tested."""
+    if candidate == choice.chosen:
+        return "chosen"
+    if candidate == bench.baseline:
+        tilt = bench.tilt(candidate.name, bench.pairs[0])
+        is_over_all = bench.baseline_effects[0].queries != tilt.queries
+        return "tilt: over all queries" if is_over_all else ""
+    return "selected" if candidate.name in bench.selected else ""
+
+
+def _tilt_cell(choice: Choice, candidate: Candidate, checks: Sequence[CandidateCheck]) -> Cell:
+    outcome = worst(["level", *(check.outcome for check in checks if not check.is_cost)])
+    is_overcorrected = choice.is_overcorrected(candidate.name)
+    return Cell("over-corrected" if is_overcorrected else outcome, tone=VERDICT_TONES[outcome])
+
+
+def _cost_cell(checks: Sequence[CandidateCheck]) -> Cell:
+    outcomes = [check.outcome for check in checks if check.is_cost]
+    if not outcomes:
+        return Cell("")
+    outcome = worst(outcomes)
+    return Cell(_COST_WORDS.get(outcome, outcome), tone=VERDICT_TONES[outcome])
+
+
+def _changes(bench: Bench, candidate: Candidate) -> list[Cell]:
+    """Return the cells of a candidate's differences from the baseline."""
+    label = f"less {bench.baseline.name}"  # a baseline with a long name is not named again
+    cells = [Cell(label if len(label) <= _LABEL else "less the baseline", emphasis="quiet")]
+    documents = [(documents, documents) for documents in bench.document_sets]
+    for pair in (*bench.pairs, *documents):
+        change = bench.change(candidate.name, pair)
+        cells.append(Cell("") if change is None else moved(change, "quiet"))
+    return cells
+
+
+def _units(bench: Bench) -> str:
+    ratio = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand.neutral == 1
+    units, of_difference = (
+        ("Ratios, and effectiveness in %", "") if ratio else ("In %", " in points")
+    )
+    difference = ""
+    if bench.candidates[1:]:
+        difference = f"; less {bench.baseline.name}: the paired difference{of_difference}"
+    return f"{units}{difference}. * corrected p < .05."
 
 
 def legend(bench: Bench) -> Iterator[str]:
     """Say what the numbers are, in a few lines."""
-    asked = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand
-    above = "+" if asked.level == 0 else "above 1"
-    cost = (
-        (
-            f" Cost: within where a loss of more than {points(bench.budget)} of {bench.valued} is "
-            "excluded by the paired interval, beyond where it is shown."
+    question = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand
+    above = "+" if question.neutral == 0 else "above 1"
+    cost = ""
+    if _has_costs(bench):
+        loss = f"a loss of more than {points(bench.budget)} of {bench.effectiveness_measure}"
+        cost = (
+            f" Cost: within where {loss} is excluded by the paired interval, beyond where it is "
+            "shown."
         )
-        if bench.over
-        else ""
-    )
     yield (
-        f"{primary(bench)}: {above} favours {bench.spec.get('reference')}. Tilt: level where its whole interval lies "
-        f"within ±{bench.level:g} points, tilted where a side is favoured and it lies wholly beyond.{cost}"
+        f"{primary(bench)}: {above} favours {bench.spec.get('reference')}. Tilt: level where its "
+        f"whole interval lies within ±{bench.margin:g} points, tilted where a side is favoured and "
+        f"it lies wholly beyond.{cost}"
     )
     if bench.selected:
-        yield f"Selected: {bench.chosen_by}, one a method; only these are judged."
-    yield f"{starred(bench.spec)} Intervals: bootstrap over queries, {bench.spec['resamples']:,} resamples."
+        yield f"Selected: {chosen_by(bench)}, one a method; only these are judged."
+    resamples = f"{bench.spec['resamples']:,} resamples"
+    yield f"{starred(bench.spec)} Intervals: bootstrap over queries, {resamples}."
 
 
-def _by_strength(bench: Bench) -> Iterator[Section]:
-    """A section a method of several strengths: its tilt and its cost, side by side."""
-    dialled = [
-        method for method in bench.methods if len(bench.strengths(method)) > 2
-    ]  # the baseline is one
-    for number, method in enumerate(dialled, start=1):
-        figures = list[Figure]()
-        for question in dict.fromkeys((*bench.questions, *bench.measures)):
-            figures += (
-                [_tilt_figure(bench, method, question)] if question in bench.questions else []
-            )
-            figures += (
-                [_cost_figure(bench, method, question)]
-                if question in bench.measures and bench.over
-                else []
-            )
-        title = f"Tilt{' and cost' if bench.over else ''} by strength of {method}"
-        yield Section(f"strength-{number}", title, (), tuple(figures))
+def _strength_figures(bench: Bench, method: str) -> Iterator[Figure]:
+    for question in dict.fromkeys((*bench.questions, *bench.measures)):
+        if question in bench.questions:
+            yield _tilt_figure(bench, method, question)
+        if question in bench.measures and bench.document_sets:
+            yield _cost_figure(bench, method, question)
 
 
 def _tilt_figure(bench: Bench, method: str, measure: str) -> Figure:
-    """Draw a question over the strength of a method, a line a pair of groups."""
+    """Draw a question over the strength of a method, a line for each pair of groups."""
     steps = bench.strengths(method)
-    found = {
-        side_name(bench, pair): [bench.tilt(one.name, pair, measure) for one in steps]
-        for pair in bench.pairs
-    }
-    drawn = {
-        name: [
-            Point(float(x), *_drawn(t), f"{steps[x].name}: {tilt_numbers(t)}")
-            for x, t in enumerate(tilts)
-        ]
-        for name, tilts in found.items()
-    }
-    band = _level_band([tilt for tilts in found.values() for tilt in tilts], bench.level)
+    curves = dict[str, list[Point]]()
+    tilts = list[Effect]()
+    for pair in bench.pairs:
+        curve = curves.setdefault(side_name(bench, pair), [])
+        for step, candidate in enumerate(steps):
+            tilt = bench.tilt(candidate.name, pair, measure)
+            value, low, high = _in_percent(tilt)
+            text = f"{candidate.name}: {tilt_numbers(tilt)}"
+            curve.append(Point(float(step), value, low, high=high, label=text))
+            tilts.append(tilt)
+    band = _level_band(tilts, bench.margin)
     shaded = f"Shaded: ±{band:g} points, which count as level." if band else _NO_TWINS
-    drawing = _over_strengths(drawn, steps, y=_axis(bench, measure), band=band)
-    says = f"From {steps[0].name} to {steps[-1].name}. Bars: 95 % intervals. {shaded}"
-    layout = "dai-fig10" if measure in bench.measures else ""
     return Figure(
         f"{primary(bench, measure)} by strength of {method}",
-        says,
-        drawing,
+        f"From {steps[0].name} to {steps[-1].name}. Bars: 95 % intervals. {shaded}",
+        _over_strengths(curves, steps, y=_axis(bench, measure), band=band),
         half=True,
-        layout=layout,
+        layout="dai-fig10" if measure in bench.measures else "",
     )
 
 
 def _cost_figure(bench: Bench, method: str, measure: str) -> Figure:
-    """Draw the change of effectiveness over the strength of a method, a line for all documents and for those alone."""
+    """Draw the change of effectiveness over the strength of a method."""
     steps = bench.strengths(method)
-    drawn = dict[str, list[Point]]()
-    for over in bench.over:
-        drawn[over_name(over)] = [Point(0, 0.0, 0.0, 0.0, steps[0].name)]
-        for x, one in enumerate(steps):
-            if (change := bench.change(one.name, (over, over), measure)) is not None:
-                said = (
-                    f"{one.name}: {signed(change.value)} points {interval(change.low, change.high)}"
-                )
-                drawn[over_name(over)].append(
-                    Point(float(x), change.value, change.low, change.high, said)
-                )
+    curves = dict[str, list[Point]]()
+    for documents in bench.document_sets:
+        curve = curves.setdefault(documents_name(documents), [])
+        curve.append(Point(0, 0.0, 0.0, high=0.0, label=steps[0].name))
+        for step, candidate in enumerate(steps):
+            change = bench.change(candidate.name, (documents, documents), measure)
+            if change is None:
+                continue
+            ends = interval(change.low, change.high)
+            text = f"{candidate.name}: {signed(change.value)} points {ends}"
+            point = Point(float(step), change.value, change.low, high=change.high, label=text)
+            curve.append(point)
     budget = 100 * bench.budget
-    drawing = _over_strengths(
-        drawn, steps, y=f"{measure} less {steps[0].name}, points", band=budget
-    )
     says = (
-        f"From {steps[1].name} to {steps[-1].name}, in points. Bars: paired 95 % intervals. Shaded: ±{budget:g}, whose "
-        "lower end is the budget."
+        f"From {steps[1].name} to {steps[-1].name}, in points. Bars: paired 95 % intervals. "
+        f"Shaded: ±{budget:g}, whose lower end is the budget."
     )
-    layout = "dai-fig11" if bench.spec.get("reference") in bench.over else ""
     return Figure(
-        f"What {method} costs: change of {measure}", says, drawing, half=True, layout=layout
+        f"What {method} costs: change of {measure}",
+        says,
+        _over_strengths(curves, steps, y=f"{measure} less {steps[0].name}, points", band=budget),
+        half=True,
+        layout="dai-fig11" if bench.spec.get("reference") in bench.document_sets else "",
     )
 
 
 def _over_strengths(
-    drawn: Mapping[str, Sequence[Point]], steps: Sequence[Intervention], *, y: str, band: float
+    curves: Mapping[str, Sequence[Point]], steps: Sequence[Candidate], *, y: str, band: float
 ) -> Drawing:
-    """Lines over strengths in equal steps: they may span decades, and begin with 0."""
-    ticks = {float(x): f"{one.strength:g}" for x, one in enumerate(steps)}
+    """Draw lines over strengths in equal steps: they may span decades, and begin with 0."""
+    ticks = {float(step): f"{candidate.strength:g}" for step, candidate in enumerate(steps)}
     x = f"{steps[-1].dial} ({steps[-1].method}), in steps"
-    return lines(drawn, x=x, y=y, band=band, dodge=_DODGE, names=ticks)
+    return lines(curves, x=x, y=y, band=band, dodge=_DODGE, names=ticks)
 
 
 def primary(bench: Bench, measure: str | None = None) -> str:
-    """Name what level is judged on, or another question."""
+    """Name the question that level is judged on, or another one."""
     tilt = bench.tilt(bench.baseline.name, bench.pairs[0], measure)
-    return (
-        f"{tilt_name(tilt)} {tilt.measure}"
-        if isinstance(tilt.estimand, RelativeDelta)
-        else tilt_name(tilt)
-    )
+    if isinstance(tilt.estimand, RelativeDelta):
+        return f"{tilt_name(tilt)} {tilt.measure}"
+    return tilt_name(tilt)
 
 
 def side_name(bench: Bench, pair: Pair) -> str:
@@ -250,68 +313,83 @@ def side_name(bench: Bench, pair: Pair) -> str:
     return pair[1] if pair[0] == bench.spec.get("reference") else f"{pair[0]} | {pair[1]}"
 
 
-def over_name(over: str) -> str:
-    """Say what effectiveness is measured over."""
-    return "all documents" if over == ALL else f"{over} documents alone"
+def documents_name(documents: str) -> str:
+    """Say on which documents effectiveness is measured."""
+    return "all documents" if documents == ALL else f"{documents} documents alone"
 
 
-def _level_band(tilts: Sequence[Effect], level: float) -> float:
-    """What is shaded around 0: nothing where groups are not twins, for 0 is not level then."""
-    return level if all(tilt.twins for tilt in tilts) else 0.0
+def _level_band(tilts: Sequence[Effect], margin: float) -> float:
+    """Return what is shaded around 0: nothing where groups are not twins, for 0 is not level then."""
+    return margin if all(tilt.twins for tilt in tilts) else 0.0
 
 
-def _drawn(tilt: Effect) -> tuple[float, float, float]:
-    """Value and interval as figures draw them: in percent, a ratio by how far it is from 1."""
-    scale, level = in_percent(tilt), tilt.estimand.level
-    return scale * (tilt.value - level), scale * (tilt.low - level), scale * (tilt.high - level)
+def _in_percent(tilt: Effect) -> tuple[float, float, float]:
+    """Return value and interval as figures draw them: in percent, a ratio by how far it is from 1."""
+    scale, neutral = in_percent(tilt), tilt.estimand.neutral
+    return (
+        scale * (tilt.value - neutral),
+        scale * (tilt.low - neutral),
+        scale * (tilt.high - neutral),
+    )
 
 
 def _axis(bench: Bench, measure: str | None = None) -> str:
-    above = (
-        "% from 1"
-        if bench.tilt(bench.baseline.name, bench.pairs[0], measure).estimand.level == 1
-        else "%"
-    )
-    return f"{primary(bench, measure)}, {above}"
+    question = bench.tilt(bench.baseline.name, bench.pairs[0], measure).estimand
+    return f"{primary(bench, measure)}, {'% from 1' if question.neutral == 1 else '%'}"
 
 
 def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
-    """Effectiveness against tilt, with the Pareto front: nothing is both more effective and nearer to level."""
-    points, shown = [], bench.judged
-    for one in shown:
-        tilt, mean = bench.tilt(one.name, pair), bench.mean(one.name)
+    """Draw effectiveness against tilt, with the Pareto front.
+
+    Nothing on the front is beaten in both: more effective, and nearer to level.
+    """
+    measure = bench.effectiveness_measure
+    candidates = _compared(bench)
+    tilts = [bench.tilt(candidate.name, pair) for candidate in candidates]
+    means = [bench.mean(candidate.name) for candidate in candidates]
+    places = []
+    for candidate, tilt, mean in zip(candidates, tilts, means, strict=True):
         hover = (
-            one.name,
+            candidate.name,
             f"{tilt_name(tilt)} {tilt_numbers(tilt)}",
-            f"{bench.valued} {percent(mean.value)} % [{percent(mean.low)}, {percent(mean.high)}]",
+            f"{measure} {percent(mean.value)} % [{percent(mean.low)}, {percent(mean.high)}]",
         )
-        tone = "level" if tilt.extent(choice.level) == "within" else tilt.leans or "inconclusive"
-        marked = Mark(one.name, *_drawn(tilt), VERDICT_TONES[tone], hover=hover)
-        points.append(ScatterPoint(marked, 100 * mean.value, 100 * mean.low, 100 * mean.high))
-    tilts = [bench.tilt(one.name, pair) for one in shown]
-    front = pareto(
-        [(point.x, abs(tilt.value - tilt.level)) for point, tilt in zip(points, tilts, strict=True)]
-    )
+        is_level = tilt.extent(choice.margin) == "within"
+        tone = "level" if is_level else tilt.leans or "inconclusive"
+        marked = Mark(candidate.name, *_in_percent(tilt), VERDICT_TONES[tone], hover=hover)
+        places.append(ScatterPoint(marked, 100 * mean.value, 100 * mean.low, 100 * mean.high))
+    distances = [abs(tilt.value - tilt.neutral) for tilt in tilts]
+    front = pareto([(100 * mean.value, away) for mean, away in zip(means, distances, strict=True)])
     drawing = scatter(
-        points,
-        x=f"{bench.valued} over all documents, %",
+        places,
+        x=f"{measure} over all documents, %",
         y=_axis(bench),
-        margin=_level_band(tilts, choice.level),
+        margin=_level_band(tilts, choice.margin),
         names={**sides_named(pair), "first": f"toward {pair[0]}", "second": f"toward {pair[1]}"},
         front=front,
     )
-    names = join_words([shown[n].name for n in front] or ["none"])
+    names = join_words([candidates[number].name for number in front] or ["none"])
     return Figure(
-        f"{bench.valued} against the tilt between {pair[0]} and {pair[1]}",
-        f"Pareto front: {names}; no other one has a higher mean and a tilt nearer to level. Lines: 95 % "
-        "intervals, of each ranker by itself and not of differences.",
+        f"{measure} against the tilt between {pair[0]} and {pair[1]}",
+        f"Pareto front: {names}; no other one has a higher mean and a tilt nearer to level. Lines: "
+        "95 % intervals, of each ranker by itself and not of differences.",
         drawing,
     )
 
 
 def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the places of the points that no other beats (first number good, second bad), by falling first number."""
-    known = [n for n, (good, bad) in enumerate(points) if good == good and bad == bad]
-    ordered = sorted(known, key=lambda n: (-points[n][0], points[n][1]))
-    least = accumulate((points[n][1] for n in ordered), min, initial=float("inf"))
-    return [n for n, best in zip(ordered, least, strict=False) if points[n][1] < best]
+    """Return the numbers of the points that no other beats, by falling first value.
+
+    The first value of a point is good, the second bad.
+    """
+    known = [
+        number
+        for number, (good, bad) in enumerate(points)
+        if not (math.isnan(good) or math.isnan(bad))
+    ]
+    front, least = list[int](), math.inf
+    for number in sorted(known, key=lambda number: (-points[number][0], points[number][1])):
+        if points[number][1] < least:
+            front.append(number)
+            least = points[number][1]
+    return front

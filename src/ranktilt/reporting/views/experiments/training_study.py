@@ -30,7 +30,8 @@ from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.verdicts import ONE_AT_A_TIME, mark
+from ranktilt.reporting.sentences.training_study import study_sentences
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.equivalence import t_interval
 from ranktilt.training.study_result import Evaluation, Kind, TrainedRanker, TrainingStudy
@@ -57,7 +58,9 @@ def view(study: TrainingStudy) -> Document:
         kind=titled("Training study on", study.spec),
         headline=headline(study),
         sections=tuple(one for one in sections if one.blocks),
-        sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in study.sentences),
+        sentences=tuple(
+            Sentence(sentence, emphasis="strong") for sentence in study_sentences(study)
+        ),
         legend=tuple(_legend(study)),
         notes=study.notes,
     )

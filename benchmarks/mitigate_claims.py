@@ -22,7 +22,7 @@ from simulated import Simulated
 from ranktilt.auditing.audit import audit
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.mitigation.mitigate import mitigate
-from ranktilt.mitigation.options import Levelling
+from ranktilt.mitigation.options import MitigationOptions
 from ranktilt.mitigation.query_split import QuerySplit
 from ranktilt.registry import ranker
 
@@ -45,10 +45,11 @@ def levelled(seed: int, folder: Path, *, tilted: bool = True) -> tuple[float, Be
     whole = Simulated.drawn(rng, fit + select + queries, tilt)
     names = whole.run.queries
     sides = (names[:fit], names[fit : fit + select], names[fit + select :])
-    split = QuerySplit(
-        *(whole.collection.only_queries(side) for side in sides), drawn_from=whole.collection
+    to_fit, to_select, to_test = (whole.collection.only_queries(side) for side in sides)
+    split = QuerySplit(fit=to_fit, select=to_select, test=to_test, drawn_from=whole.collection)
+    options = MitigationOptions.from_texts(
+        METHODS, strengths=(0.25, 0.5, 0.75, 1.0), seed=seed % 1000, always=True
     )
-    options = Levelling(methods=METHODS, strengths=(0.25, 0.5, 0.75, 1.0), seed=seed % 1000)
     found = mitigate(
         split,
         whole.run,
@@ -56,15 +57,15 @@ def levelled(seed: int, folder: Path, *, tilted: bool = True) -> tuple[float, Be
         folder=folder,
         options=options,
         resamples=RESAMPLES,
-        level=LEVEL,
+        margin=LEVEL,
         budget=BUDGET,
     )
     return tilt, found
 
 
 def truth(name: str, found: Bench, population: Simulated) -> tuple[float, float]:
-    """Relative Δ of an intervention on many queries, in percent, and its loss of effectiveness, in points."""
-    one = next(one for one in found.interventions if one.name == name)
+    """Relative Δ of a candidate on many queries, in percent, and its loss of effectiveness, in points."""
+    one = next(one for one in found.candidates if one.name == name)
     run = population.run
     if one.method:
         run = ranker(one.ranker.removeprefix("simulated>>")).rank(population.collection, run)
@@ -80,7 +81,7 @@ def claims(found: Bench, tilt: float, seed: int) -> Iterator[tuple[str, bool]]:
     choice, plain = found.choose(), float("nan")
     rng = np.random.default_rng(10_000 + seed)
     population = Simulated.drawn(rng, TRUTH, tilt, prefix="t")
-    for one in found.judged:
+    for one in (found.baseline, *found.eligible):
         outcome = choice.outcome_of(one.name)
         delta, loss = truth(one.name, found, population)
         interval, change = (get(one.name, found.pairs[0]) for get in (found.tilt, found.change))
@@ -94,7 +95,7 @@ def claims(found: Bench, tilt: float, seed: int) -> Iterator[tuple[str, bool]]:
             )
         if outcome == "inconclusive":
             continue
-        fits = abs(delta) <= found.level and loss <= 100 * found.budget
+        fits = abs(delta) <= found.margin and loss <= 100 * found.budget
         yield (
             f"{'baseline' if not one.method else one.method} {outcome}",
             fits == (outcome in ("level", "within")),
@@ -154,7 +155,7 @@ def main() -> None:
     given = arguments(__doc__.splitlines()[0]).parse_args()
     text = section(2 if given.quick else SIMULATIONS)
     publish(
-        "level-claims",
+        "mitigate-claims",
         "\n\n".join(["## What a bench of corrections claims", machine(PACKAGES), text]),
         given,
     )

@@ -86,20 +86,33 @@ def causal(folder: Path, collection: rt.Collection) -> Correction:
         "perplexity": PerplexityProbe().options,
     }
     perplexities(collection, np.arange(1), spec)
-    file = CausalFit(spec, (), -0.01, -0.02, 0.0, 100.0, 0.01, -1.0, ()).save(
-        folder / "causal.json"
+    fit = CausalFit(
+        spec=spec,
+        queries=(),
+        coefficient=-0.01,
+        low=-0.02,
+        high=0.0,
+        f=100.0,
+        score_gap=0.01,
+        perplexity_gap=-1.0,
+        pairs=(),
     )
-    return Causal(fit=str(file))
+    return Causal(fit=str(fit.save(folder / "causal.json")))
 
 
 def offset(folder: Path) -> Correction:
     """The offset correction by a made-up fit."""
     from ranktilt.mitigation.offset import GroupOffset, Offset, OffsetFit
 
-    found = OffsetFit(
-        {"ranker": "dense"}, (), "source", "human", (GroupOffset("llm", -0.01, -0.02, 0.0, 1),)
+    constant = GroupOffset(group="llm", value=-0.01, low=-0.02, high=0.0, queries=1)
+    fit = OffsetFit(
+        spec={"ranker": "dense"},
+        queries=(),
+        by="source",
+        reference="human",
+        offsets=(constant,),
     )
-    return Offset(fit=str(found.save(folder / "offset.json")))
+    return Offset(fit=str(fit.save(folder / "offset.json")))
 
 
 def corrections(folder: Path, given: argparse.Namespace) -> Measured:
@@ -204,7 +217,9 @@ def whole(given: argparse.Namespace) -> str:
             "--work-dir",
             str(folder / "fits"),
             "-o",
-            str(folder / "level.html"),
+            str(folder / "mitigated.html"),
+            "--set",
+            "mitigate.always=true",
             "--quiet",
         ]
         ranktilt(*command)  # fills the cache of vectors
@@ -223,7 +238,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         found = section(Path(temporary), quick=given.quick)
     found = f"{found}\n\n{whole(given)}"
-    publish("level", "\n\n".join(["## Corrections at inference", machine(PACKAGES), found]), given)
+    publish(
+        "mitigate", "\n\n".join(["## Corrections at inference", machine(PACKAGES), found]), given
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,69 @@
+"""Rankers of Python objects: how they are made, and what a run's spec says of the object."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from typing import Any, ClassVar, Self
+
+from ranktilt.errors import unknown
+from ranktilt.rankers.base import Ranker
+
+OBJECT_WAYS_ON = (
+    'score_order="ascending" (smaller is better, as with distances) or "rank" (the order of the '
+    'results counts) says what they are: rt.ranker(…, score_order="ascending")'
+)
+
+
+class ObjectRanker(Ranker):
+    """A ranker of an object that another library, or the user, ranks with; nobody can type it.
+
+    Its first positional field is the object, unless `from_object` says otherwise.
+    """
+
+    fixed: ClassVar[tuple[str, ...]] = ()
+    """Fields that are no options: the object, and what the object decides."""
+
+    @classmethod
+    def from_object(cls, value: Any, **options: Any) -> Self:
+        """Make the ranker of an object; an unknown option is refused."""
+        cls.require_options(options)
+        return cls(value, **options)  # type: ignore[call-arg]
+
+    @classmethod
+    def require_options(cls, options: dict[str, Any]) -> None:
+        """Refuse options that a ranker of such an object does not have."""
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        valid = [name for name in names if name not in cls.fixed]
+        for name in options:
+            if name not in valid:
+                raise unknown(f"option of {cls.name}", name, valid)
+
+
+def object_spec(value: Any) -> dict[str, Any]:
+    """Return the class of an object, and name and version of the package it comes from.
+
+    For a class of the user's own it is the package of the nearest base class that has one.
+    """
+    kind = type(value)
+    spec: dict[str, Any] = {"object": {"class": f"{kind.__module__}.{kind.__qualname__}"}}
+    for base in kind.__mro__:
+        package = _package(base.__module__.partition(".")[0])
+        if package is not None:
+            return {**spec, "packages": {package: version(package)}}
+    return spec
+
+
+def _package(module: str) -> str | None:
+    """Return the installed package of a module; None for Python's own and the user's files."""
+    if module in sys.stdlib_module_names or module == "__main__":
+        return None
+    try:
+        name = module.replace("_", "-")
+        version(name)
+    except PackageNotFoundError:
+        # Reads what every installed package holds, which takes half a second.
+        names = packages_distributions().get(module, [])
+        return names[0] if names else None
+    return name

@@ -1,0 +1,155 @@
+"""A function of the user's own, which answers all queries in one call, as a ranker."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ranktilt.adapters.base import OBJECT_WAYS_ON, ObjectRanker
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sha256
+from ranktilt.data.formats.ids import ids_of, kind_of
+from ranktilt.errors import UserError, shorten
+from ranktilt.rankers.base import DEPTH
+from ranktilt.rankers.engines.base import Ask, EngineReply, Hits, LiveEngine, scores_from_ranks
+from ranktilt.spec import Stage
+
+_FORM = "(document id, score) pairs, ids in their order, or a dictionary of scores by id"
+
+
+@dataclass(frozen=True)
+class FunctionRanker(ObjectRanker, LiveEngine):
+    """Ranks by one call ``function(queries, k)``, which returns an answer for each query's text.
+
+    An answer is a list of (document id, score), best first; a list of ids, of which the order
+    counts; or a dictionary of scores by id, of which equal ones are ties. What the function raises
+    is not caught.
+    """
+
+    name: ClassVar[str] = "function"
+    ways_on: ClassVar[str] = OBJECT_WAYS_ON
+    fixed: ClassVar[tuple[str, ...]] = ("function", "concurrency", "timeout", "max_failures")
+    """What is no option: here there is one call, which nobody interrupts."""
+
+    function: Callable[..., Any]
+
+    @contextmanager
+    def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
+        yield self.function, {"function": _function_spec(self.function)}
+
+    def ask_all(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
+        """Call the function once, and read its answer to each query."""
+        queries = collection.judged["id"].to_list()
+        returned = ask(self.read_queries(collection.judged["text"]).to_list(), depth)
+        answers = self._answers(returned, len(queries))
+        replies = []
+        for number, (query, answer) in enumerate(zip(queries, answers, strict=True)):
+            if isinstance(answer, Mapping):
+                hits = self._scores_by_id(answer, query, collection)
+            else:
+                hits = self.read_answer(answer, query)
+            is_unordered = isinstance(answer, Mapping)
+            replies.append(EngineReply(number=number, hits=hits, is_unordered=is_unordered))
+        return replies
+
+    def name_documents(
+        self, replies: Sequence[EngineReply], collection: Collection
+    ) -> tuple[Sequence[EngineReply], Mapping[str, Any]]:
+        """Let the order count where no answer has scores."""
+        scores = [score for reply in replies for _, score in reply.hits]
+        if all(map(math.isnan, scores)):
+            return scores_from_ranks(replies), {"score_order": "rank"}
+        return replies, {}
+
+    def _answers(self, returned: Any, query_count: int) -> Sequence[Any]:
+        """Return one answer a query; refuse what is no list of so many."""
+        expected = f"{self!r}: expected a list with an answer for each of {query_count:,} queries"
+        if isinstance(returned, np.ndarray):
+            returned = returned.tolist()
+        if not isinstance(returned, list | tuple):
+            raise UserError(f"{expected}, got {kind_of(returned)}: {shorten(returned)}")
+        if len(returned) != query_count:
+            raise UserError(
+                f"{expected}, got {len(returned):,}; it is called once, with all queries"
+            )
+        return returned
+
+    def read_answer(self, answer: Any, query: str) -> Hits:
+        """Return documents and scores of a list of pairs, or of ids, which have none (NaN)."""
+        if isinstance(answer, np.ndarray):
+            answer = answer.tolist()
+        if not isinstance(answer, list | tuple):
+            raise self._wrong_shape(query, answer)
+        if not any(_is_pair(element) for element in answer):
+            return [(document, math.nan) for document in self._ids(list(answer), query)]
+        for element in answer:
+            if not _is_pair(element) or not _is_score(element[1]):
+                raise self._wrong_shape(query, element)
+        ids = self._ids([document for document, _ in answer], query)
+        return [(document, float(pair[1])) for document, pair in zip(ids, answer, strict=True)]
+
+    def _scores_by_id(self, answer: Mapping[Any, Any], query: str, collection: Collection) -> Hits:
+        """Return documents and scores, the highest first; a hash orders ties, as at any cut."""
+        for document, score in answer.items():
+            if not _is_score(score) or not math.isfinite(score):
+                raise self._wrong_shape(query, {document: score})
+        ids = self._ids(list(answer), query)
+        scores = [float(score) for score in answer.values()]
+        keys = dict(zip(collection.ids, collection.tie_keys().tolist(), strict=True))
+        hits = list(zip(ids, scores, strict=True))
+        return sorted(hits, key=lambda hit: (-hit[1], keys.get(hit[0], 0)))
+
+    def _ids(self, ids: list[Any], query: str) -> list[str]:
+        try:
+            return ids_of(ids, "ids").to_list()
+        except UserError as error:
+            raise UserError(
+                f"{self!r}: query {query!r}: expected {_FORM}, got {shorten(ids)}"
+            ) from error
+
+    def _wrong_shape(self, query: str, value: Any) -> UserError:
+        return UserError(f"{self!r}: query {query!r}: expected {_FORM}, got {shorten(value)}")
+
+    def stage(self) -> Stage:
+        """Return what it prints as, which nobody can type: the name of the function."""
+        depth = None if self.k == DEPTH else self.k
+        return Stage(self.name, _function_name(self.function), k=depth)
+
+
+def _is_pair(element: Any) -> bool:
+    return isinstance(element, list | tuple) and len(element) == 2
+
+
+def _is_score(value: Any) -> bool:
+    """Whether it is a number: of Python, numpy or torch."""
+    is_text = isinstance(value, str | bytes | bool | np.bool_)
+    return hasattr(value, "__float__") and not is_text and getattr(value, "ndim", 0) == 0
+
+
+def _function_name(function: Any) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _function_spec(function: Any) -> dict[str, Any]:
+    """Return the function's name, and its file and that file's hash where it has one."""
+    while isinstance(function, partial):
+        function = function.func
+    code = function if hasattr(function, "__qualname__") else type(function)
+    spec: dict[str, Any] = {"name": f"{code.__module__}.{code.__qualname__}"}
+    try:
+        path = Path(inspect.getsourcefile(code) or "")
+    except TypeError:  # built in, or made in C
+        return spec
+    if path.is_file():
+        spec |= {"file": path.name, "sha256": sha256(path)}
+    return spec

@@ -1,0 +1,27 @@
+"""LangChain: a retriever, or any chain that ends in documents, as a ranker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ranktilt.adapters.retrievers import Names, RetrieverRanker, metadata_names, text_of_id
+
+
+@dataclass(frozen=True)
+class LangChainRanker(RetrieverRanker):
+    """Anything with LangChain's ``invoke(query) -> list[Document]``, whose order counts.
+
+    A retriever of a vector store returns four results unless it was made with
+    ``store.as_retriever(search_kwargs={"k": 100})``.
+    """
+
+    name: ClassVar[str] = "langchain"
+    method: ClassVar[str] = "invoke"
+
+    def names_of(self, result: Any) -> Names:
+        """Return a document's ``id`` and what its metadata calls it."""
+        names = metadata_names(getattr(result, "metadata", None))
+        if document_id := text_of_id(getattr(result, "id", None)):
+            return {"id": document_id, **names}
+        return names

@@ -1,0 +1,144 @@
+"""Retrievers of LangChain and LlamaIndex: asked query by query, their results named afterwards.
+
+A retriever returns passages, each with several names: its own id, the id of the document that it
+was cut from, keys of its metadata. Which of them is the collection's id is seen once all answers
+are there.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from ranktilt.adapters.base import OBJECT_WAYS_ON, ObjectRanker, object_spec
+from ranktilt.data.collection import Collection
+from ranktilt.errors import UserError, join_words, shorten
+from ranktilt.rankers.base import DEPTH
+from ranktilt.rankers.engines.base import Ask, EngineReply, Hits, LiveEngine, scores_from_ranks
+from ranktilt.spec import Stage
+
+Names = Mapping[str, str]
+"""The names of one result, by where each is found: ``id``, ``metadata['doc_id']``."""
+_KEYS = (
+    *("id", "_id", "doc_id", "docid", "docno", "document_id", "ref_doc_id", "parent_id"),
+    *("corpus_id", "corpus-id", "source", "source_id", "url", "uri", "link"),
+    *("path", "file_path", "file_name", "filename", "name", "key", "title"),
+)
+"""Keys of metadata under which ids are kept, the likeliest first; other keys come after these."""
+# A collection may have the ids 1, 2, 3, which are also the pages of a book.
+_NUMBERING = re.compile(
+    "(?<![a-z])(page|chunk|index|position|offset|start|end|row|line|seq|count|number)s?(?![a-z])"
+)
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class RetrieverRanker(ObjectRanker, LiveEngine):
+    """Ranks by asking a retriever of another library, one call at a time by default.
+
+    `concurrency` allows more calls at once. The retriever returns as many results as it was made
+    to. Of several passages of one document the first counts.
+    """
+
+    retriever: Any = field(hash=False)
+    concurrency: int = field(default=1, kw_only=True)
+
+    ways_on: ClassVar[str] = OBJECT_WAYS_ON
+    fixed: ClassVar[tuple[str, ...]] = ("retriever",)
+    method: ClassVar[str]
+    """What the retriever is asked by."""
+
+    @contextmanager
+    def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
+        retrieve = getattr(self.retriever, self.method)
+        yield lambda query, _depth: retrieve(query), object_spec(self.retriever)
+
+    def read_answer(self, answer: Any, query: str) -> Hits:
+        """Return the names of each result, and its score; NaN where it has none."""
+        if not isinstance(answer, list | tuple):
+            raise UserError(
+                f"{self!r}: query {query!r}: expected a list of results from {self.method}(), "
+                f"got {shorten(answer)}"
+            )
+        return [(self.names_of(result), self.score_of(result)) for result in answer]
+
+    def names_of(self, result: Any) -> Names:
+        """Return the names of one result."""
+        raise NotImplementedError
+
+    def score_of(self, result: Any) -> float:
+        """Return the score of one result; NaN where it has none."""
+        return math.nan
+
+    def name_documents(
+        self, replies: Sequence[EngineReply], collection: Collection
+    ) -> tuple[Sequence[EngineReply], Mapping[str, Any]]:
+        """Name results by what the collection knows; without any scores the order alone counts."""
+        hits = [hit for reply in replies for hit in reply.hits]
+        if not hits:
+            return replies, {}
+        key = self._document_key([names for names, _ in hits], collection)
+        named_replies = []
+        for reply in replies:
+            named_hits = []
+            for rank, (names, score) in enumerate(reply.hits, start=1):
+                name = names.get(key) or next(iter(names.values()), f"result {rank}")
+                named_hits.append((name, score))
+            named_replies.append(replace(reply, hits=named_hits))
+        if any(math.isfinite(score) for _, score in hits):
+            return named_replies, {"document_id": key}
+        return scores_from_ranks(named_replies), {"document_id": key, "score_order": "rank"}
+
+    def _document_key(self, results: Sequence[Names], collection: Collection) -> str:
+        """Return where most results have an id of the collection."""
+        known = set(collection.ids)
+        matches = Counter[str]()
+        for names in results:
+            for key, name in names.items():
+                matches[key] += name in known
+        best = max(matches.values(), default=0)
+        if not best:
+            raise self._no_names(results[0], collection)
+        return next(key for key in matches if matches[key] == best)
+
+    def _no_names(self, names: Names, collection: Collection) -> UserError:
+        examples = [f"{key} {shorten(name)}" for key, name in list(names.items())[:_EXAMPLES]]
+        has = join_words(examples) if examples else "no id and no metadata"
+        return UserError(
+            f"{self!r}: no result names a document of the collection, whose ids look like "
+            f"{collection.ids[0]!r}; the first result has {has}; put the collection's id into each "
+            "document's metadata, as doc_id"
+        )
+
+    def stage(self) -> Stage:
+        """Return what it prints as, which nobody can type: the class of the retriever."""
+        depth = None if self.k == DEPTH else self.k
+        return Stage(self.name, type(self.retriever).__name__, k=depth)
+
+
+def metadata_names(metadata: Any) -> dict[str, str]:
+    """Return the names in metadata, the likeliest first: texts, and numbers under known keys."""
+    if not isinstance(metadata, Mapping):
+        return {}
+    others = [
+        key for key in metadata if key not in _KEYS and not _NUMBERING.search(str(key).lower())
+    ]
+    names = {}
+    for key in (*_KEYS, *others):
+        name = text_of_id(metadata.get(key), numbers=key in _KEYS)
+        if name:
+            names[f"metadata[{key!r}]"] = name
+    return names
+
+
+def text_of_id(value: Any, *, numbers: bool = True) -> str:
+    """Return a text, or a whole number as text; empty for anything else."""
+    if isinstance(value, str):
+        return value
+    is_number = numbers and isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_number else ""

@@ -1,0 +1,289 @@
+"""Runs as JSON other than ``{query: {document: score}}``: responses, lists, records, and lines of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ranktilt.data.formats.answers import Content, ReadingPlan, content_of, plan_of
+from ranktilt.data.formats.base import RunFile, RunRequest
+from ranktilt.data.formats.cells import NumberColumn
+from ranktilt.data.formats.column_names import RUN_COLUMNS, require_columns
+from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.entries import Entries, entry_ids, field_values, gather
+from ranktilt.data.formats.hit_fields import SAMPLE
+from ranktilt.data.formats.json_values import ValueBlock, read_document, read_lines
+from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
+from ranktilt.data.formats.score_map import MTEB, mteb_scores, read_scores
+from ranktilt.data.formats.search_responses import allowed_failures, too_many_failures
+from ranktilt.errors import DataError, UserError, counted, located, shorten
+
+_BY_ORDER = (
+    "responses do not name their queries: --queries FILE (queries=[…] in Python) does, in their order; "
+    "or name the field that does: FILE:query=FIELD"
+)
+_INDEX = "index"
+"""The field by which re-rankers' services name a document: its place in the request."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryColumns:
+    """Columns of some entries."""
+
+    query: pl.Series
+    document: pl.Series
+    score: NumberColumn
+    rank: NumberColumn
+
+
+def sniff(file: DataFile) -> bool:
+    """Return whether a file begins as JSON does."""
+    return file.has_json
+
+
+def read(file: DataFile, request: RunRequest) -> RunFile:
+    """Read JSON of results: one value, or a value a line."""
+    if file.has_json_lines and len(file.rows) > 1:
+        return _read_lines(file, request)
+    return read_content(file, read_document(file.path), request)
+
+
+def read_content(file: DataFile, document: Any, request: RunRequest) -> RunFile:
+    """Read a run from a JSON value."""
+    tag = ""
+    if isinstance(document, Mapping) and isinstance(document.get(MTEB), Mapping):
+        tag = str(document[MTEB].get("model_name", ""))
+        document = mteb_scores(file.path, document)
+        # mteb's dictionaries are in no order, so that the direction of scores cannot be seen.
+        request = replace(request, score_order=request.score_order or "score")
+    try:
+        content = content_of(document, RUN_COLUMNS, file.columns)
+        if not file.columns and _is_score_map(document, content):
+            return read_scores(file.path, document, request.score_order, tag)
+        content = _as_one_answer(content, file.columns)
+        if not content.values:
+            raise UserError(f"expected results of queries, got {shorten(document)}; {_BY_ORDER}")
+        plan = plan_of(content, RUN_COLUMNS, file.columns)
+    except UserError as error:
+        raise located(file.path, error) from error
+    queries = _queries(file.path, content, plan, request)
+    return read_answers(file.path, content, plan, queries, request)
+
+
+def read_answers(
+    path: Path,
+    content: Content,
+    plan: ReadingPlan,
+    queries: Sequence[Any] | None,
+    request: RunRequest,
+) -> RunFile:
+    """Read the documents of answers; `queries` has the query of each value, where these do not name it."""
+    entries = Entries()
+    gather(path, entries, plan, content.values, queries=queries)
+    columns = _columns(path, plan, entries)
+    return _run(path, plan, entries, [columns], request)
+
+
+def _read_lines(file: DataFile, request: RunRequest) -> RunFile:
+    """Read a value a line; the first ones tell where fields lie."""
+    blocks = read_lines(file.path)
+    first = list[ValueBlock]()
+    for block in blocks:
+        first.append(block)
+        if sum(len(block.values) for block in first) >= SAMPLE:
+            break
+    values = list(chain.from_iterable(block.values for block in first))
+    try:
+        content = Content(values=values, form="JSON lines")
+        plan = plan_of(content, RUN_COLUMNS, file.columns)
+    except UserError as error:
+        line = first[0].lines[0] if first else None
+        raise located(file.path, error, line=line) from error
+    entries, parts, count = Entries(), list[EntryColumns](), 0
+    names_queries = plan.is_flat or bool(plan.query)
+    is_by_text = bool(request.texts) and _by_text(values, plan, request) is not None
+    if request.queries is not None and plan.names_no_ids and not is_by_text:
+        names_queries = False
+    for block in chain(first, blocks):
+        queries: list[str | None] | None = None
+        if is_by_text:
+            queries = [request.texts.get(str(plan.query_of(value))) for value in block.values]
+        elif not names_queries:
+            queries = list((request.queries or ())[count : count + len(block.values)])
+            queries += [None] * (len(block.values) - len(queries))
+        count += len(block.values)
+        gather(file.path, entries, plan, block.values, queries=queries, lines=block.lines)
+        parts.append(_columns(file.path, plan, entries))
+        entries.query, entries.records = [], []
+    if not names_queries and count != len(request.queries or ()):
+        raise _unnamed(file.path, count, request)
+    return _run(file.path, plan, entries, parts, request)
+
+
+def _is_score_map(document: Any, content: Content) -> bool:
+    """Return whether an object that is no answer may be ``{query: {document: score}}``."""
+    if not isinstance(document, Mapping) or not content.values or content.values[0] is not document:
+        return False
+    if not document:
+        return True
+    if not any(isinstance(value, Mapping) for value in document.values()):
+        return False
+    try:
+        plan = plan_of(content, RUN_COLUMNS, {})
+    except UserError:
+        return False
+    return not plan.hits
+
+
+def _as_one_answer(content: Content, named: Mapping[str, str]) -> Content:
+    """Take documents that name no query for one answer, whose query is named elsewhere."""
+    values = content.values
+    if content.keys is not None or not values or any(isinstance(value, list) for value in values):
+        return content
+    if not all(isinstance(value, Mapping) for value in values):
+        are_ids = all(type(value) in (str, int) for value in values)
+        return replace(content, values=[values]) if are_ids else content
+    plan = plan_of(content, RUN_COLUMNS, named)
+    is_unnamed = plan.is_flat and not plan.query and "document" in plan.fields
+    return replace(content, values=[values]) if is_unnamed else content
+
+
+def answer_in(document: Any, named: Mapping[str, str]) -> Any:
+    """Return the answer to one query that a JSON value is; `UserError` where it is several."""
+    content = _as_one_answer(content_of(document, RUN_COLUMNS, named), named)
+    if content.keys is not None or len(content.values) != 1:
+        raise UserError("expected a response to one query")
+    return content.values[0]
+
+
+def _queries(
+    path: Path, content: Content, plan: ReadingPlan, request: RunRequest
+) -> Sequence[Any] | None:
+    """Return the query of each value; None where values name them."""
+    if content.keys is not None:
+        return content.keys
+    if plan.is_flat:
+        return None
+    named_by_text = _by_text(content.values, plan, request)
+    if named_by_text is not None:
+        return named_by_text
+    ids = request.queries
+    # Whoever names the queries of responses knows better than these, which repeat the text.
+    if ids is not None and plan.names_no_ids and len(ids) == len(content.values):
+        return ids
+    if plan.query and all(plan.query_of(value) is not None for value in content.values):
+        return None
+    raise _unnamed(path, len(content.values), request)
+
+
+def _by_text(values: Sequence[Any], plan: ReadingPlan, request: RunRequest) -> list[str] | None:
+    """Return the id of each value's query by the text that the value repeats; None where one does not."""
+    if not request.texts or not plan.query:
+        return None
+    names = [request.texts.get(str(plan.query_of(value))) for value in values]
+    known = [name for name in names if name is not None]
+    return known if len(known) == len(names) else None
+
+
+def _unnamed(path: Path, count: int, request: RunRequest) -> DataError:
+    ids = f"{counted(count, 'response', 'responses')} and {len(request.queries or ()) or 'no'} ids"
+    message = f"expected responses to searches and an id for each, got {ids}; {_BY_ORDER}"
+    return DataError(path, message)
+
+
+def _columns(path: Path, plan: ReadingPlan, entries: Entries) -> EntryColumns:
+    """Return the columns of the entries."""
+    records = entries.records
+    needed = ("query", "document") if plan.is_flat else ("document",)
+    try:
+        if records:
+            require_columns(plan.fields, needed, form=plan.form, names=_names(records))
+    except UserError as error:
+        raise DataError(path, f"{error}{_index_hint(plan, records)}") from error
+    documents = field_values(records, plan.fields.get("document", ""))
+    if plan.layout is not None and plan.layout.id_after:
+        sign = plan.layout.id_after
+        documents = [str(name).split(sign, 1)[-1] if name else name for name in documents]
+    return EntryColumns(
+        query=entry_ids(path, "query", entries.query, entries),
+        document=entry_ids(path, "document", documents, entries),
+        score=NumberColumn.from_json(field_values(records, plan.fields.get("score", ""))),
+        rank=NumberColumn.from_json(field_values(records, plan.fields.get("rank", ""))),
+    )
+
+
+def _names(records: Sequence[Any]) -> list[str]:
+    return list(dict.fromkeys(key for record in records[:SAMPLE] for key in record))
+
+
+def _index_hint(plan: ReadingPlan, records: Sequence[Any]) -> str:
+    if "document" in plan.fields or _INDEX not in _names(records):
+        return ""
+    return "; index is the place of a document in the request, not its id (FILE:id=index takes it)"
+
+
+def _run(
+    path: Path,
+    plan: ReadingPlan,
+    entries: Entries,
+    parts: Sequence[EntryColumns],
+    request: RunRequest,
+) -> RunFile:
+    """Make the run of all entries."""
+    _require_enough(path, entries, request)
+    _require_single_queries(path, entries)
+    columns = RunColumns(
+        path=path,
+        query=pl.concat([part.query for part in parts]),
+        document=pl.concat([part.document for part in parts]),
+        score=_joined([part.score for part in parts]),
+        rank=_joined([part.rank for part in parts]),
+        names=plan.fields,
+        lines=entries.lines,
+        queries=None
+        if plan.is_flat
+        else [str(name) for name in entries.queries if name is not None],
+    )
+    by_score = request.score_order != "rank" and columns.score.is_given
+    is_by_place = not by_score and not columns.rank.is_given
+    nouns = ("document", "score" if by_score else "rank")
+    read_as = plan.read_as(nouns, is_by_place=is_by_place)
+    run = run_of_columns(columns, request.score_order, read_as)
+    return replace(run, failed=entries.failed)
+
+
+def _joined(parts: Sequence[NumberColumn]) -> NumberColumn:
+    if len(parts) == 1:
+        return parts[0]
+    raw = list(chain.from_iterable(part.raw for part in parts))
+    return NumberColumn(raw=raw, values=pl.concat([part.values for part in parts]))
+
+
+def _require_enough(path: Path, entries: Entries, request: RunRequest) -> None:
+    """Refuse more failed responses than allowed."""
+    failed, total = len(entries.failed), len(entries.failed) + len(entries.queries)
+    if not failed:
+        return
+    if failed > allowed_failures(total, request.max_failures) or failed == total:
+        query, fault = next(iter(entries.failed.items()))
+        message = too_many_failures(failed, total, request.max_failures)
+        line = next(iter(entries.failed_lines), None)
+        raise DataError(path, f"{message} (--max-failures): {query!r}: {fault}", line=line)
+
+
+def _require_single_queries(path: Path, entries: Entries) -> None:
+    """Refuse two lists of one query."""
+    names = list(map(str, entries.queries))
+    if len(set(names)) == len(names):
+        return
+    seen = set[str]()
+    for number, name in enumerate(names):
+        if name in seen:
+            line = entries.query_lines[number] if entries.query_lines else None
+            raise DataError(path, f"query {name!r} comes twice", line=line)
+        seen.add(name)

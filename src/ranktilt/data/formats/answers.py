@@ -1,0 +1,421 @@
+"""Answers to queries in JSON, whatever made them: which value is an answer, where its documents are.
+
+JSON of ranked documents has few shapes: a record a document, a record a query with a list inside, a
+response that does not name its query, lists by query, and tables. `plan_of` finds out which one a
+file has, from its first values, and `ReadingPlan.hits` takes any value apart by it. What was understood is
+said (`ReadingPlan.form` and its fields); where two readings are possible, none is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ranktilt.data.formats.column_names import (
+    NOUNS,
+    QUERY,
+    TEXT_LIKE,
+    Names,
+    find_columns,
+    folded,
+    require_distinct,
+)
+from ranktilt.data.formats.hit_fields import (
+    HIT_KEYS,
+    SAMPLE,
+    find_fields,
+    find_hit_list,
+    has_hit_list,
+    is_pair,
+    pick_path,
+    pick_query,
+    plain_value,
+    scalar_paths,
+)
+from ranktilt.data.formats.notation import value_at
+from ranktilt.data.formats.response_layouts import (
+    ResponseLayout,
+    first_path,
+    has_path,
+    hits_at,
+    layout_of,
+)
+from ranktilt.data.formats.search_responses import is_error, signs_of_fault
+from ranktilt.errors import UserError, shorten, unknown
+
+PLACE, VALUE = "id", "score"
+"""Fields of a hit that is no record: its id, and its score."""
+_MOST_HITS = 2_000
+"""Documents that are looked at to find out where fields lie."""
+_STRONG_QUERY = QUERY[: QUERY.index("query") + 1]
+"""Names of queries that a document would hardly have for something else."""
+_NAMES = ("id", "_id", "name", "key")
+"""Names of an answer that has a list and calls nothing a query, as in requests for an evaluation."""
+_ANSWER_LISTS = ("responses",)
+_BODIES = ("data", "rows")
+"""Keys of the cells of a table, beside ``columns``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """Values of a file, each an answer or a document."""
+
+    values: Sequence[Any]
+    keys: Sequence[str] | None = None
+    """The query of each value, where an object names them."""
+    form: str = "JSON records"
+    is_list: bool = True
+    """Whether the values lie in a list, and are not one value that is the whole file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingPlan:
+    """How the values of a file are read."""
+
+    form: str
+    """What they are, in words."""
+    fields: dict[str, str]
+    """Path of each column in a document's record, or in the value itself."""
+    query: str = ""
+    """Path of the query in a value; empty where values do not name it."""
+    hits: str = ""
+    """Path of the list in a value."""
+    is_flat: bool = False
+    """Whether a value is a document itself."""
+    is_list: bool = False
+    """Whether a value is a list of documents itself."""
+    layout: ResponseLayout | None = None
+    is_response: bool = False
+    """Whether a value may be an error in place of an answer."""
+
+    @property
+    def names_no_ids(self) -> bool:
+        """Whether values are responses or bare lists, which repeat at most the text of their queries."""
+        return not self.is_flat and (self.is_response or self.is_list)
+
+    def query_of(self, value: Any) -> Any:
+        """Return the query that a value names; None where it names none."""
+        return plain_value(value_at(value, self.query)) if self.query else None
+
+    def hits_of(self, value: Any) -> list[Any] | None:
+        """Return the documents of a value, best first; None where it has no list."""
+        if self.is_flat:
+            return [value]
+        hits = value if self.is_list else hits_at(value, self.hits)
+        if hits is None and self.layout is not None and self.layout.may_lack_hits:
+            return []
+        if isinstance(hits, Mapping):
+            return [{PLACE: name, VALUE: number} for name, number in hits.items()]
+        if not isinstance(hits, list):
+            return None
+        if set(map(type, hits)) <= {dict}:
+            return hits
+        return [_as_record(hit) for hit in hits]
+
+    def fault_of(self, value: Any) -> str:
+        """Say why a value is an error or a partial response; empty where it is whole."""
+        if self.is_flat:
+            return ""
+        fault = signs_of_fault(value) if self.is_response and isinstance(value, Mapping) else ""
+        if fault or self.hits_of(value) is not None:
+            return fault
+        return f"no list under {self.hits}" if self.hits else f"no list: {shorten(value)}"
+
+    def read_as(self, columns: Sequence[str], *, is_by_place: bool) -> str:
+        """Say what was understood of the file."""
+        paths = [self.fields[column] for column in columns if column in self.fields]
+        query = [self.query] if self.query else []
+        within = f"{self.hits}: " if self.hits and self.layout is None else ""
+        order = ", in their order" if is_by_place else ""
+        return f"{self.form}: {', '.join([*query, within + ', '.join(paths)])}{order}"
+
+
+def _as_record(hit: Any) -> Any:
+    """Return a hit as a record; of a bare id, or of an id and a score, their places."""
+    if isinstance(hit, Mapping):
+        return hit
+    if is_pair(hit):
+        return {PLACE: hit[0], VALUE: hit[1]}
+    if isinstance(hit, list):
+        expected = "expected documents as ids, as pairs of id and score, or as records"
+        raise UserError(f"{expected}, got {shorten(hit)}")
+    return {PLACE: hit}
+
+
+def content_of(document: Any, valid: Names, named: Mapping[str, str]) -> Content:
+    """Take a JSON value apart into answers or documents."""
+    if isinstance(document, list):
+        return Content(values=document)
+    if not isinstance(document, Mapping) or not document:
+        return Content(values=[document], is_list=False)
+    if "hits" in named:
+        return _content_by_name(document, named["hits"])
+    table = table_rows(document, valid)
+    if table is not None:
+        return Content(values=table, form="JSON table")
+    for key, values in document.items():
+        if isinstance(values, list) and _holds_answers(key, values, document, valid):
+            return Content(values=values)
+    lists = _lists_of_records(document, valid)
+    if lists is not None:
+        return Content(values=list(lists.values()), keys=list(lists), form="JSON lists")
+    if layout_of(document) is None and _is_by_query(document):
+        return Content(values=list(document.values()), keys=list(document), form="JSON lists")
+    if _has_records_by_key(document, valid):
+        return Content(values=list(document.values()))
+    return Content(values=[document], is_list=False)
+
+
+def _content_by_name(document: Mapping[str, Any], hits: str) -> Content:
+    """Take a document for one answer, or for an answer a query where these have the list that a user named."""
+    values = list(document.values())
+    if value_at(document, hits) is None and any(has_path(value, hits) for value in values):
+        return Content(values=values, keys=list(document))
+    return Content(values=[document], is_list=False)
+
+
+def _is_by_query(document: Mapping[str, Any]) -> bool:
+    """Return whether an object holds an answer for each query, under the query's name."""
+    values = list(document.values())
+    if all(isinstance(value, list) for value in values):
+        return len(document) > 1 or folded(next(iter(document))) not in HIT_KEYS
+    if not all(isinstance(value, Mapping | list) for value in values):
+        return False
+    return any(_is_answer(value) for value in values[:SAMPLE])
+
+
+def _is_answer(value: Any) -> bool:
+    """Return whether a value holds a list of documents, or an error in place of one."""
+    if layout_of(value) is not None or is_error(value):
+        return True
+    return isinstance(value, Mapping) and bool(has_hit_list(value))
+
+
+def _has_records_by_key(document: Mapping[str, Any], valid: Names) -> bool:
+    """Return whether an object holds records under numbers, as pandas writes rows by their index."""
+    records = list(document.values())[:SAMPLE]
+    if not all(isinstance(record, Mapping) for record in records):
+        return False
+    keys = set(scalar_paths(records))
+    return len(find_columns(keys, {name: valid[name] for name in ("query", "document")})) == 2
+
+
+def _holds_answers(key: str, values: list[Any], document: Mapping[str, Any], valid: Names) -> bool:
+    """Return whether a list within an object is one of answers, or of documents that name their queries."""
+    sample = values[:SAMPLE]
+    if key in _ANSWER_LISTS:
+        return not sample or all(isinstance(value, Mapping) for value in sample)
+    if not sample:
+        return False
+    if all(isinstance(value, list) for value in sample):
+        return folded(key) in HIT_KEYS and not all(map(is_pair, sample))
+    if not all(isinstance(value, Mapping) for value in sample):
+        return False
+    if any(layout_of(value) is not None for value in sample):
+        return True
+    paths = scalar_paths(sample)
+    top_level = [path for path in paths if "." not in path]
+    has_lists = has_hit_list(sample[0])
+    if has_lists and not pick_path(top_level, _plain_ids(valid)):
+        return True
+    numbers = [*valid.get("score", ()), *valid.get("rank", ()), *valid.get("grade", ())]
+    if has_lists and layout_of(document) is None and not pick_path(top_level, numbers):
+        return True
+    query = pick_query(paths, _STRONG_QUERY) if "query" in valid else ""
+    if not query:
+        return False
+    # {query: [document, …]} may repeat the query in each document.
+    return not all(value_at(value, query) == key for value in sample)
+
+
+def _plain_ids(valid: Names) -> list[str]:
+    return [name for name in valid["document"] if name not in TEXT_LIKE]
+
+
+def _lists_of_records(document: Mapping[str, Any], valid: Names) -> dict[str, list[Any]] | None:
+    """Return the lists of ``{query: {document: {"score": …}}}``, whose documents are records under their ids."""
+    numbers = [*valid.get("score", ()), *valid.get("rank", ()), *valid.get("grade", ())]
+    lists = dict[str, list[Any]]()
+    for query, records in document.items():
+        if not isinstance(records, Mapping):
+            return None
+        if not all(isinstance(record, Mapping) for record in records.values()):
+            return None
+        lists[query] = [{**record, PLACE: name} for name, record in records.items()]
+    first = next((hits[0] for hits in lists.values() if hits), None)
+    if first is None or pick_path(scalar_paths([first]), _plain_ids(valid)) != PLACE:
+        return None
+    return lists if pick_path([path for path in first if path != PLACE], numbers) else None
+
+
+def table_rows(document: Mapping[str, Any], valid: Names) -> list[Any] | None:
+    """Return the rows of a table that is written as columns; None where an object is no table."""
+    names = document.get("columns")
+    body = next((document[key] for key in _BODIES if isinstance(document.get(key), list)), None)
+    if isinstance(names, list) and body is not None:
+        heads = [str(value_at(name, "name") or name) for name in names]
+        if all(isinstance(row, list) and len(row) == len(heads) for row in body):
+            return [dict(zip(heads, row, strict=True)) for row in body]
+    if isinstance(document.get("ids"), list):
+        return _parallel_lists(document)
+    needed = {name: valid[name] for name in ("query", "document")}
+    if len(find_columns(document, needed)) < len(needed):
+        return None
+    return _rows_of_columns(document)
+
+
+def _parallel_lists(document: Mapping[str, Any]) -> list[Any] | None:
+    """Return the answers that Chroma writes as lists of ids beside lists of distances."""
+    scores = next((key for key in ("distances", "scores") if document.get(key)), "")
+    ids, numbers = document["ids"], document.get(scores)
+    if not ids or not all(isinstance(names, list) for names in ids):
+        return None
+    name = scores.removesuffix("s")
+    if numbers is None:
+        return [[{PLACE: doc} for doc in names] for names in ids]
+    if len(numbers) != len(ids):
+        return None
+    answers = list[Any]()
+    for names, values in zip(ids, numbers, strict=True):
+        if not isinstance(values, list) or len(names) != len(values):
+            return None
+        answers.append(
+            [{PLACE: doc, name: value} for doc, value in zip(names, values, strict=True)]
+        )
+    return answers
+
+
+def _rows_of_columns(document: Mapping[str, Any]) -> list[Any] | None:
+    """Return the rows of ``{column: [cell, …]}`` or, as pandas writes it, ``{column: {row: cell}}``."""
+    columns = list(document.values())
+    if all(isinstance(cells, Mapping) for cells in columns):
+        rows = list(columns[0])
+        if any(list(cells) != rows for cells in columns):
+            return None
+        columns = [list(cells.values()) for cells in columns]
+    if not all(isinstance(cells, list) for cells in columns):
+        return None
+    if len(set(map(len, columns))) > 1:
+        return None
+    return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def plan_of(content: Content, valid: Names, named: Mapping[str, str]) -> ReadingPlan:
+    """Find out how the values of a file are read; `UserError` where that cannot be told."""
+    sample = content.values[:SAMPLE]
+    records = [value for value in sample if isinstance(value, Mapping)]
+    if any(isinstance(value, list) for value in sample):
+        return _plan_of_lists(content, sample, valid, named)
+    if not records:
+        raise UserError(
+            f"expected answers or documents, got {shorten(sample[0] if sample else [])}"
+        )
+    layout = next((layout for layout in map(layout_of, records) if layout is not None), None)
+    if layout is not None and "hits" not in named:
+        return _plan_of_responses(layout, records, valid, named)
+    hits = find_hit_list(records, named.get("hits"))
+    present = {
+        key: path for key, path in named.items() if any(has_path(value, path) for value in records)
+    }
+    fields = find_fields(records, valid, present if hits else named)
+    has_score = any("." not in fields.get(name, ".") for name in ("score", "rank", "grade"))
+    names_both = "query" in fields and "document" in fields
+    is_flat = names_both and has_score and len(present) == len(named)
+    if not hits or ("hits" not in named and is_flat):
+        if is_error(records[0]) and not names_both:
+            return ReadingPlan(
+                form="responses to searches", fields={}, hits="hits", is_response=True
+            )
+        require_distinct(list(records[0]), fields)
+        return ReadingPlan(
+            form=content.form, fields=fields, query=fields.get("query", ""), is_flat=True
+        )
+    return _plan_of_answers(content, records, hits, valid, named)
+
+
+def _plan_of_lists(
+    content: Content, sample: Sequence[Any], valid: Names, named: Mapping[str, str]
+) -> ReadingPlan:
+    documents = [_as_record(hit) for hits in sample if isinstance(hits, list) for hit in hits]
+    records = [hit for hit in documents[:_MOST_HITS] if isinstance(hit, Mapping)]
+    fields = find_fields(records, _of_hits(valid), named)
+    require_distinct(_keys(records), fields)
+    form = content.form if content.keys is not None else "JSON lists"
+    return ReadingPlan(form=form, fields=fields, is_list=True)
+
+
+def _plan_of_responses(
+    layout: ResponseLayout, records: Sequence[Any], valid: Names, named: Mapping[str, str]
+) -> ReadingPlan:
+    documents = list[Any]()
+    for record in records:
+        hits = hits_at(record, layout.hits)
+        documents += hits if isinstance(hits, list) else []
+    documents = [_as_record(hit) for hit in documents[:_MOST_HITS]]
+    fields = find_fields(documents, _of_hits(valid), named)
+    known = {"document": layout.document, "score": layout.score, "rank": layout.rank}
+    for column, paths in known.items():
+        if not paths or column not in valid or NOUNS[column] in named:
+            continue
+        fields.pop(column, None)
+        for path in paths:
+            if any(has_path(hit, path) for hit in documents):
+                fields[column] = path
+                break
+    query = named.get("query", "") or _first_path(records, layout.query)
+    if not query:
+        query = pick_query(
+            [path for path in scalar_paths(records) if "." not in path], _STRONG_QUERY
+        )
+    return ReadingPlan(
+        form=f"responses of {layout.producer}",
+        fields=fields,
+        query=query,
+        hits=layout.hits,
+        layout=layout,
+        is_response=True,
+    )
+
+
+def _plan_of_answers(
+    content: Content, records: Sequence[Any], hits: str, valid: Names, named: Mapping[str, str]
+) -> ReadingPlan:
+    documents = list[Any]()
+    for record in records:
+        values = value_at(record, hits)
+        if isinstance(values, Mapping):
+            documents += [{PLACE: name, VALUE: number} for name, number in values.items()]
+        elif isinstance(values, list):
+            documents += map(_as_record, values)
+    fields = find_fields(documents[:_MOST_HITS], _of_hits(valid), named)
+    require_distinct(_keys(documents[:_MOST_HITS]), fields)
+    paths = [path for path in scalar_paths(records) if not path.startswith(f"{hits}.")]
+    query = named.get("query", "")
+    if query and not any(has_path(record, query) for record in records):
+        raise unknown("field", query, paths[:20])
+    query = query or pick_query(paths, valid["query"])
+    is_response = not query
+    if not query and content.is_list:
+        query = pick_path([path for path in paths if "." not in path], _NAMES)
+    if content.keys is not None:
+        query = ""
+    form = "JSON answers" if query or content.keys is not None else "responses to searches"
+    return ReadingPlan(form=form, fields=fields, query=query, hits=hits, is_response=is_response)
+
+
+def _of_hits(valid: Names) -> Names:
+    """Return the columns that a document within a list has."""
+    return {column: known for column, known in valid.items() if column != "query"}
+
+
+def _keys(records: Sequence[Any]) -> list[str]:
+    return list(dict.fromkeys(key for record in records for key in record))
+
+
+def _first_path(records: Sequence[Any], paths: Sequence[str]) -> str:
+    for record in records:
+        path = first_path(record, paths)
+        if path:
+            return path
+    return ""

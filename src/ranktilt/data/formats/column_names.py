@@ -1,0 +1,167 @@
+"""Names by which columns and fields are known: which one holds the query, the document, its score, rank or grade."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from ranktilt.errors import UserError, unknown
+
+Names = Mapping[str, Sequence[str]]
+QUERY = (
+    "qid",
+    "query_id",
+    "queryid",
+    "q_id",
+    "topic_id",
+    "topicid",
+    "topic",
+    "question_id",
+    "request_id",
+    "query",
+    "query_text",
+    "search_term",
+    "question",
+    "keyword",
+    "q",
+    "user_input",
+    "prompt",
+    "input",
+)
+TEXT_LIKE = ("doc", "document")
+"""Names of a document's id in tables; in JSON they mostly hold its text."""
+DOCUMENT = (
+    "docno",
+    "doc_id",
+    "docid",
+    "corpus_id",
+    "document_id",
+    "documentid",
+    "passage_id",
+    "passageid",
+    "product_id",
+    "item_id",
+    "article_id",
+    "page_id",
+    "pid",
+    "chunk_id",
+    "objectid",
+    "_id",
+    "id",
+    "uuid",
+    "id_",
+    "uri",
+    "url",
+    "link",
+    *TEXT_LIKE,
+)
+SCORE = (
+    "score",
+    "_score",
+    "@search.rerankerscore",
+    "@search.score",
+    "relevance_score",
+    "relevancescore",
+    "rerank_score",
+    "rerankscore",
+    "_rankingscore",
+    "similarity",
+    "similarity_score",
+    "certainty",
+    "distance",
+    "_distance",
+    "$dist",
+)
+RANK = ("rank", "position", "doc_position")
+GRADE = (
+    "grade",
+    "rating",
+    "relevance",
+    "rel",
+    "label",
+    "relevance_label",
+    "relevancy",
+    "judgment",
+    "judgement",
+    "relevant",
+    "is_relevant",
+    "score",
+)
+LABEL = ("source", "label", "is_ai", "origin", "group", "author", "generated")
+RUN_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "score": SCORE, "rank": RANK}
+"""Names of each column of a run, the first that is there counts."""
+QRELS_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "grade": GRADE}
+DISTANCES = frozenset({"distance", "_distance", "$dist", "distances"})
+"""Scores of which smaller ones are usually better."""
+_ENDINGS = {"score": ("_score",), "grade": ("_label", "_grade", "_rating", "_relevance")}
+"""How names of columns end that say which score or grade it is, such as ``bm25_score``."""
+NOUNS = {"query": "query", "document": "id", "score": "score", "rank": "rank", "grade": "grade"}
+"""The key by which each is named in ``FILE:key=column``."""
+
+
+def folded(name: str) -> str:
+    """Return a name as those of this module are written: ``Doc ID`` is ``doc_id``."""
+    return re.sub(r"[\s-]+", "_", name.strip().casefold())
+
+
+def find_columns(
+    names: Iterable[str], valid: Names, named: Mapping[str, str] = {}
+) -> dict[str, str]:
+    """Return the name of each column that is there: the one that the user named, or the first that is known.
+
+    `named` has a user's names by `NOUNS`; `UserError` where one is not there.
+    """
+    present = [name.strip() for name in names]
+    by_folded = {folded(name): name for name in reversed(present)}
+    columns = dict[str, str]()
+    for column, known in valid.items():
+        choice = named.get(NOUNS.get(column, column))
+        if choice is not None:
+            columns[column] = _named(choice, present)
+            continue
+        name = known_name(column, known, list(by_folded))
+        if name:
+            columns[column] = by_folded[name]
+    return columns
+
+
+def known_name(column: str, known: Sequence[str], names: Sequence[str]) -> str:
+    """Return the first of some known names that is there, or the only one that ends as such names do; else empty."""
+    for name in known:
+        if name in names:
+            return name
+    endings = _ENDINGS.get(column, ())
+    alike = [name for name in names if name.endswith(endings)] if endings else []
+    return alike[0] if len(alike) == 1 else ""
+
+
+def _named(choice: str, present: Sequence[str]) -> str:
+    """Return the column that a user named: by its name, or of a file without names by its number."""
+    if choice in present:
+        return choice
+    raise unknown("column", choice, filter(None, present))
+
+
+def require_distinct(names: Iterable[str], columns: Mapping[str, str]) -> None:
+    """Refuse a second name for one of the columns that are read, such as Score beside score."""
+    spellings = Counter(map(folded, names))
+    for name in columns.values():
+        if spellings[folded(name)] > 1:
+            both = " and ".join(repr(other) for other in names if folded(other) == folded(name))
+            raise UserError(f"{both} are one column by name; keep one of them")
+
+
+def require_columns(
+    columns: Mapping[str, str], needed: Sequence[str], *, form: str, names: Iterable[str]
+) -> None:
+    """Refuse a table without one of the needed columns."""
+    lacking = next((column for column in needed if column not in columns), None)
+    if lacking is None:
+        return
+    valid = {**RUN_COLUMNS, **QRELS_COLUMNS}[lacking]
+    came = ", ".join(names) or "none"
+    raise UserError(
+        f"{form}: expected a column for the {lacking} ({', '.join(valid[:4])}, …), got {came}; "
+        f"name it: FILE:{NOUNS[lacking]}=COLUMN"
+    )

@@ -1,0 +1,209 @@
+"""A file before anybody knows what it is: its first lines, how its columns are parted, its JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import orjson
+
+from ranktilt.data.files import open_bytes
+from ranktilt.data.formats.column_names import (
+    DOCUMENT,
+    GRADE,
+    LABEL,
+    QUERY,
+    RANK,
+    SCORE,
+    folded,
+)
+
+_START = 1 << 17
+"""Bytes of a file's content that are looked at."""
+_BOM = b"\xef\xbb\xbf"
+_JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["{\[\]]|-?[0-9]))')
+SEPARATORS = "\t,;|"
+_BETWEEN = f"{SEPARATORS} "
+_BLANKS = " \t\r\n\x0b\x0c"
+_NAMED_SEPARATOR = re.compile(r'"?sep=(.)"?')
+"""The line by which Excel is told what parts the columns."""
+_ZEROS = 0.8
+_RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
+"""The line below the header of a table in Markdown."""
+_BINARY = {
+    b"PAR1": "Parquet",
+    b"ARROW1": "Arrow (Feather)",
+    b"SQLite format 3": "an SQLite database",
+    b"%PDF": "PDF",
+    b"\x89HDF": "HDF5",
+    b"\x93NUMPY": "a NumPy array",
+    b"\x80\x04": "a Python pickle",
+    b"\x80\x05": "a Python pickle",
+    b"\xd0\xcf\x11\xe0": "an old office document",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"Rar!": "a RAR archive",
+    b"LZ4": "LZ4",
+    b"\x04\x22\x4d\x18": "LZ4",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+    b"Obj\x01": "Avro",
+    b"ORC": "ORC",
+}
+"""First bytes of files that are no text, and what they are."""
+_KNOWN = frozenset(
+    (*QUERY, *DOCUMENT, *SCORE, *RANK, *GRADE, *LABEL, "text", "title", "query_text")
+)
+"""Names that columns have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFile:
+    """A file that is being recognised; what is asked of it is read once."""
+
+    path: Path
+    columns: dict[str, str] = field(default_factory=dict)
+    """What the user says of its columns, by what they hold."""
+
+    @cached_property
+    def start(self) -> bytes:
+        """First bytes of its content, unpacked, without a byte-order mark."""
+        with open_bytes(self.path) as stream:
+            return stream.read(_START).removeprefix(_BOM)
+
+    @cached_property
+    def binary(self) -> str:
+        """What it is, where it is no text; empty for text."""
+        for sign, name in _BINARY.items():
+            if self.start.startswith(sign):
+                return name
+        halves = (self.start[::2], self.start[1::2])
+        # An id may hold a zero byte; of UTF-16 nearly every second byte is one.
+        if any(half.count(0) > _ZEROS * len(half) for half in halves):
+            return "UTF-16 or binary data"
+        return ""
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """First lines that are whole, empty ones too."""
+        # Of bytes only line feeds and returns end a line; of texts so do signs that ids may hold.
+        lines = [line.decode("utf-8", errors="replace") for line in self.start.splitlines()]
+        is_whole = len(self.start) < _START or len(lines) < 2
+        return lines if is_whole else lines[:-1]
+
+    @cached_property
+    def has_json(self) -> bool:
+        """Whether it begins as JSON does; a TREC file may begin so too."""
+        return bool(_JSON.match(self.start[:1000].decode("utf-8", errors="replace")))
+
+    @cached_property
+    def has_json_lines(self) -> bool:
+        """Whether its first line is a whole object of JSON, and another line follows or none is left."""
+        written = [line for line in self.lines if blank_fields(line)]
+        if not written or not written[0].lstrip().startswith(("{", "[")):
+            return False
+        if not _is_json(written[0]):
+            return False
+        return len(written) == 1 or written[1].lstrip().startswith(("{", "["))
+
+    @cached_property
+    def comments(self) -> int:
+        """Number of lines at the head that are no data: blank, comments, or the name of the separator."""
+        count = 0
+        for line in self.lines:
+            text = line.strip(_BLANKS)
+            is_comment = text.startswith("#") and not _looks_like_row(text)
+            if text and not is_comment and not _NAMED_SEPARATOR.fullmatch(text):
+                return count
+            count += 1
+        return count
+
+    @cached_property
+    def rows(self) -> list[str]:
+        """First lines that hold data."""
+        return [line for line in self.lines[self.comments :] if blank_fields(line)]
+
+    @cached_property
+    def has_markdown(self) -> bool:
+        """Whether its first lines are a table of Markdown."""
+        return len(self.rows) > 1 and bool(_RULE.fullmatch(self.rows[1].strip()))
+
+    @cached_property
+    def is_headless(self) -> bool:
+        """Whether its columns are named by their numbers, so that its first line is a row."""
+        choices = list(self.columns.values())
+        return bool(choices) and all(choice.isdecimal() for choice in choices)
+
+    @cached_property
+    def separator(self) -> str:
+        """What parts the columns of a table whose first line names them; empty where it is no such table."""
+        if self.has_markdown:
+            return ""
+        named = [_NAMED_SEPARATOR.fullmatch(line.strip()) for line in self.lines[: self.comments]]
+        for match in named:
+            if match:
+                return match[1]
+        return self._separator_of_header()
+
+    def _separator_of_header(self) -> str:
+        if not self.rows:
+            return ""
+        header = self.rows[0].replace('"', "").lstrip("#")
+        choices = set(self.columns.values())
+        if self.is_headless:
+            most_columns = max(header.count(sign) for sign in _BETWEEN)
+            return next(sign for sign in _BETWEEN if header.count(sign) == most_columns)
+        best, most = "", 0
+        for separator in SEPARATORS:
+            names = [name.strip() for name in header.split(separator)]
+            known = len(_KNOWN & set(map(folded, names))) + 2 * len(choices & set(names))
+            if len(names) > 1 and known > most:
+                best, most = separator, known
+        return best if most > 1 or (choices and most) else ""
+
+    @cached_property
+    def header(self) -> list[str]:
+        """Names of the columns, where the first line has them."""
+        if not self.separator or not self.rows:
+            return []
+        if self.is_headless:
+            return numbered_names(self.rows[0].split(self.separator))
+        cells = self.rows[0].lstrip("#").split(self.separator)
+        return [cell.strip().strip('"') for cell in cells]
+
+
+def blank_fields(line: str) -> list[str]:
+    """Return what stands between the blanks of a line: ASCII's alone, for ids may hold others."""
+    return [field.decode("utf-8") for field in line.encode("utf-8").split()]
+
+
+def numbered_names(cells: Sequence[str]) -> list[str]:
+    """Return the names of columns that have none: their numbers, from 1."""
+    return [str(number) for number in range(1, len(cells) + 1)]
+
+
+def _looks_like_row(text: str) -> bool:
+    """Whether a line that begins with ``#`` is data: a TREC line whose query is called so, or a header."""
+    fields = blank_fields(text)
+    if len(fields) in (4, 5, 6) and fields[-1] and _is_number(fields[min(len(fields), 5) - 1]):
+        return True
+    names = [folded(name) for name in re.split(r"[\t,;|]", text.lstrip("#"))]
+    return len(_KNOWN & set(names)) > 1
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return any(sign in text for sign in ("NaN", "Infinity")) and text.rstrip().endswith("}")
+    return True

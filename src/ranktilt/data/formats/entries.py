@@ -1,0 +1,104 @@
+"""Documents of answers in JSON, gathered value by value, and their fields as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import methodcaller
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ranktilt.data.formats.answers import ReadingPlan
+from ranktilt.data.formats.cells import json_ids
+from ranktilt.data.formats.hit_fields import plain_value
+from ranktilt.data.formats.notation import value_at
+from ranktilt.errors import DataError, UserError, shorten
+
+
+@dataclass(kw_only=True)
+class Entries:
+    """Documents of answers, gathered value by value."""
+
+    query: list[Any] = field(default_factory=list)
+    """Query of each document."""
+    records: list[Any] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    queries: list[Any] = field(default_factory=list)
+    """Every query that has a list."""
+    query_lines: list[int] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    failed_lines: list[int] = field(default_factory=list)
+
+
+def gather(
+    path: Path,
+    entries: Entries,
+    plan: ReadingPlan,
+    values: Sequence[Any],
+    *,
+    queries: Sequence[Any] | None = None,
+    lines: Sequence[int] = (),
+) -> None:
+    """Add the documents of some values to the entries.
+
+    `queries` has the query of each value, where these do not name it, and `lines` the line of each.
+    """
+    if plan.is_flat:
+        _require_records(path, values, lines)
+        entries.query += field_values(values, plan.query)
+        entries.records += values
+        entries.lines += lines
+        return
+    for number, value in enumerate(values):
+        query = plan.query_of(value) if queries is None else queries[number]
+        fault = plan.fault_of(value)
+        if fault:
+            entries.failed[str(query)] = fault
+            entries.failed_lines += lines[number : number + 1]
+            continue
+        hits = plan.hits_of(value) or []
+        entries.queries.append(query)
+        entries.query += [query] * len(hits)
+        entries.records += hits
+        if lines:
+            entries.query_lines.append(lines[number])
+            entries.lines += [lines[number]] * len(hits)
+
+
+def _require_records(path: Path, values: Sequence[Any], lines: Sequence[int]) -> None:
+    """Refuse a document that is no record although the first one is."""
+    if set(map(type, values)) <= {dict}:
+        return
+    number = next(n for n, value in enumerate(values) if not isinstance(value, dict))
+    place = "" if lines else f"document {number + 1}: "
+    message = f"{place}expected a record like the first one, got {shorten(values[number])}"
+    raise DataError(path, message, line=lines[number] if lines else None)
+
+
+def field_values(records: Sequence[Any], path: str) -> list[Any]:
+    """Return what lies at a path of each record, null where nothing does."""
+    if not path:
+        return [None] * len(records)
+    if "." in path:
+        return [plain_value(value_at(record, path)) for record in records]
+    values = list(map(methodcaller("get", path), records))
+    return values if dict not in set(map(type, values)) else list(map(plain_value, values))
+
+
+def entry_ids(path: Path, noun: str, values: list[Any], entries: Entries) -> pl.Series:
+    """Return ids, null where there is none; `DataError` names the first that is none."""
+    try:
+        return json_ids(values, noun)
+    except UserError:
+        pass
+    for number, value in enumerate(values):
+        try:
+            json_ids([value], noun)
+        except UserError as error:
+            lines = entries.lines[-len(values) :]
+            place = "" if lines else f"document {number + 1}: "
+            line = lines[number] if lines else None
+            raise DataError(path, f"{place}{error}", line=line) from error
+    raise DataError(path, f"expected {noun} ids as strings or whole numbers")

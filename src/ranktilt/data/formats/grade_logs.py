@@ -1,0 +1,184 @@
+"""Grades in the stored logs of evaluation tools: Inspect, promptfoo and DeepEval, where a sample is a graded pair.
+
+A sample names its pair in what its author gave it (Inspect's ``metadata``, promptfoo's ``vars``,
+DeepEval's ``additionalMetadata``), and has a score by each of its scorers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ranktilt.data.formats.base import JudgmentFile
+from ranktilt.data.formats.cells import NumberColumn, json_ids
+from ranktilt.data.formats.column_names import QRELS_COLUMNS
+from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.hit_fields import pick_path, pick_query, scalar_paths
+from ranktilt.data.formats.judgment_columns import judgments_of_columns
+from ranktilt.data.formats.notation import value_at
+from ranktilt.data.formats.response_layouts import has_path
+from ranktilt.errors import DataError, UserError, join_words, located
+
+_LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+"""What Inspect's scorers call correct, incorrect, partly correct and no answer, and its values of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradeLog:
+    """Where one tool keeps samples, their pairs and their scores."""
+
+    tool: str
+    samples: tuple[str, ...]
+    """Paths of the list of samples; the first that is there counts."""
+    signs: tuple[str, ...]
+    """Paths of which a sample has one."""
+    pairs: tuple[str, ...]
+    """Paths of the objects in which a sample names its query and its document."""
+    scores: str
+    """Path of the scores: an object by scorer, or a list of records with names."""
+    total: str = ""
+    """Path of one score in all."""
+
+
+LOGS = (
+    GradeLog(
+        tool="Inspect",
+        samples=("samples",),
+        signs=("scores", "epoch"),
+        pairs=("metadata",),
+        scores="scores",
+    ),
+    GradeLog(
+        tool="promptfoo",
+        samples=("results.results", "results"),
+        signs=("vars", "testCase.vars"),
+        pairs=("vars", "testCase.vars", "testCase.metadata", "metadata"),
+        scores="namedScores",
+        total="score",
+    ),
+    GradeLog(
+        tool="DeepEval",
+        samples=("testCases", "test_cases", "testRunData.testCases", "test_results"),
+        signs=("metricsData", "metrics_data"),
+        pairs=("additionalMetadata", "additional_metadata", "metadata"),
+        scores="metricsData",
+    ),
+)
+
+
+def log_of(values: Any) -> tuple[GradeLog, list[Any]] | None:
+    """Return the tool whose log a JSON value or some lines of JSON are, and its samples; None for anything else."""
+    for log in LOGS:
+        samples = values if isinstance(values, list) else _samples(values, log)
+        if not samples or not all(isinstance(sample, Mapping) for sample in samples):
+            continue
+        if any(has_path(samples[0], sign) for sign in log.signs):
+            return log, samples
+    return None
+
+
+def _samples(document: Any, log: GradeLog) -> list[Any]:
+    for path in log.samples:
+        samples = value_at(document, path)
+        if isinstance(samples, list):
+            return samples
+    return []
+
+
+def read_log(
+    file: DataFile, log: GradeLog, samples: Sequence[Any], lines: Sequence[int] = ()
+) -> JudgmentFile:
+    """Read the grades of a log's samples; `DataError` where these name no pair, or have several scores each."""
+    try:
+        query, document = _pair_paths(file, log, samples)
+        scorer = _scorer(file, log, samples)
+        return judgments_of_columns(
+            file.path,
+            query=json_ids([value_at(sample, query) for sample in samples], "query"),
+            document=json_ids([value_at(sample, document) for sample in samples], "document"),
+            grade=NumberColumn.from_json([_grade(sample, log, scorer) for sample in samples]),
+            noun=f"score of {scorer}",
+            lines=lines,
+            read_as=f"log of {log.tool}: {query}, {document}, {scorer}",
+        )
+    except UserError as error:
+        raise located(file.path, error) from error
+
+
+def _pair_paths(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> tuple[str, str]:
+    """Return the paths of a sample's query and document: as the user names them, or by their names."""
+    query, document = file.columns.get("query", ""), file.columns.get("id", "")
+    for parent in log.pairs:
+        records = [value for value in (value_at(sample, parent) for sample in samples) if value]
+        paths = scalar_paths(records)
+        name = pick_query(paths, QRELS_COLUMNS["query"])
+        others = [path for path in paths if path != name]
+        query = query or (f"{parent}.{name}" if name else "")
+        found = pick_path(others, QRELS_COLUMNS["document"])
+        document = document or (f"{parent}.{found}" if found else "")
+    if query and document:
+        return query, document
+    where = join_words([repr(path) for path in log.pairs[:2]], "or")
+    missing = "query" if not query else "document"
+    raise UserError(
+        f"log of {log.tool}: no {missing} id in {where} of its samples, so they are no graded pairs; "
+        f"name its field: FILE:query=metadata.query_id,id=metadata.doc_id"
+    )
+
+
+def _scorer(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> str:
+    """Return the scorer whose scores are the grades: the one that is named, or the only one."""
+    names = list(dict.fromkeys(name for sample in samples for name in _scores(sample, log)))
+    choice = file.columns.get("grade")
+    if choice is not None:
+        is_total = choice == log.total
+        if choice not in names and not is_total:
+            raise UserError(f"no scores of {choice!r} (there are: {', '.join(names) or 'none'})")
+        return choice
+    if len(names) == 1:
+        return names[0]
+    if not names and log.total:
+        return log.total
+    if not names:
+        raise UserError(f"log of {log.tool}: its samples have no scores")
+    raise UserError(
+        f"log of {log.tool}: scores of {join_words([repr(name) for name in names])}; "
+        f"choose one: FILE:grade={names[0]}"
+    )
+
+
+def _scores(sample: Mapping[str, Any], log: GradeLog) -> dict[str, Any]:
+    """Return a sample's scores by scorer."""
+    scores = value_at(sample, log.scores) or sample.get("metrics_data")
+    if isinstance(scores, list):
+        records = [score for score in scores if isinstance(score, Mapping)]
+        return {str(score.get("name")): score.get("score") for score in records}
+    if not isinstance(scores, Mapping):
+        return {}
+    return {
+        str(name): score.get("value") if isinstance(score, Mapping) else score
+        for name, score in scores.items()
+    }
+
+
+def _grade(sample: Mapping[str, Any], log: GradeLog, scorer: str) -> Any:
+    scores = _scores(sample, log)
+    grade = scores.get(scorer) if scorer in scores or scorer != log.total else sample.get(log.total)
+    if isinstance(grade, bool):
+        return int(grade)
+    return _LETTERS.get(grade, grade) if isinstance(grade, str) else grade
+
+
+def require_single_model(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> None:
+    """Refuse a log of several models, each of which graded every pair."""
+    models = dict.fromkeys(
+        str(value_at(sample, "provider.id") or value_at(sample, "provider") or "")
+        for sample in samples
+    )
+    if log.tool == "promptfoo" and len(models) > 1:
+        names = join_words([repr(name) for name in models])
+        raise DataError(
+            file.path,
+            f"log of promptfoo: grades of {names}; keep the results of one in a file each",
+        )

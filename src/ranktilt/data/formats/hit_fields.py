@@ -1,0 +1,241 @@
+"""Fields of records in JSON: which lie where, which one holds what, and which lists are lists of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ranktilt.data.formats.column_names import DOCUMENT, NOUNS, TEXT_LIKE, Names, folded, known_name
+from ranktilt.data.formats.notation import value_at
+from ranktilt.errors import UserError, join_words, shorten, unknown
+
+SAMPLE = 200
+"""Records that are looked at to find out where fields lie."""
+_DEEPEST = 3
+HIT_KEYS = (
+    "hits",
+    "results",
+    "documents",
+    "docs",
+    "matches",
+    "candidates",
+    "passages",
+    "candidate_passages",
+    "retrieved",
+    "retrieved_docs",
+    "retrieved_documents",
+    "retrieved_contexts",
+    "contexts",
+    "ctxs",
+    "nodes",
+    "source_nodes",
+    "points",
+    "items",
+    "entries",
+    "ranked_results",
+    "ranked_documents",
+    "ranking",
+    "rankings",
+    "ranked_list",
+    "predictions",
+    "scores",
+    "search_results",
+    "records",
+    "rows",
+    "value",
+    "data",
+    "result",
+    "docids",
+    "doc_ids",
+    "ids",
+    "ratings",
+    "judgments",
+    "judgements",
+    "objects",
+    "references",
+)
+"""Names that lists of documents have; what is called otherwise is one by its records."""
+_ENDING_OF_IDS = "_ids"
+"""How names of lists of ids end."""
+_QUERY_PARENTS = ("query", "topic", "question", "search", "request")
+_LIKE_IDS = ("id", "_id", "qid", "number")
+"""What a query's id is called within an object that is called ``query``."""
+_UNWRAPPED = ("$oid", "$numberDouble", "$numberInt", "$numberLong", "raw")
+"""Keys under which MongoDB and App Search keep a value."""
+
+
+def scalar_paths(records: Sequence[Any]) -> list[str]:
+    """Return the dotted paths of all plain values in some records, shallow ones first."""
+    paths = dict[str, None]()
+    for record in records[:SAMPLE]:
+        if isinstance(record, Mapping):
+            paths.update(dict.fromkeys(_paths_in(record, "", 1)))
+    return sorted(paths, key=lambda path: path.count("."))
+
+
+def _paths_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[str]:
+    for key, value in record.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            if any(name in value for name in _UNWRAPPED):
+                yield path
+            elif depth < _DEEPEST:
+                yield from _paths_in(value, f"{path}.", depth + 1)
+        elif value is not None and not isinstance(value, list):
+            yield path
+
+
+def pick_path(paths: Sequence[str], known: Sequence[str]) -> str:
+    """Return the path whose last key is a known name: the shallowest, and of these the first by name.
+
+    Empty where there is none. A key that is spelled with dots is shallow.
+    """
+    for depth in sorted({path.count(".") for path in paths}):
+        at_depth = [path for path in paths if path.count(".") == depth]
+        whole = {folded(path): path for path in reversed(at_depth)}
+        last = {folded(path.rpartition(".")[2]): path for path in reversed(at_depth)}
+        for names in (whole, last):
+            for name in known:
+                if name in names:
+                    return names[name]
+    return ""
+
+
+def pick_query(paths: Sequence[str], known: Sequence[str]) -> str:
+    """Return the path of a record's query: a known name, or the id within an object called ``query``."""
+    path = pick_path([path for path in paths if "." not in path], known)
+    if path:
+        return path
+    for path in paths:
+        parent, _, name = path.rpartition(".")
+        is_id = folded(name) in _LIKE_IDS
+        if folded(parent.rpartition(".")[2]) in _QUERY_PARENTS and is_id:
+            return path
+    for path in paths:
+        parent, _, name = path.rpartition(".")
+        is_text = folded(name) in (*known, "text")
+        if folded(parent.rpartition(".")[2]) in _QUERY_PARENTS and is_text:
+            return path
+    return pick_path(paths, known)
+
+
+def find_fields(
+    records: Sequence[Any], valid: Names, named: Mapping[str, str], *, barred: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the path of each column in some records: what the user named, or what is known by its name.
+
+    `barred` are paths that hold something else. `UserError` where a named one is not there.
+    """
+    paths = scalar_paths(records)
+    free = [path for path in paths if path not in set(barred)]
+    fields = dict[str, str]()
+    for column, known in valid.items():
+        choice = named.get(NOUNS[column])
+        if choice is not None:
+            if not any(value_at(record, choice) is not None for record in records):
+                raise unknown("field", choice, paths[:20])
+            fields[column] = choice
+            continue
+        if column == "document":
+            known = [name for name in known if name not in TEXT_LIKE]
+        path = pick_query(free, known) if column == "query" else pick_path(free, known)
+        if not path:
+            by_name = {folded(other.rpartition(".")[2]): other for other in reversed(free)}
+            path = by_name.get(known_name(column, known, list(by_name)), "")
+        if path:
+            fields[column] = path
+            free = [other for other in free if other != path]
+    return fields
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value without what MongoDB and App Search wrap it in."""
+    if isinstance(value, Mapping):
+        for key in _UNWRAPPED:
+            if key in value:
+                return value[key]
+    return value
+
+
+def find_hit_list(records: Sequence[Any], named: str | None) -> str:
+    """Return the path of the list of documents in some records; empty where they have none.
+
+    `UserError` where there are several, or where a named one is none.
+    """
+    if named is not None:
+        if not any(isinstance(value_at(record, named), list | Mapping) for record in records):
+            raise UserError(f"{shorten(named)} names no list of its records")
+        return named
+    lists = dict[str, None]()
+    empty = dict[str, None]()
+    for record in records[:SAMPLE]:
+        if isinstance(record, Mapping):
+            for path, is_empty in _lists_in(record, "", 1):
+                (empty if is_empty else lists)[path] = None
+    if len(lists) < 2:
+        return next(iter([*lists, *empty]), "")
+    # Prefer the shallowest, then the best-known name; two of one name and depth are no choice.
+    order = {path: _list_order(path) for path in lists}
+    best = min(order.values())
+    candidates = [path for path in lists if order[path] == best]
+    if len(candidates) > 1:
+        shown = join_words([repr(path) for path in candidates])
+        raise UserError(
+            f"there are lists of documents under {shown}; choose one: FILE:hits={candidates[0]}"
+        )
+    return candidates[0]
+
+
+def has_hit_list(record: Any) -> bool:
+    """Return whether a record has a list of documents in it, which may be empty."""
+    return isinstance(record, Mapping) and any(True for _ in _lists_in(record, "", 1))
+
+
+def _list_order(path: str) -> tuple[int, int]:
+    name = folded(path.rpartition(".")[2])
+    return (HIT_KEYS.index(name) if name in HIT_KEYS else len(HIT_KEYS), path.count("."))
+
+
+def _lists_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, bool]]:
+    """Yield the path of each list of documents, and whether it is empty."""
+    for key, value in record.items():
+        path = f"{prefix}{key}"
+        is_known = folded(key) in HIT_KEYS or folded(key).endswith(_ENDING_OF_IDS)
+        if isinstance(value, list):
+            if not value and is_known:
+                yield path, True
+            elif is_hit_list(value, is_known=is_known):
+                yield path, False
+        elif isinstance(value, Mapping):
+            if is_known and value and all(map(is_number, value.values())):
+                yield path, False
+            elif depth < _DEEPEST:
+                yield from _lists_in(value, f"{path}.", depth + 1)
+
+
+def is_hit_list(values: Sequence[Any], *, is_known: bool) -> bool:
+    """Return whether a list is one of documents: records with an id, or under a known name ids or pairs."""
+    if not values:
+        return False
+    first = values[0]
+    if isinstance(first, Mapping):
+        if all(isinstance(value, Mapping) for value in values[:SAMPLE]):
+            paths = scalar_paths(values[:5])
+            return is_known or bool(pick_path(paths, DOCUMENT[: -len(TEXT_LIKE)]))
+        return False
+    return is_known and (isinstance(first, list) or type(first) in (str, int))
+
+
+def is_pair(value: Any) -> bool:
+    """Return whether a value is an id and a score."""
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and type(value[0]) in (str, int)
+        and (value[1] is None or is_number(value[1]))
+    )
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value of JSON is a number."""
+    return type(value) in (int, float)

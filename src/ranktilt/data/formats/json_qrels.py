@@ -1,0 +1,177 @@
+"""Judgments as JSON: ``{query: {document: grade}}`` of ranx, records, and the lists of engines' evaluations.
+
+Elasticsearch's ``_rank_eval`` has ``requests`` with ``ratings``, OpenSearch's Search Relevance
+Workbench ``judgmentRatings`` with ``ratings``; both are answers whose documents have grades. Logs of
+evaluation tools are read by `grade_logs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import polars as pl
+
+from ranktilt.data.formats.answers import PLACE, Content, ReadingPlan, content_of, plan_of
+from ranktilt.data.formats.base import JudgmentFile
+from ranktilt.data.formats.cells import NumberColumn
+from ranktilt.data.formats.column_names import QRELS_COLUMNS, require_columns
+from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.entries import Entries, entry_ids, field_values, gather
+from ranktilt.data.formats.grade_logs import GradeLog, log_of, read_log, require_single_model
+from ranktilt.data.formats.hit_fields import SAMPLE
+from ranktilt.data.formats.json_values import ValueBlock, read_document, read_lines
+from ranktilt.data.formats.judgment_columns import judgments_of_columns
+from ranktilt.data.formats.notation import value_at
+from ranktilt.data.formats.score_map import map_of
+from ranktilt.errors import DataError, UserError, located
+
+_SOURCES = "hits.hits"
+_SOURCE = "_source"
+_WORKBENCH = "judgmentRatings"
+
+
+def sniff(file: DataFile) -> bool:
+    """Return whether a file begins as JSON does."""
+    return file.has_json
+
+
+def read(file: DataFile) -> JudgmentFile:
+    """Read JSON of judgments: one value, or a value a line."""
+    if file.has_json_lines and len(file.rows) > 1:
+        return _read_lines(file)
+    document = _without_envelope(read_document(file.path))
+    log = log_of(document)
+    if log is not None:
+        return _read_log(file, *log)
+    content = content_of(document, QRELS_COLUMNS, file.columns)
+    if not file.columns and _is_grade_map(document, content):
+        return _read_map(file, document)
+    block = ValueBlock(values=list(content.values), lines=[])
+    return _read_values(file, content, iter([block]))
+
+
+def _read_log(
+    file: DataFile, log: GradeLog, samples: Sequence[Any], lines: Sequence[int] = ()
+) -> JudgmentFile:
+    require_single_model(file, log, samples)
+    return read_log(file, log, samples, lines)
+
+
+def _without_envelope(document: Any) -> Any:
+    """Return the judgments that an engine stores as documents, without what it returns them in."""
+    hits = value_at(document, _SOURCES)
+    if not isinstance(hits, list):
+        return document
+    sources = [hit.get(_SOURCE) for hit in hits if isinstance(hit, Mapping)]
+    lists = [
+        source[_WORKBENCH]
+        for source in sources
+        if isinstance(source, Mapping) and _WORKBENCH in source
+    ]
+    if lists and all(isinstance(judgments, list) for judgments in lists):
+        return list(chain.from_iterable(lists))
+    return sources if sources else document
+
+
+def _is_grade_map(document: Any, content: Content) -> bool:
+    """Return whether an object may be ``{query: {document: grade}}``."""
+    if not isinstance(document, Mapping):
+        return False
+    if not document:
+        return True
+    if not content.values or content.values[0] is not document:
+        return False
+    return any(isinstance(value, Mapping) for value in document.values())
+
+
+def _read_map(file: DataFile, document: Mapping[str, Any]) -> JudgmentFile:
+    grades = map_of(file.path, document)
+    return judgments_of_columns(
+        file.path,
+        query=grades.query,
+        document=grades.document,
+        grade=grades.numbers,
+        noun="grade",
+        read_as="{query: {document: grade}}",
+    )
+
+
+def _read_lines(file: DataFile) -> JudgmentFile:
+    blocks = read_lines(file.path)
+    first = list[ValueBlock]()
+    for block in blocks:
+        first.append(block)
+        if sum(len(part.values) for part in first) >= SAMPLE:
+            break
+    values = list(chain.from_iterable(block.values for block in first))
+    log = log_of(values)
+    if log is not None:
+        every = [*first, *blocks]
+        samples = list(chain.from_iterable(block.values for block in every))
+        lines = list(chain.from_iterable(block.lines for block in every))
+        return _read_log(file, log[0], samples, lines)
+    content = Content(values=values, form="JSON lines")
+    return _read_values(file, content, chain(first, blocks))
+
+
+def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock]) -> JudgmentFile:
+    """Read the judgments of all values; the first ones tell where fields lie."""
+    path = file.path
+    try:
+        if not content.values:
+            raise UserError("expected judgments, got none")
+        plan = plan_of(content, QRELS_COLUMNS, file.columns)
+        has_grades = "grade" in plan.fields or not _holds_bare_ids(content, plan)
+        _require_plan(content, plan, needs_grade=has_grades)
+    except UserError as error:
+        raise located(path, error) from error
+    entries = Entries()
+    for block in blocks:
+        gather(path, entries, plan, block.values, queries=content.keys, lines=block.lines)
+    if entries.failed:
+        query, fault = next(iter(entries.failed.items()))
+        line = next(iter(entries.failed_lines), None)
+        raise DataError(path, f"query {query!r}: {fault}", line=line)
+    records = entries.records
+    grades = [1] * len(records)
+    if has_grades:
+        grades = [_without_truth(grade) for grade in field_values(records, plan.fields["grade"])]
+    return judgments_of_columns(
+        path,
+        query=_query_ids(entries, path),
+        document=entry_ids(
+            path, "document", field_values(records, plan.fields["document"]), entries
+        ),
+        grade=NumberColumn.from_json(grades),
+        noun=plan.fields.get("grade", "grade"),
+        lines=entries.lines,
+        read_as=plan.read_as(("document", "grade"), is_by_place=False)
+        + ("" if has_grades else ", all of them relevant (grade 1)"),
+    )
+
+
+def _query_ids(entries: Entries, path: Any) -> pl.Series:
+    return entry_ids(path, "query", entries.query, entries)
+
+
+def _holds_bare_ids(content: Content, plan: ReadingPlan) -> bool:
+    """Return whether documents are ids alone, as lists of relevant documents are."""
+    lists = [plan.hits_of(value) or [] for value in content.values[:SAMPLE]]
+    return not plan.is_flat and all(set(hit) == {PLACE} for hits in lists for hit in hits)
+
+
+def _require_plan(content: Content, plan: ReadingPlan, *, needs_grade: bool) -> None:
+    """Refuse what names no query, no document or, where one is needed, no grade."""
+    names_query = bool(plan.query) or content.keys is not None
+    found = {**plan.fields, **({"query": plan.query} if names_query else {})}
+    record = content.values[0]
+    names = list(record) if isinstance(record, Mapping) else []
+    needed = ("query", "document", "grade") if needs_grade else ("query", "document")
+    require_columns(found, needed, form=plan.form, names=names)
+
+
+def _without_truth(value: Any) -> Any:
+    """Return a grade; of a truth value 1 or 0."""
+    return int(value) if isinstance(value, bool) else value

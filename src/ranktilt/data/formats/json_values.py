@@ -1,0 +1,85 @@
+"""JSON files: one value, or one value a line; every key counts, and errors name the line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ranktilt.data.files import decode_lines, line_chunks, read_text
+from ranktilt.data.formats.json_text import require_single_keys, require_single_keys_in_lines
+from ranktilt.errors import DataError, shorten
+
+_BEYOND = ("NaN", "Infinity")
+"""What Python's json writes although JSON has no such numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueBlock:
+    """Values of some lines."""
+
+    values: list[Any]
+    lines: list[int]
+    """The line of each."""
+
+
+def read_document(path: Path) -> Any:
+    """Read a file that is one JSON value."""
+    text = read_text(path)
+    if not text.strip():
+        raise DataError(path, "the file is empty")
+    try:
+        content = loads(text)
+    except orjson.JSONDecodeError as error:
+        message = f"expected one JSON value, got broken JSON ({error.msg}){_cut_off(error)}"
+        raise DataError(path, message, line=error.lineno) from error
+    require_single_keys(path, text, content)
+    return content
+
+
+def read_lines(path: Path) -> Iterator[ValueBlock]:
+    """Read a file that has a JSON value in every line that is not blank, some lines at a time."""
+    for first_line, lines in line_chunks(path):
+        decode_lines(path, first_line, lines)
+        block = ValueBlock(values=[], lines=[])
+        for number, line in enumerate(lines, start=first_line):
+            if line and not line.isspace():
+                block.values.append(_line_value(path, number, line))
+                block.lines.append(number)
+        if block.values:
+            # Counting colons is exact for objects alone.
+            if all(type(value) is dict for value in block.values):
+                require_single_keys_in_lines(path, lines, block.values, first_line=first_line)
+            yield block
+
+
+def _line_value(path: Path, number: int, line: bytes) -> Any:
+    try:
+        return loads(line)
+    except orjson.JSONDecodeError as error:
+        text = shorten(line[:200].decode(errors="replace"))
+        reason = f"{error.msg}{_cut_off(error)}"
+        message = f"expected one JSON value a line, got broken JSON ({reason}): {text}"
+        raise DataError(path, message, line=number) from error
+
+
+def _cut_off(error: orjson.JSONDecodeError) -> str:
+    return "; it is cut off: fetch or write it again" if "end of data" in error.msg else ""
+
+
+def loads(text: str | bytes) -> Any:
+    """Parse JSON; NaN and infinities, which Python's json writes, are read as numbers."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        shown = text if isinstance(text, str) else text.decode(errors="replace")
+        if not any(sign in shown for sign in _BEYOND):
+            raise
+        with suppress(ValueError, RecursionError):
+            return json.loads(shown)
+        raise

@@ -1,0 +1,68 @@
+"""Columns of judgments as tables and JSON hold them, made into judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from ranktilt.data.formats.base import JudgmentFile
+from ranktilt.data.formats.cells import NumberColumn
+from ranktilt.data.formats.columns import whole_or_fractions
+from ranktilt.errors import DataError, counted, shorten
+
+
+def judgments_of_columns(
+    path: Path,
+    *,
+    query: pl.Series,
+    document: pl.Series,
+    grade: NumberColumn,
+    noun: str,
+    lines: Sequence[int] = (),
+    read_as: str = "",
+) -> JudgmentFile:
+    """Make judgments of three columns; ids are null where there is none.
+
+    `noun` is what the file calls grades. A row without a grade was not judged, and is left out, as
+    tools export what is still to be rated.
+    """
+    places = lines if len(lines) else range(1, len(query) + 1)
+    frame = pl.DataFrame(
+        {
+            "query_id": query,
+            "doc_id": document,
+            "grade": grade.values,
+            "line": pl.Series(places, dtype=pl.Int64),
+            "is_given": _given(grade),
+        }
+    )
+    grades = whole_or_fractions(frame["grade"])
+    wrong = frame["is_given"] & (grades.is_null() | grades.cast(pl.Float64).is_nan())
+    if wrong.any():
+        row = int(wrong.arg_max() or 0)
+        place = "" if len(lines) else f"judgment {row + 1}: "
+        message = f"{place}expected a number as {noun}, got {shorten(grade.raw[row])}"
+        raise DataError(path, message, line=lines[row] if len(lines) else None)
+    rated = frame.filter(pl.col("is_given"))
+    if not rated.height:
+        raise DataError(
+            path, f"expected judgments, got {counted(frame.height, 'row', 'rows')} without {noun}"
+        )
+    skipped = rated.filter(pl.col("query_id").is_null() | pl.col("doc_id").is_null()).height
+    if 2 * skipped > rated.height:
+        message = f"no query or document id in {counted(skipped, 'judgment', 'judgments')} of {rated.height:,}"
+        raise DataError(path, f"{message}; name the columns: FILE:query=COLUMN,id=COLUMN")
+    return JudgmentFile(
+        frame=rated.drop("is_given").with_columns(whole_or_fractions(rated["grade"])),
+        has_lines=len(lines) > 0,
+        read_as=read_as,
+        skipped=skipped + frame.height - rated.height,
+    )
+
+
+def _given(grade: NumberColumn) -> pl.Series:
+    if isinstance(grade.raw, pl.Series):
+        return grade.raw.is_not_null()
+    return pl.Series([value is not None and value != "" for value in grade.raw], dtype=pl.Boolean)

@@ -1,0 +1,50 @@
+"""Judgments as Parquet, as ranx and the hub's data sets hold them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ranktilt.data.formats.base import JudgmentFile
+from ranktilt.data.formats.cells import NumberColumn
+from ranktilt.data.formats.column_names import (
+    QRELS_COLUMNS,
+    find_columns,
+    require_columns,
+    require_distinct,
+)
+from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.judgment_columns import judgments_of_columns
+from ranktilt.data.formats.parquet import as_parquet
+from ranktilt.data.formats.parquet_run import nullable_ids
+from ranktilt.errors import UserError, located
+
+_NEEDED = ("query", "document", "grade")
+
+
+def sniff(file: DataFile) -> bool:
+    """Return whether a file is Parquet."""
+    return file.binary == "Parquet"
+
+
+def read(file: DataFile) -> JudgmentFile:
+    """Read a table of judgments."""
+    with as_parquet(file.path):
+        frame = pl.read_parquet(file.path, glob=False)
+    try:
+        columns = find_columns(frame.columns, QRELS_COLUMNS, file.columns)
+        require_distinct(frame.columns, columns)
+        require_columns(columns, _NEEDED, form="Parquet", names=frame.columns)
+        query, document = (
+            nullable_ids(frame[columns[noun]], f"column {columns[noun]!r}")
+            for noun in ("query", "document")
+        )
+    except UserError as error:
+        raise located(file.path, error) from error
+    return judgments_of_columns(
+        file.path,
+        query=query,
+        document=document,
+        grade=NumberColumn.from_series(frame[columns["grade"]]),
+        noun=columns["grade"],
+        read_as=f"Parquet: {', '.join(columns[noun] for noun in _NEEDED)}",
+    )

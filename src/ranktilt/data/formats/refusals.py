@@ -1,0 +1,74 @@
+"""One line for a file that is not what a door asks for: what it is, and what to do."""
+
+from __future__ import annotations
+
+from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
+from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.recognition import DOCUMENTS, EVALUATIONS, RESULT, recognise
+from ranktilt.errors import DataError, shorten
+
+DOORS = {
+    RUN: "a run is named with --run",
+    JUDGMENTS: "judgments are named with --qrels (ranktilt judge: --human, --judge)",
+    LABELS: "labels are named with --groups",
+    QUERIES: "queries are named with --queries",
+    DOCUMENTS: "documents are part of a collection DIR",
+    EVALUATIONS: "values per query are read by ranktilt judge --scores",
+    RESULT: "ranktilt report FILE shows it",
+}
+"""Where each kind of file goes."""
+ANYTHING = "a file of ranktilt"
+_COLUMNS = {
+    ANYTHING: "a run, judgments, labels, queries, documents or a result",
+    RUN: "query, document and score (or rank)",
+    JUDGMENTS: "query, document and grade",
+    LABELS: "doc_id and source",
+    QUERIES: "id and text",
+}
+_EXAMPLES = {
+    RUN: "FILE:query=qid,id=url,score=bm25",
+    JUDGMENTS: "FILE:query=qid,id=url,grade=rating",
+    LABELS: "FILE:id=url,source=is_ai",
+    QUERIES: "",
+    ANYTHING: "FILE:query=qid,id=url,score=bm25",
+}
+
+_BY_NUMBER = {
+    RUN: "FILE:query=1,id=3,score=5",
+    JUDGMENTS: "FILE:query=1,id=3,grade=4",
+    LABELS: "FILE:id=1,source=2",
+}
+"""Examples for files whose columns have no names."""
+_OF_THREE = {RUN: "FILE:query=1,id=2,score=3", JUDGMENTS: "FILE:query=1,id=2,grade=3"}
+
+
+def refuse_binary(file: DataFile, wanted: str) -> None:
+    """Refuse what is neither text nor Parquet."""
+    if file.binary and file.binary != "Parquet":
+        raise refusal(file, wanted)
+
+
+def refusal(file: DataFile, wanted: str) -> DataError:
+    """Say what a file is that cannot be read as what is wanted, and what to do with it."""
+    recognition = recognise(file)
+    expected = f"expected {wanted} ({_COLUMNS[wanted]})"
+    # An empty file, or comments alone, has no line to name.
+    line = file.comments + 1 if file.rows and not file.has_json else None
+    if not file.rows and not file.binary:
+        return DataError(
+            file.path,
+            "the file is empty" if not file.start.strip() else f"{expected}, got comments only",
+        )
+    message = f"{expected}, got {recognition.described()}"
+    others = [kind for kind in recognition.kinds if kind != wanted]
+    if recognition.remedy:
+        return DataError(file.path, f"{message}; {recognition.remedy}")
+    if others and wanted not in recognition.kinds:
+        return DataError(file.path, f"{message}; {DOORS[others[0]]}", line=line)
+    if recognition.first and not recognition.columns:
+        message += f": {shorten(recognition.first)}"
+    example = _EXAMPLES[wanted]
+    if recognition.width and example:
+        example = (_OF_THREE if recognition.width == 3 else _BY_NUMBER).get(wanted, example)
+    hint = f"; name its columns: {example}" if example else ""
+    return DataError(file.path, f"{message}{hint}", line=line)

@@ -1,0 +1,16 @@
+"""Columns of a table of results that a program has in memory, such as PyTerrier's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ranktilt.data.formats.column_names import RUN_COLUMNS, find_columns, require_distinct
+
+_FIELDS = {"query": "query_id", "document": "doc_id", "score": "score", "rank": "rank"}
+
+
+def result_columns(names: Sequence[str]) -> dict[str, str]:
+    """Return which columns of a table of results hold ``query_id``, ``doc_id``, ``score`` and ``rank``."""
+    columns = find_columns(names, RUN_COLUMNS)
+    require_distinct(names, columns)
+    return {field: columns[noun] for noun, field in _FIELDS.items() if noun in columns}

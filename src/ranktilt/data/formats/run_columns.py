@@ -1,0 +1,155 @@
+"""Columns of a run as tables and JSON hold them, made into entries: ids, scores, ranks, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from ranktilt.data.formats.base import RunFile
+from ranktilt.data.formats.cells import NumberColumn
+from ranktilt.data.formats.column_names import DISTANCES, folded
+from ranktilt.data.formats.score_order import IN_GIVEN_ORDER
+from ranktilt.errors import DataError, counted, shorten
+
+_SHARE = 0.9
+"""Share of the steps within lists from which distances rise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunColumns:
+    """The columns of a run's file, an entry a row."""
+
+    path: Path
+    query: pl.Series
+    """Ids, null where there is none."""
+    document: pl.Series
+    score: NumberColumn
+    rank: NumberColumn
+    names: Mapping[str, str]
+    """What each column is called in the file."""
+    lines: Sequence[int] = ()
+    """Line of each entry, where these are known."""
+    queries: Sequence[str] | None = None
+    """Every query, where lists name them; entries then are ranked by their place in the list."""
+
+    def fault(self, row: int, expected: str, numbers: NumberColumn, hint: str = "") -> DataError:
+        """Make the error for a number that is none."""
+        message = f"expected {expected}, got {shorten(numbers.raw[row])}{hint}"
+        if self.lines:
+            return DataError(self.path, message, line=self.lines[row])
+        return DataError(self.path, f"document {row + 1}: {message}")
+
+
+def run_of_columns(columns: RunColumns, order: str | None, read_as: str) -> RunFile:
+    """Make a run's entries; without scores they are ordered by rank, without ranks by place.
+
+    Parameters
+    ----------
+    read_as : str
+        What was understood of the file, without the scores, which are added.
+    """
+    by_score = order != "rank" and columns.score.is_given
+    by_rank = columns.rank.is_given
+    if by_score:
+        _require_scores(columns)
+    ranks = columns.rank.whole
+    if not by_score and by_rank and ranks.null_count():
+        row = ranks.is_null().arg_max() or 0
+        raise columns.fault(row, "a whole number as rank (of all, or of none)", columns.rank)
+    has_places = columns.queries is not None or not by_score
+    if not by_rank and has_places:
+        ranks = _place_ranks(columns.query)
+    frame = pl.DataFrame(
+        {
+            "query_id": columns.query,
+            "doc_id": columns.document,
+            "score": columns.score.values if by_score else _no_numbers(len(columns.query)),
+            "rank": ranks,
+        }
+    )
+    frame, lines, skipped = without_empty_ids(columns.path, frame, columns.lines)
+    if (
+        by_score
+        and order is None
+        and folded(columns.names["score"].rpartition(".")[2]) in DISTANCES
+    ):
+        order = _order_of_distances(columns, frame)
+        read_as += ", smaller is better" if order == "ascending" else ""
+    every = columns.queries
+    return RunFile(
+        frame=frame,
+        queries=frame["query_id"].unique(maintain_order=True)
+        if every is None
+        else pl.Series(every, dtype=pl.String),
+        lines=lines,
+        score_order=order if by_score else "rank",
+        read_as=read_as,
+        skipped=skipped,
+    )
+
+
+def without_empty_ids(
+    path: Path, frame: pl.DataFrame, lines: Sequence[int]
+) -> tuple[pl.DataFrame, Sequence[int], int]:
+    """Leave out rows without a query or a document; `DataError` where these are more than half.
+
+    Returns the frame, the lines that are left, and how many were left out.
+    """
+    has_ids = frame["query_id"].is_not_null() & frame["doc_id"].is_not_null()
+    skipped = int((~has_ids).sum())
+    if not skipped:
+        return frame, lines, 0
+    if 2 * skipped > frame.height:
+        row = int((~has_ids).arg_max() or 0)
+        where = {"line": lines[row]} if len(lines) else {}
+        noun = "query" if frame["query_id"][row] is None else "document"
+        key = {"query": "query", "document": "id"}[noun]
+        entries = counted(skipped, "entry", "entries")
+        message = (
+            f"no {noun} id in {entries} of {frame.height:,}; name its column: FILE:{key}=COLUMN"
+        )
+        raise DataError(path, message, **where)
+    if len(lines):
+        lines = np.asarray(lines)[has_ids.to_numpy()].tolist()
+    return frame.filter(has_ids), lines, skipped
+
+
+def _require_scores(columns: RunColumns) -> None:
+    values = columns.score.values
+    is_wrong = values.is_null() | values.is_nan() | (values == np.inf)
+    if is_wrong.any():
+        expected = "a finite number as score (of all documents, or of none)"
+        raise columns.fault(
+            int(is_wrong.arg_max() or 0), expected, columns.score, f"; {IN_GIVEN_ORDER}"
+        )
+
+
+def _place_ranks(query: pl.Series) -> pl.Series:
+    places = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("query")
+    return query.alias("query").to_frame().select(places.alias("rank"))["rank"]
+
+
+def _no_numbers(count: int) -> pl.Series:
+    return pl.repeat(None, count, dtype=pl.Float64, eager=True)
+
+
+def _order_of_distances(columns: RunColumns, frame: pl.DataFrame) -> str | None:
+    """Return in which order distances are, by the order in which they are given; `DataError` where neither shows."""
+    score = pl.col("score")
+    steps = frame.select(step=score.diff().over("query_id"))["step"]
+    up, down = int((steps > 0).sum()), int((steps < 0).sum())
+    if not up + down:
+        return None
+    if up >= _SHARE * (up + down):
+        return "ascending"
+    if down >= _SHARE * (up + down):
+        return None
+    name = columns.names["score"]
+    hint = "--score-order ascending (smaller is better) or score (larger is better) says it"
+    raise DataError(
+        columns.path, f"{name!r} neither rises nor falls along the file's order; {hint}"
+    )

@@ -1,0 +1,61 @@
+"""Judgments as tables whose first line names the columns: CSV as Quepid exports it, TSV, and what Excel writes."""
+
+from __future__ import annotations
+
+from ranktilt.data.formats.base import JudgmentFile
+from ranktilt.data.formats.cells import NumberColumn, text_ids
+from ranktilt.data.formats.column_names import (
+    QRELS_COLUMNS,
+    RUN_COLUMNS,
+    find_columns,
+    folded,
+    require_columns,
+    require_distinct,
+)
+from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.delimited import LINE, read_named_table
+from ranktilt.data.formats.judgment_columns import judgments_of_columns
+from ranktilt.data.formats.table_run import table_name
+from ranktilt.errors import UserError, located
+
+_NEEDED = ("query", "document", "grade")
+
+
+def sniff(file: DataFile) -> bool:
+    """Return whether the first line names query, document and grade, or the user names them."""
+    if file.has_json or not file.header:
+        return False
+    if file.columns:
+        return True
+    columns = find_columns(file.header, QRELS_COLUMNS)
+    if set(columns) != set(_NEEDED):
+        return False
+    if folded(columns["grade"]) == "score" and "rank" in find_columns(file.header, RUN_COLUMNS):
+        return False
+    # In this order, and parted by tabs, they are BEIR's, whose header may have any names.
+    places = [file.header.index(columns[noun]) for noun in _NEEDED]
+    return file.separator != "\t" or places not in ([0, 1, 2], [0, 2, 3])
+
+
+def read(file: DataFile) -> JudgmentFile:
+    """Read a table of judgments."""
+    table = read_named_table(file)
+    form = table_name(file.separator)
+    try:
+        columns = find_columns(table.names, QRELS_COLUMNS, file.columns)
+        require_distinct(table.names, columns)
+        require_columns(columns, _NEEDED, form=form, names=table.names)
+    except UserError as error:
+        raise located(file.path, error) from error
+    query, document, grade = (
+        table.frame[str(table.names.index(columns[noun]))] for noun in _NEEDED
+    )
+    return judgments_of_columns(
+        file.path,
+        query=text_ids(query),
+        document=text_ids(document),
+        grade=NumberColumn.from_texts(grade, has_decimal_commas=file.separator == ";"),
+        noun=columns["grade"],
+        lines=table.frame[LINE].to_list(),
+        read_as=f"{form}: {', '.join(columns[noun] for noun in _NEEDED)}",
+    )

@@ -1,0 +1,92 @@
+"""Runs as tables whose first line names the columns: CSV, TSV, and what Excel writes with ``;``."""
+
+from __future__ import annotations
+
+from ranktilt.data.formats.base import RunFile, RunRequest
+from ranktilt.data.formats.cells import NumberColumn, text_ids
+from ranktilt.data.formats.column_names import (
+    GRADE,
+    RUN_COLUMNS,
+    find_columns,
+    folded,
+    require_columns,
+    require_distinct,
+)
+from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.delimited import LINE, NamedTable, read_named_table
+from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
+from ranktilt.errors import DataError, UserError, located
+
+_BEIR_QRELS = ["query-id", "corpus-id", "score"]
+_NAMES = {"\t": "TSV", ",": "CSV"}
+
+
+def sniff(file: DataFile) -> bool:
+    """Return whether the first line names a query and something else."""
+    if file.has_json or not file.header:
+        return False
+    columns = find_columns(file.header, RUN_COLUMNS)
+    return bool(file.columns) or ("query" in columns and len(columns) > 1)
+
+
+def table_name(separator: str) -> str:
+    """Return what a table with this separator is called."""
+    return _NAMES.get(separator, f"CSV with {separator}")
+
+
+def read(file: DataFile, request: RunRequest) -> RunFile:
+    """Read a table of results."""
+    table = read_named_table(file)
+    form = table_name(file.separator)
+    try:
+        columns = find_columns(table.names, RUN_COLUMNS, file.columns)
+        require_distinct(table.names, columns)
+        require_columns(columns, ("query", "document"), form=form, names=table.names)
+    except UserError as error:
+        raise located(file.path, error) from error
+    _refuse_judgments(file, table, columns)
+    cells = {noun: table.frame[str(table.names.index(name))] for noun, name in columns.items()}
+    has_decimal_commas = file.separator == ";"
+    numbers = {
+        noun: NumberColumn.from_texts(cells[noun], has_decimal_commas=has_decimal_commas)
+        if noun in cells
+        else NumberColumn.none(table.frame.height)
+        for noun in ("score", "rank")
+    }
+    run_columns = RunColumns(
+        path=file.path,
+        query=text_ids(cells["query"]),
+        document=text_ids(cells["document"]),
+        score=numbers["score"],
+        rank=numbers["rank"],
+        names=columns,
+        lines=table.frame[LINE].to_list(),
+    )
+    return run_of_columns(run_columns, request.score_order, _read_as(form, run_columns, request))
+
+
+def _read_as(form: str, columns: RunColumns, request: RunRequest) -> str:
+    """Say which columns were read."""
+    return f"{form}: {', '.join(columns_read(columns, request.score_order))}"
+
+
+def columns_read(columns: RunColumns, order: str | None) -> list[str]:
+    """Return the names of the columns that are read, in words at the end where none orders the documents."""
+    by_score = order != "rank" and columns.score.is_given
+    nouns = ["query", "document", "score" if by_score else "rank"]
+    names = [columns.names[noun] for noun in nouns if noun in columns.names]
+    is_ordered = by_score or columns.rank.is_given
+    return names if is_ordered else [*names, "in their order"]
+
+
+def _refuse_judgments(file: DataFile, table: NamedTable, columns: dict[str, str]) -> None:
+    """Refuse a table of judgments: BEIR's own header, or a grade and neither score nor rank."""
+    hint = "they are named with --qrels"
+    grades = [name for name in table.names if folded(name) in GRADE and folded(name) != "score"]
+    if grades and "score" not in columns and "rank" not in columns:
+        raise DataError(file.path, f"expected a run, got judgments (column {grades[0]!r}); {hint}")
+    if table.names != _BEIR_QRELS or file.columns:
+        return
+    scores = table.frame[str(table.names.index("score"))]
+    if NumberColumn.from_texts(scores).whole.null_count() == 0:
+        raise DataError(file.path, f"expected a run, got judgments (whole numbers); {hint}")

@@ -1,0 +1,169 @@
+"""TREC runs: ``query Q0 document rank score tag``, without the tag, or ``query document rank score`` alone.
+
+Fields stand between blanks or tabs, and nothing is quoted. Lines at the head that begin with ``#``
+and hold no result are comments; ids may begin with it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import polars as pl
+
+from ranktilt.data.files import decode_lines, line_chunks, read_text
+from ranktilt.data.formats.base import RunFile, RunRequest
+from ranktilt.data.formats.data_file import DataFile, blank_fields
+from ranktilt.data.formats.ids import plain_float
+from ranktilt.data.formats.json_values import loads
+from ranktilt.data.formats.score_order import IN_GIVEN_ORDER
+from ranktilt.errors import DataError, shorten
+
+_FIELDS = "query-id, Q0, document-id, rank, score"
+_EXPECTED = {4: _FIELDS.replace(" Q0,", ""), 5: _FIELDS, 6: f"{_FIELDS}, tag"}
+_PLACES = {4: (0, 1, 2, 3), 5: (0, 2, 3, 4), 6: (0, 2, 3, 4)}
+"""Where query, document, rank and score stand in lines of so many fields."""
+_TAG = re.compile(r"(?!(?:ranktilt|rank|run|runid|standard|tag)$)[a-z][\w.+-]{1,39}", re.IGNORECASE)
+_BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
+
+
+def sniff(file: DataFile) -> bool:
+    """Return whether the first line that is no comment looks like a line of a TREC run."""
+    if file.columns or not file.rows:
+        return False
+    fields = blank_fields(file.rows[0])
+    if len(fields) not in _PLACES or _is_json(file):
+        return False
+    # A table whose first line names its columns may have so many words in it.
+    if fields[1] == "Q0":
+        return True
+    try:
+        return not math.isnan(plain_float(fields[_PLACES[len(fields)][-1]]))
+    except ValueError:
+        return False
+
+
+def _is_json(file: DataFile) -> bool:
+    """Return whether a file that begins as JSON does is JSON: a query's id may begin so, too."""
+    if not file.has_json:
+        return False
+    if file.has_json_lines:
+        return True
+    try:
+        loads(read_text(file.path))
+    except (ValueError, DataError):
+        return len(blank_fields(file.rows[0])) not in (5, 6)
+    return True
+
+
+def read(file: DataFile, request: RunRequest) -> RunFile:
+    """Read a TREC run, a few megabytes at a time; with the order ``"rank"`` scores are not read."""
+    path, order = file.path, request.score_order
+    frames, width = list[pl.DataFrame](), 0
+    for first_line, chunk in line_chunks(path):
+        comments = max(0, file.comments - first_line + 1)
+        # As many lines, so that a line keeps its number.
+        lines = [b""] * min(comments, len(chunk)) + chunk[comments:]
+        if not any(lines):
+            continue
+        decode_lines(path, first_line, lines)
+        if not width:
+            width = _width(path, first_line, lines)
+        if width:
+            frames.append(_parse(path, first_line, lines, width=width, order=order))
+    if not frames:
+        raise DataError(path, "expected a run, got comments only")
+    tags = pl.concat([frame["tag"].unique() for frame in frames]).unique()
+    tag = str(tags[0]) if len(tags) == 1 and _TAG.fullmatch(str(tags[0])) and width == 6 else ""
+    frame = pl.concat([frame.drop("tag") for frame in frames]).rechunk()
+    return RunFile(
+        frame=frame,
+        queries=frame["query_id"].unique(maintain_order=True),
+        has_lines=True,
+        first_line=file.comments + 1,
+        score_order=order,
+        tag=tag,
+    )
+
+
+def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
+    """Return how many fields the first line has; 0 where all lines are blank."""
+    numbered = [(n, line) for n, line in enumerate(lines, start=first_line) if line.strip()]
+    if not numbered:
+        return 0
+    number, line = numbered[0]
+    width = len(line.split())
+    if width not in _PLACES:
+        message = f"expected {_FIELDS}, got {width}: {shorten(line.decode())}"
+        raise DataError(path, message, line=number)
+    if width == 4 and all(line.split()[1] in (b"0", b"Q0") for _, line in numbered):
+        message = (
+            f"expected a run, got judgments (query, 0, document, grade): {shorten(line.decode())}"
+        )
+        raise DataError(path, f"{message}; they are named with --qrels", line=number)
+    return width
+
+
+def _parse(
+    path: Path, first_line: int, lines: list[bytes], *, width: int, order: str | None
+) -> pl.DataFrame:
+    """Table of a chunk: ``query_id``, ``doc_id``, ``rank`` (null where it is no whole number), ``score``, ``tag``."""
+    data = _single_blanks(lines)
+    if not data:
+        texts = dict.fromkeys(("query_id", "doc_id", "tag"), pl.String)
+        return pl.DataFrame(schema={**texts, "rank": pl.Int32, "score": pl.Float64})
+    first_blanks, blanks = data.split(b"\n", 1)[0].count(b" "), data.count(b" ")
+    if first_blanks != width - 1 or blanks != (width - 1) * (data.count(b"\n") + 1):
+        raise _wrong_width(path, first_line, lines, width)
+    names = [f"f{i}" for i in range(width)]
+    frame = pl.read_csv(
+        data,
+        separator=" ",
+        quote_char=None,
+        has_header=False,
+        schema=dict.fromkeys(names, pl.String),
+        truncate_ragged_lines=True,
+    )
+    if frame[names[-1]].null_count():  # one line too long, another too short
+        raise _wrong_width(path, first_line, lines, width)
+    query_id, doc_id, ranked, scored = (names[place] for place in _PLACES[width])
+    rank = pl.col(ranked).cast(pl.Int32, strict=False)
+    score = pl.col(scored).cast(pl.Float64, strict=False)
+    entries = frame.select(query_id=query_id, doc_id=doc_id, rank=rank, score=score, tag=names[-1])
+    scores = entries["score"]
+    # Minus infinity is below all others: programs print it for the logarithm of zero.
+    is_bad = scores.is_null() | scores.is_nan() | (scores == math.inf)
+    # Without Q0 the rank is what tells a run from other tables of four columns.
+    is_unranked = entries["rank"].is_null() & (width == 4 or order == "rank")
+    wrong = ((is_bad & (order != "rank")) | is_unranked).arg_true()
+    if len(wrong):
+        row = int(wrong[0])
+        numbers = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
+        expected, column, hint = "a finite number as score", scored, f"; {IN_GIVEN_ORDER}"
+        if is_unranked[row]:
+            expected, column, hint = "a whole number as rank", ranked, ""
+        message = f"expected {expected}, got {shorten(frame[column][row])}{hint}"
+        raise DataError(path, message, line=numbers[row])
+    return entries
+
+
+def _single_blanks(lines: list[bytes]) -> bytes:
+    """The lines with one space between fields and none around them, without blank lines."""
+    data = b"\n".join(lines).translate(_BLANKS)
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n")
+    while b"\n\n" in data:
+        data = data.replace(b"\n\n", b"\n")
+    return data.strip(b" \n")
+
+
+def _wrong_width(path: Path, first_line: int, lines: list[bytes], width: int) -> DataError:
+    expected = _EXPECTED[width]
+    for number, line in enumerate(lines, start=first_line):
+        count = len(line.split())
+        if count not in (0, width):
+            message = f"expected {expected} ({width} fields, as in the first line), got {count}"
+            return DataError(path, f"{message}: {shorten(line.decode())}", line=number)
+    return DataError(path, f"expected {expected} ({width} fields) in every line")

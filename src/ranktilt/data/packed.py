@@ -1,0 +1,141 @@
+"""Packed files: gzip, bzip2, xz, Zstandard, and zip archives of one file, told by their first bytes."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, cast
+
+from ranktilt.errors import DataError, counted
+
+_SIGNS = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "Zstandard",
+    b"PK\x03\x04": "zip",
+}
+"""First bytes of each kind."""
+_BLOCK = 1 << 20
+_WORKBOOK = ("xl/", "word/", "ppt/", "content.xml")
+"""What archives begin with that are documents of an office program."""
+
+
+def packing(start: bytes) -> str:
+    """Return what packed a file that begins so; empty for a plain one."""
+    return next((name for sign, name in _SIGNS.items() if start.startswith(sign)), "")
+
+
+@contextmanager
+def unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Give the content of an open file, unpacked where it is packed; `DataError` where that cannot be."""
+    kind = packing(cast(io.BufferedReader, raw).peek(6)[:6])
+    try:
+        if kind == "gzip":
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=raw))
+        elif kind == "bzip2":
+            yield cast(IO[bytes], bz2.BZ2File(raw))
+        elif kind == "xz":
+            yield cast(IO[bytes], lzma.LZMAFile(raw))  # noqa: SIM115
+        elif kind == "Zstandard":
+            yield cast(IO[bytes], io.BufferedReader(_Frames(raw, _new_decompressor(path))))
+        elif kind == "zip":
+            with _only_member(path, raw) as stream:
+                yield stream
+        else:
+            yield raw
+    except (lzma.LZMAError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(path, f"cannot be unpacked ({kind}): {error}") from error
+    except DataError:
+        raise
+    except Exception as error:
+        # Each package for Zstandard has an exception of its own.
+        if type(error).__name__ not in ("ZstdError",):
+            raise
+        raise DataError(path, f"cannot be unpacked ({kind}): {error}") from error
+
+
+class _Frames(io.RawIOBase):
+    """What frames of Zstandard hold; a frame that is cut off is an `EOFError`, as in Python's own readers."""
+
+    def __init__(self, raw: IO[bytes], new_decompressor: Callable[[], Any]) -> None:
+        self._raw = raw
+        self._new_decompressor = new_decompressor
+        self._decompressor: Any = None
+        self._read = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._read:
+            block = self._raw.read(_BLOCK)
+            if not block and self._decompressor is not None:
+                raise EOFError("the file is cut off")
+            if not block:
+                return 0
+            self._read = self._unpack(block)
+        count = min(len(buffer), len(self._read))
+        buffer[:count] = self._read[:count]
+        self._read = self._read[count:]
+        return count
+
+    def _unpack(self, block: bytes) -> bytes:
+        parts = []
+        while block:
+            if self._decompressor is None:
+                self._decompressor = self._new_decompressor()
+            parts.append(self._decompressor.decompress(block))
+            block = b""
+            if self._decompressor.eof:  # another frame may follow
+                block = self._decompressor.unused_data
+                self._decompressor = None
+        return b"".join(parts)
+
+
+def _new_decompressor(path: Path) -> Callable[[], Any]:
+    """Return what makes a decompressor for one frame, of the first module that is there."""
+    for name in ("compression.zstd", "backports.zstd"):
+        with suppress(ImportError):
+            return cast(Callable[[], Any], import_module(name).ZstdDecompressor)
+    try:
+        decompressor = import_module("zstandard").ZstdDecompressor()
+    except ImportError as error:
+        hint = "unpack it (zstd -d), or pip install zstandard"
+        raise DataError(path, f"is packed with Zstandard; {hint}") from error
+    return cast(Callable[[], Any], decompressor.decompressobj)
+
+
+@contextmanager
+def _only_member(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Open the one file of an archive."""
+    with zipfile.ZipFile(raw) as archive:
+        names = [info.filename for info in archive.infolist() if not info.is_dir()]
+        if any(name.startswith(_WORKBOOK) for name in names):
+            raise DataError(path, "is a document of an office program; save it as CSV")
+        if "header.json" in names:
+            hint = "write it as JSON: inspect log convert LOG --to json --output-dir DIR"
+            raise DataError(path, f"is a packed log of Inspect; {hint}")
+        # macOS puts a file of attributes beside each.
+        members = [name for name in names if not name.startswith("__MACOSX/")]
+        if len(members) != 1:
+            listed = ", ".join(sorted(members)[:3])
+            raise DataError(
+                path,
+                f"expected an archive of one file, got {counted(len(members), 'file', 'files')} "
+                f"({listed}{', …' if len(members) > 3 else ''}); unpack it and name one",
+            )
+        try:
+            stream = archive.open(members[0])
+        except RuntimeError as error:  # a password
+            raise DataError(path, f"cannot be unpacked (zip): {error}") from error
+        with stream:
+            yield stream

@@ -1,0 +1,412 @@
+"""What a file is, whatever it is: what can be asked of it, what is missing for more, and the command to type.
+
+`describe_file` recognises a file and reads it as what it is; `_PARTS` has a function for each kind.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import polars as pl
+
+from ranktilt.auditing.result import Audit
+from ranktilt.data.assemble import read_rows
+from ranktilt.data.files import rereadable
+from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
+from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.json_values import read_document
+from ranktilt.data.formats.notation import pairs_of, split_notation
+from ranktilt.data.formats.qrels import read_qrels
+from ranktilt.data.formats.recognition import (
+    DOCUMENTS,
+    EVALUATIONS,
+    RESULT,
+    Recognition,
+    recognise,
+)
+from ranktilt.data.formats.refusals import ANYTHING, refusal
+from ranktilt.data.formats.response_folder import response_files
+from ranktilt.data.labels import read_labels
+from ranktilt.data.queries import read_queries
+from ranktilt.data.run import Run
+from ranktilt.data.stated_sources import MOST_VALUES
+from ranktilt.errors import DataError, UserError, counted
+
+_KEYS = {
+    "grade": JUDGMENTS,
+    "several": JUDGMENTS,
+    "score": RUN,
+    "rank": RUN,
+    "hits": RUN,
+    "keep": RUN,
+}
+"""Keys of ``FILE:key=column`` that say what a file is."""
+_MOST_LISTED = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileReport:
+    """What a file is, and what to do with it."""
+
+    path: str
+    """The file as its user named it."""
+    kind: str
+    """What it is read as."""
+    format: str
+    """How it is written, with what was understood of its columns."""
+    contents: Mapping[str, str] = field(default_factory=dict)
+    """What it holds: counts, by their names."""
+    first: str = ""
+    """Its first record."""
+    answers: tuple[str, ...] = ()
+    """What can be asked of it."""
+    missing: tuple[str, ...] = ()
+    """What is needed for more."""
+    commands: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader should know, such as why it cannot be read yet."""
+    is_readable: bool = True
+
+    def to_json(self) -> bytes:
+        """Return it as JSON."""
+        return orjson.dumps(asdict(self), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def describe_file(text: str | Path) -> FileReport:
+    """Say what a file is; ``FILE:query=qid,id=url`` names its columns.
+
+    Raises
+    ------
+    DataError
+        If it is nothing that is read, with what it is instead.
+    """
+    named = split_notation(text)
+    path, columns = (Path(text), {}) if named is None else (Path(named[0]), dict(named[1]))
+    if path.is_dir():
+        return _run_report(str(text), Recognition(format=_folder_format(path), kinds=(RUN,)))
+    with rereadable(path) as file:
+        data_file = DataFile(path=file, columns=columns)
+        recognition = recognise(data_file)
+        if columns:
+            recognition = replace(recognition, kinds=(_named_kind(columns),))
+        if not recognition.kinds:
+            raise refusal(data_file, ANYTHING)
+        pairs = pairs_of(text)
+        report = _report(f"{file}:{pairs}" if pairs else str(file), recognition)
+        return _as_named(report, str(file), str(path), str(text))
+
+
+def _folder_format(folder: Path) -> str:
+    return f"a folder of {counted(len(response_files(folder)), 'response', 'responses')}"
+
+
+def _named_kind(columns: Mapping[str, str]) -> str:
+    """Return what a file is by the keys with which its columns are named."""
+    for key, kind in _KEYS.items():
+        if key in columns:
+            return kind
+    return RUN if "query" in columns else LABELS
+
+
+def _as_named(report: FileReport, file: str, path: str, text: str) -> FileReport:
+    """Call a file as its user does, where a copy of it was read."""
+    if file == path:
+        return replace(report, path=text)
+    return replace(
+        report,
+        path=text,
+        commands=tuple(line.replace(file, path) for line in report.commands),
+        notes=tuple(line.replace(file, path) for line in report.notes),
+    )
+
+
+def _report(text: str, recognition: Recognition) -> FileReport:
+    """Read a file as the first of its kinds as which it can be read."""
+    reports = [_PARTS[kind](text, recognition) for kind in recognition.kinds]
+    report = next((report for report in reports if report.is_readable), reports[0])
+    others = [other for other in reports if other is not report and other.is_readable]
+    if not others:
+        return report
+    kinds = " or ".join(other.kind for other in others)
+    note = f"it could be {kinds} as well; the option by which you name it decides"
+    commands = tuple(command for other in others for command in other.commands[:1])
+    return replace(report, notes=(*report.notes, note), commands=(*report.commands, *commands))
+
+
+def _unread(text: str, kind: str, recognition: Recognition, error: UserError) -> FileReport:
+    """Say why a file that was recognised cannot be read as it is."""
+    return FileReport(
+        path=text,
+        kind=kind,
+        format=_format(recognition),
+        first=recognition.first,
+        notes=(f"cannot be read yet: {error}",),
+        is_readable=False,
+    )
+
+
+def _format(recognition: Recognition, read_as: str = "") -> str:
+    if read_as:
+        return read_as
+    columns = ", ".join(recognition.columns[:_MOST_LISTED])
+    return f"{recognition.format}: {columns}" if columns else recognition.format
+
+
+def _run_report(text: str, recognition: Recognition) -> FileReport:
+    try:
+        run = Run.load(text)
+    except DataError as error:
+        return _unread(text, RUN, recognition, error)
+    frame = run.frame()
+    lengths = frame.group_by("query_id").len()["len"]
+    read_as = str(run.spec.get("read_as", ""))
+    contents = {
+        "queries": f"{len(run.queries):,}",
+        "documents": f"{len(run.ids):,}",
+        "results": f"{frame.height:,}",
+        "results a query": f"{float(np.median(lengths.to_numpy())) if len(lengths) else 0:g} (median)",
+        "scores": "yes" if run.scored else "no: their order alone",
+    }
+    quoted = shlex.quote(text)
+    answers = [
+        "With labels of its documents you can ask whose documents stand on top (Share@10, exposure)."
+    ]
+    answers += [
+        "With judgments, too, you can ask whose relevant documents rank higher (Relative Δ)."
+    ]
+    if run.scored:
+        answers += [
+            "With twins (column origin of the labels) you can ask which of two versions wins."
+        ]
+    return FileReport(
+        path=text,
+        kind=RUN,
+        format=_format(recognition, read_as),
+        contents=contents,
+        first=recognition.first,
+        answers=tuple(answers),
+        missing=(
+            "labels: which group each document belongs to (--groups LABELS), or the collection (DIR)",
+            "judgments (--qrels QRELS)",
+        ),
+        commands=(
+            f"ranktilt audit --run {quoted} --groups LABELS --qrels QRELS",
+            f"ranktilt audit DIR --run {quoted}",
+        ),
+    )
+
+
+def _judgment_report(text: str, recognition: Recognition) -> FileReport:
+    try:
+        judgments = read_qrels(text)
+    except DataError as error:
+        return _unread(text, JUDGMENTS, recognition, error)
+    grades = judgments["grade"].value_counts().sort("grade").rows()
+    listed = ", ".join(f"{grade:g}: {count:,}" for grade, count in grades[:_MOST_LISTED])
+    if len(grades) > _MOST_LISTED:
+        listed = f"{len(grades):,} from {grades[0][0]:g} to {grades[-1][0]:g}"
+    quoted = shlex.quote(text)
+    return FileReport(
+        path=text,
+        kind=JUDGMENTS,
+        format=_format(recognition),
+        contents={
+            "queries": f"{judgments['query_id'].n_unique():,}",
+            "documents": f"{judgments['doc_id'].n_unique():,}",
+            "judgments": f"{judgments.height:,}",
+            "grades": listed,
+        },
+        first=recognition.first,
+        answers=(
+            "With runs and labels you can ask whose relevant documents rank higher.",
+            "With grades of another judge you can ask how far the two agree, and whom each favours.",
+        ),
+        missing=(
+            "a run (--run RUN) with labels (--groups LABELS), or a judge's grades (--judge JUDGE)",
+        ),
+        commands=(
+            f"ranktilt audit --run RUN --groups LABELS --qrels {quoted}",
+            f"ranktilt judge --human {quoted} --judge JUDGE --runs RUNS",
+        ),
+    )
+
+
+def _label_report(text: str, recognition: Recognition) -> FileReport:
+    by, labels = "source", None
+    try:
+        labels = read_labels(text)
+    except UserError as error:
+        for name in recognition.columns:
+            values = _few_values(text, name)
+            if values is not None:
+                by, labels = name, values
+                break
+        if labels is None:
+            return _unread(text, LABELS, recognition, error)
+    counts = labels[by].drop_nulls().cast(pl.String).value_counts(sort=True).rows()
+    groups = ", ".join(f"{name}: {count:,}" for name, count in counts[:_MOST_LISTED])
+    quoted = shlex.quote(text)
+    by_option = "" if by == "source" else f" --by {shlex.quote(by)}"
+    has_twins = "origin" in labels.columns
+    missing = ["a run of these documents (--run RUN)", "judgments (--qrels QRELS)"]
+    missing += [] if has_twins else ["a column origin, where documents are versions of each other"]
+    return FileReport(
+        path=text,
+        kind=LABELS,
+        format=_format(recognition),
+        contents={"documents": f"{labels.height:,}", f"groups ({by})": groups},
+        first=recognition.first,
+        answers=("With a run of these documents you can ask which group stands on top.",),
+        missing=tuple(missing),
+        commands=(f"ranktilt audit --run RUN --groups {quoted}{by_option}",),
+    )
+
+
+def _few_values(text: str, name: str) -> pl.DataFrame | None:
+    """Return the labels of a column that has a few values; None where it has many, or is none of labels."""
+    try:
+        labels = read_labels(text, by=name)
+    except UserError:
+        return None
+    return labels if 2 <= labels[name].drop_nulls().n_unique() <= MOST_VALUES else None
+
+
+def _query_report(text: str, recognition: Recognition) -> FileReport:
+    try:
+        queries = read_queries(text).queries
+    except DataError as error:
+        return _unread(text, QUERIES, recognition, error)
+    quoted = shlex.quote(text)
+    return FileReport(
+        path=text,
+        kind=QUERIES,
+        format=_format(recognition),
+        contents={"queries": f"{queries.height:,}"},
+        first=recognition.first,
+        answers=(
+            "They name the queries of responses that do not.",
+            "A live engine is asked them.",
+        ),
+        missing=(
+            "a run (--run RUN) or an engine (-r engine:MODULE:FUNCTION), and labels (--groups LABELS)",
+        ),
+        commands=(f"ranktilt audit --run RESPONSES --queries {quoted} --groups LABELS",),
+    )
+
+
+def _document_report(text: str, recognition: Recognition) -> FileReport:
+    try:
+        documents = read_rows(Path(text))
+    except DataError as error:
+        return _unread(text, DOCUMENTS, recognition, error)
+    folder = shlex.quote(str(Path(text).parent))
+    few = [
+        column.name
+        for column in documents.iter_columns()
+        if column.name not in ("id", "text", "title", "source", "origin")
+        and column.dtype != pl.Binary
+        and 2 <= column.drop_nulls().n_unique() <= min(MOST_VALUES, documents.height - 1)
+    ]
+    has_source = "source" in documents.columns
+    missing = ["queries.jsonl and qrels/test.tsv beside it"]
+    commands = [f"ranktilt check {folder}", f"ranktilt audit {folder} -r bm25"]
+    if not has_source:
+        missing.insert(0, "a field source: who wrote each document")
+        commands = [
+            f"{command} --by {shlex.quote(name)}" for name in few[:1] for command in commands[1:]
+        ]
+        commands.append(f"ranktilt check {folder}")
+    contents = {"documents": f"{documents.height:,}"}
+    if has_source:
+        counts = documents["source"].drop_nulls().cast(pl.String).value_counts(sort=True).rows()
+        contents["sources"] = ", ".join(
+            f"{name}: {count:,}" for name, count in counts[:_MOST_LISTED]
+        )
+    elif few:
+        contents["columns that could be the source"] = ", ".join(few)
+    return FileReport(
+        path=text,
+        kind=DOCUMENTS,
+        format=_format(recognition),
+        contents=contents,
+        first=recognition.first,
+        answers=(
+            "In a folder with queries and judgments you can ask which source a ranker favours.",
+        ),
+        missing=tuple(missing),
+        commands=tuple(commands),
+    )
+
+
+def _evaluation_report(text: str, recognition: Recognition) -> FileReport:
+    return FileReport(
+        path=text,
+        kind=EVALUATIONS,
+        format=_format(recognition),
+        first=recognition.first,
+        answers=(
+            "With values of the same systems under another judge you can ask whether they change places.",
+        ),
+        missing=("a second file of values: first those under human grades, then each judge's",),
+        commands=(f"ranktilt judge --scores HUMAN --scores {shlex.quote(text)}",),
+    )
+
+
+def _result_report(text: str, recognition: Recognition) -> FileReport:
+    quoted = shlex.quote(text)
+    content = read_document(Path(text))
+    if content.get("format") != Audit.header.format:
+        return FileReport(
+            path=text,
+            kind=RESULT,
+            format=str(content.get("format")),
+            answers=("It is a result already.",),
+            commands=(f"ranktilt report {quoted}",),
+        )
+    audit = Audit.load(text)
+    return FileReport(
+        path=text,
+        kind="an audit",
+        format=f"{Audit.header.format}, version {Audit.header.version}",
+        contents={
+            "rankers": ", ".join(audit.runs[:_MOST_LISTED]),
+            "measures": ", ".join(map(repr, audit.measures[:_MOST_LISTED])),
+            "groups": ", ".join(audit.groups[1:]),
+            "queries": f"{len(audit.queries):,}",
+        },
+        answers=(
+            "You can print it, make a page of it, hold it against a limit, or against another audit.",
+        ),
+        commands=(
+            f"ranktilt report {quoted} -o page.html",
+            f"ranktilt gate {quoted} --max-tilt 5",
+            f"ranktilt compare {quoted} OTHER.json",
+        ),
+    )
+
+
+_PARTS: dict[str, Callable[[str, Recognition], FileReport]] = {
+    RUN: _run_report,
+    JUDGMENTS: _judgment_report,
+    LABELS: _label_report,
+    QUERIES: _query_report,
+    DOCUMENTS: _document_report,
+    EVALUATIONS: _evaluation_report,
+    RESULT: _result_report,
+}
+
+
+def is_described(text: Any) -> bool:
+    """Return whether `describe_file` is meant: a file, standard input, or a folder of responses."""
+    named = split_notation(text)
+    path = Path(text if named is None else named[0])
+    if str(path) == "-" or named is not None or os.path.isfile(path) or path.is_fifo():
+        return True
+    return path.is_dir() and not any(path.glob("corpus*")) and any(path.glob("*.json*"))

@@ -1,0 +1,98 @@
+"""The baseline: the ranker, or the run, that is to be levelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
+from ranktilt.errors import UserError
+from ranktilt.mitigation.base import Correction, run_of_depth
+from ranktilt.rankers.base import DEPTH, FirstStage, Pipeline, Ranker, stages_of
+from ranktilt.rankers.engines.base import LiveEngine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """A ranker, or a run that exists, before any correction."""
+
+    text: str
+    """As it is typed; what corrections are written behind."""
+    ranker: Ranker | None = None
+    run: Run | None = None
+    """The run, where there is no ranker."""
+    depth: int
+
+    @classmethod
+    def from_ranker(cls, ranker: Ranker, depth: int) -> Self:
+        """Check a ranker, and give it a depth where its text leaves that open."""
+        ranker = at_depth(ranker, depth)
+        ranker.check()
+        return cls(text=repr(ranker), ranker=ranker, depth=depth)
+
+    @classmethod
+    def from_run(cls, run: Run, depth: int) -> Self:
+        """Take a run, cut at a depth."""
+        text = str(run.spec.get("ranker", run.name))
+        is_longer = np.diff(run.offsets).max(initial=0) > depth
+        return cls(text=f"{text}@{depth}" if is_longer else text, run=run, depth=depth)
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether it is a run that exists, which cannot search other documents."""
+        return self.ranker is None or stages_of(self.ranker)[0].name == "replay"
+
+    def require_other_collection(self, name: str) -> None:
+        """Refuse a baseline that cannot rank another collection."""
+        kind = ""
+        if self.is_saved:
+            kind = "a saved run"
+        elif self.ranker is not None and isinstance(stages_of(self.ranker)[0], LiveEngine):
+            kind = "a live engine"
+        if kind:
+            raise UserError(
+                f"{self.text} is {kind}, which cannot rank {name}; fit on its own collection"
+            )
+
+    def rank(self, collection: Collection) -> Run:
+        """Rank the queries of a collection."""
+        if self.run is None:
+            ranker: Any = self.ranker
+            ranked: Run = ranker.rank(collection)
+            return ranked
+        return run_of_depth(only_queries(self.run, collection.judged["id"]), collection, self.depth)
+
+    def corrected_text(self, ranker: Ranker) -> str:
+        """Return the text of the ranker that a method made of this one."""
+        return f"{self.text}>>{ranker!r}" if isinstance(ranker, Correction) else repr(ranker)
+
+
+def only_queries(run: Run, names: Iterable[str]) -> Run:
+    """Return the lists of these queries alone; refuse a run that has none of them."""
+    names = set(names)
+    numbers = [number for number, query in enumerate(run.queries) if query in names]
+    if not numbers:
+        raise UserError(f"{run.name} has none of the {len(names)} queries of a side to rank")
+    lengths = np.diff(run.offsets)[numbers]
+    is_of_query = np.isin(run.entry_queries, numbers)
+    return replace(
+        run,
+        queries=tuple(run.queries[number] for number in numbers),
+        offsets=np.append(0, np.cumsum(lengths)),
+        docs=run.docs[is_of_query],
+        scores=run.scores[is_of_query],
+    )
+
+
+def at_depth(ranker: Ranker, depth: int) -> Ranker:
+    """Return a ranker with a depth, where the text of its last stage leaves that open."""
+    *before, last = stages_of(ranker)
+    k = getattr(last, "k", 0)
+    if k is not None and not (k == DEPTH and isinstance(last, FirstStage)):
+        return ranker
+    last = replace(last, k=depth)  # type: ignore[type-var]
+    return Pipeline((*before, last)) if before else last

@@ -1,0 +1,155 @@
+"""Choose each method's strength by values alone, without intervals or tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ranktilt.auditing.card import Card
+from ranktilt.auditing.measure import measure
+from ranktilt.auditing.null_distributions.base import Shuffles
+from ranktilt.auditing.null_distributions.judged_documents import ShuffledRun, null_deltas
+from ranktilt.auditing.prepare import AuditInputs
+from ranktilt.data.collection import Collection
+from ranktilt.measures.base import Estimand, Measure
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.ranking import Floats
+from ranktilt.mitigation.bench import BenchOptions, CandidateRuns, prepare_candidates
+from ranktilt.mitigation.bench_result import Candidate
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateValues:
+    """What a candidate does on the queries to select by, without intervals."""
+
+    candidate: Candidate
+    distance: float
+    """How far its tilt is from level, in percent."""
+    loss: float
+    """The largest loss of effectiveness, in points."""
+
+
+def choose_strengths(
+    values: Sequence[CandidateValues], margin: float, budget: float
+) -> tuple[str, ...]:
+    """Return each method's smallest candidate within half of the margin and the budget.
+
+    Where there is none, the nearest to level among those within the budget, or of all.
+    """
+    selected = []
+    for method in dict.fromkeys(value.candidate.method for value in values):
+        of_method = [value for value in values if value.candidate.method == method]
+        affordable = [value for value in of_method if value.loss <= 100 * budget] or of_method
+        near = [value for value in affordable if value.distance <= margin / 2]
+        nearest = min(affordable, key=lambda value: value.distance)
+        selected.append((near[0] if near else nearest).candidate.name)
+    return tuple(selected)
+
+
+def candidate_values(
+    collection: Collection,
+    runs: CandidateRuns,
+    question: Estimand,
+    *,
+    reference: Collection | None,
+    reference_runs: CandidateRuns,
+    options: BenchOptions,
+) -> list[CandidateValues]:
+    """Return how far each candidate is from level, and what it costs; the baseline's come first."""
+    questions = [question]
+    if collection.qrels.height:
+        questions = list(dict.fromkeys([question, options.effectiveness]))
+    inputs = prepare_candidates(collection, runs, questions, options)
+    values = measure(inputs).values
+    distances = _distances(inputs, values, question)
+    losses = [0.0 for _ in runs]
+    if collection.qrels.height:
+        losses = _losses(inputs, values, options.effectiveness)
+    if reference is not None and reference_runs:
+        alone = prepare_candidates(
+            reference, reference_runs, [options.effectiveness], options, is_grouped=False
+        )
+        more = _losses(alone, measure(alone).values, options.effectiveness)
+        losses = [max(pair) for pair in zip(losses, more, strict=True)]
+    return [
+        CandidateValues(candidate=candidate, distance=distance, loss=loss)
+        for candidate, distance, loss in zip(runs, distances, losses, strict=True)
+    ]
+
+
+def _distances(inputs: AuditInputs, values: Floats, question: Estimand) -> list[float]:
+    """Return how far each run is from level between the first pair of groups, in percent.
+
+    Infinite where that is undefined.
+    """
+    if isinstance(question, Measure):
+        leads = _contrast_leads(inputs, values, question)
+        point = RelativeDelta(of=question).point
+    else:
+        leads = _card_leads(inputs)
+        point = question.point
+    return [math.inf if math.isnan(lead) else abs(lead) / point for lead in leads]
+
+
+def _contrast_leads(inputs: AuditInputs, values: Floats, measured: Measure) -> list[float]:
+    """Return each run's Relative Δ less the one that favours nobody."""
+    contrast, pair = RelativeDelta(of=measured), inputs.pairs[0]
+    a, b = pair.numbers
+    leads = []
+    for of_run in values[:, inputs.measures.index(measured)]:
+        leads.append(contrast.value(of_run[a + 1], of_run[b + 1]) - contrast.neutral)
+    if pair.are_twins:
+        return leads
+    # Between groups that are no twins, what random labels give favours nobody, as in an audit.
+    is_untied = inputs.options.ties != "expected"
+    tasks = [
+        ShuffledRun(run.untied() if is_untied else run, pair.numbers) for run in inputs.judged_runs
+    ]
+    nulls = null_deltas(tasks, [measured], _shuffles(inputs))
+    return [lead - _median(null[0]) for lead, null in zip(leads, nulls, strict=True)]
+
+
+def _shuffles(inputs: AuditInputs) -> Shuffles:
+    return Shuffles(inputs.judgments, inputs.options.inference.seed)
+
+
+def _median(draws: Floats) -> float:
+    defined = draws[~np.isnan(draws)]
+    return float(np.median(defined)) if len(defined) else math.nan
+
+
+def _card_leads(inputs: AuditInputs) -> list[float]:
+    """Return each run's answer to a question of the card less the one that favours nobody."""
+    pair = inputs.pairs[0]
+    card = Card(
+        groups=inputs.groups,
+        twins={pair.names: pair.twins},
+        questions=inputs.questions[:1],
+        how=inputs.options.inference,
+        shuffles=_shuffles(inputs),
+        banded=inputs.options.by != "source",
+        origins=inputs.origins,
+    )
+    samples = list(card.of_groups(inputs.judged_runs))
+    for number, judged_run in enumerate(inputs.judged_runs):
+        if len(pair.twins.rows):
+            lists = {pair.names: pair.twins.lists(judged_run, inputs.options.missing)}
+            samples += card.of_twins(number, judged_run, lists)
+    leads = {key.run: sample.value - sample.neutral for key, sample in samples}
+    return [leads.get(number, math.nan) for number in range(len(inputs.judged_runs))]
+
+
+def _losses(inputs: AuditInputs, values: Floats, measured: Measure) -> list[float]:
+    """Return what each run loses of the first one's effectiveness, in points.
+
+    Only queries count that have a value under both; infinite where there are none.
+    """
+    of_runs = values[:, inputs.measures.index(measured), 0]
+    losses = []
+    for of_run in of_runs:
+        lost = (of_runs[0] - of_run)[~np.isnan(of_runs[0] - of_run)]
+        losses.append(100 * float(np.mean(lost)) if len(lost) else math.inf)
+    return losses

@@ -1,0 +1,86 @@
+"""Models that are in memory already: their name, hash and tokenizer, without a folder."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.models.token_counts import Tokens
+from ranktilt.optional import need
+
+_DIGITS = 3
+"""Decimals of an answer that count in a hash: the last bits depend on the machine."""
+
+
+def model_name(model: Any) -> str:
+    """Return the name by which a model was loaded; of a folder the last two parts."""
+    named = str(getattr(model.config, "name_or_path", "") or "")
+    if not named:
+        return type(model).__name__
+    path = Path(named)
+    return "/".join(path.parts[-2:]) if path.is_absolute() else named
+
+
+def model_hash(model: Any, answer: npt.NDArray[Any], *cache_key: object) -> str:
+    """Hash a model's weights, modules and tokenizer, with its answer to some text.
+
+    The answer tells apart what weights do not: an adapter that is switched off, a hook, a module
+    of the user's own.
+    """
+    torch = need("torch", extra="neural", for_="a model in memory")
+    digest = hashlib.blake2b(repr(cache_key).encode(), digest_size=16)
+    for name, tensor in model.state_dict().items():
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    limits = getattr(model, "max_seq_length", None), getattr(model, "truncate_dim", None)
+    tokenizer = tokenizer_json(getattr(model, "tokenizer", None))
+    digest.update(f"{model!r} {limits} {tokenizer}".encode())
+    # Adding 0 makes −0.0 and 0.0 one number.
+    digest.update((np.round(answer.astype(np.float64), _DIGITS) + 0.0).tobytes())
+    return digest.hexdigest()
+
+
+def tokenizer_json(tokenizer: Any) -> str:
+    """Return a fast tokenizer as its ``tokenizer.json`` holds it; empty for any other."""
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if not hasattr(backend, "to_str"):
+        return ""
+    copy = need("tokenizers", extra="neural", for_="counting tokens").Tokenizer.from_str(
+        backend.to_str()
+    )
+    copy.no_truncation()
+    copy.no_padding()
+    return str(copy.to_str())
+
+
+@dataclass(frozen=True)
+class LoadedTokens(Tokens):
+    """The tokenizer of a model in memory, whose limit is `max_tokens` alone."""
+
+    tokenizer: Any = field(default=None, hash=False)
+
+    @property
+    def readable(self) -> bool:
+        return bool(self._json)
+
+    @cached_property
+    def _json(self) -> str:
+        return tokenizer_json(self.tokenizer)
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return hashlib.sha256(self._json.encode()).hexdigest()[:32]
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        library = need("tokenizers", extra="neural", for_="counting tokens")
+        return library.Tokenizer.from_str(self._json)
+
+    def _setting(self, name: str) -> dict[str, Any]:
+        return {}

@@ -1,0 +1,300 @@
+"""The answer to each estimand's question in plain words, and what it rests on.
+
+An estimand without words of its own is called by its title, and rests on its queries. A package
+that brings one may register both here: ``answer_words.register(MyEstimand)``.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.errors import counted
+from ranktilt.measures.base import Estimand
+from ranktilt.measures.contrast import RelativeDelta, relative_delta
+from ranktilt.measures.exposure.awrf import FLOOR, AttentionWeightedRankFairness
+from ranktilt.measures.exposure.base import AttentionEstimand
+from ranktilt.measures.exposure.expected_exposure import ExpectedExposureLoss
+from ranktilt.measures.exposure.ndkl import NormalizedDiscountedDivergence
+from ranktilt.measures.exposure.property_lift import PropertyLiftOfFirstRanks
+from ranktilt.measures.exposure_ratio import ExposureRatioOfGroups
+from ranktilt.measures.grade_gap import GradeGapOfTwins
+from ranktilt.measures.ndsr import PageShare
+from ranktilt.measures.preference import PreferenceOfPairs
+from ranktilt.measures.printing import rounded
+from ranktilt.measures.share import ShareOfFirstRanks
+from ranktilt.measures.twins.head_to_head import HeadToHeadTwins
+from ranktilt.measures.twins.rank_gap import PairRankGap
+from ranktilt.measures.twins.score_gap import PairScoreGap
+
+_HALF_A_POINT = 0.5
+_MOST_DIGITS = 4
+_VISIBLE = 0.0005
+
+
+@singledispatch
+def answer_words(estimand: Estimand, effect: Effect, noun: str) -> str:
+    """Say an answer in plain words; `noun` is what groups are of: ``text`` or ``documents``."""
+    return estimand.title
+
+
+@singledispatch
+def basis_words(estimand: Estimand, effect: Effect) -> str:
+    """Say what an answer rests on: queries, pairs, what was counted."""
+    return _queries(effect)
+
+
+def _queries(effect: Effect) -> str:
+    return counted(effect.queries, "query", "queries")
+
+
+def _pairs(effect: Effect) -> str:
+    return counted(int(effect.details["pairs"]), "pair", "pairs")
+
+
+@answer_words.register
+def _relative_delta(estimand: RelativeDelta, effect: Effect, noun: str) -> str:
+    means = [100 * effect.mean_a, 100 * effect.mean_b]
+    digits = _digits_that_tell(means, effect.value)
+    mean_a, mean_b = (f"{rounded(mean, digits)} %" for mean in means)
+    # The table's means are those of each group's own queries.
+    over = f" over the {_queries(effect)} with both" if effect.excluded else ""
+    return (
+        f"{estimand.measure} is {mean_a} for {effect.a} {noun} and {mean_b} for {effect.b} "
+        f"{noun}{over}"
+    )
+
+
+def _digits_that_tell(means: list[float], value: float) -> int:
+    """Return the decimals in which Relative Δ of the printed means is the printed one, give or take half a point."""
+    for digits in range(1, _MOST_DIGITS):
+        printed = [float(rounded(mean, digits)) for mean in means]
+        if abs(float(relative_delta(*printed)) - value) < _HALF_A_POINT:
+            return digits
+    return 1
+
+
+@answer_words.register
+def _page(estimand: PageShare, effect: Effect, noun: str) -> str:
+    size = estimand.amount(abs(effect.value), sign=False)
+    more = "more" if effect.value > 0 else "less"
+    fills = "fills" if noun == "text" else "fill"
+    return (
+        f"{effect.a} {noun} {fills} {size} points {more} of the first {estimand.cutoff} ranks "
+        f"than {effect.b} {noun}"
+    )
+
+
+@basis_words.register
+def _page_basis(estimand: PageShare, effect: Effect) -> str:
+    if abs(effect.neutral) < _VISIBLE:
+        return _queries(effect)
+    level = estimand.amount(effect.neutral)
+    return f"{_queries(effect)}; level {level}, the median of random labels"
+
+
+@answer_words.register
+def _share(estimand: ShareOfFirstRanks, effect: Effect, noun: str) -> str:
+    share = 100 * (effect.details.get("even_a", math.nan) + effect.value)
+    # The printed shares differ by the printed answer: what is rounded alone may miss it by its
+    # last digit.
+    listed = float(rounded(share)) - float(rounded(100 * effect.value))
+    fills, makes = ("fills", "makes up") if noun == "text" else ("fill", "make up")
+    return (
+        f"{effect.a} {noun} {fills} {rounded(share)} % of the first {estimand.cutoff} ranks and "
+        f"{makes} {rounded(listed)} % of the candidates"
+    )
+
+
+@basis_words.register
+def _share_basis(estimand: ShareOfFirstRanks, effect: Effect) -> str:
+    return (
+        f"share of {effect.a} on the first {estimand.cutoff} ranks less that in the whole list; "
+        f"{_queries(effect)}"
+    )
+
+
+@answer_words.register
+def _exposure_ratio(estimand: ExposureRatioOfGroups, effect: Effect, noun: str) -> str:
+    gets = "gets" if noun == "text" else "get"
+    return (
+        f"{effect.a} {noun} {gets} {estimand.amount(effect.value)} of the attention of "
+        f"{effect.b} {noun}, document for document"
+    )
+
+
+@basis_words.register
+def _exposure_ratio_basis(estimand: ExposureRatioOfGroups, effect: Effect) -> str:
+    level = estimand.amount(effect.neutral)
+    return (
+        f"{effect.a} / {effect.b}; {_queries(effect)}; level {level}, the median of random labels"
+    )
+
+
+@answer_words.register
+def _property_lift(estimand: PropertyLiftOfFirstRanks, effect: Effect, noun: str) -> str:
+    # Sides are called high-price and low-price.
+    _, _, property_name = effect.a.partition("-")
+    where = "above" if (effect.value > 0) == effect.a.startswith("high") else "below"
+    return f"in {property_name} its first {estimand.cutoff} results lie {where} the whole list"
+
+
+@basis_words.register
+def _property_lift_basis(estimand: PropertyLiftOfFirstRanks, effect: Effect) -> str:
+    first, list_mean = (effect.details.get(name, math.nan) for name in ("mean_first", "mean_list"))
+    if math.isnan(first):
+        return _queries(effect)
+    return (
+        f"mean {first:,.4g} in the first {estimand.cutoff}, by exposure, and {list_mean:,.4g} in "
+        f"the list; {_queries(effect)}"
+    )
+
+
+@answer_words.register
+def _head_to_head(estimand: HeadToHeadTwins, effect: Effect, noun: str) -> str:
+    names = ("share_wins", "share_losses")
+    if estimand.over == "queries":
+        names = ("mean_wins", "mean_losses")
+    share_a, share_b = (f"{100 * effect.details.get(name, math.nan):.1f} %" for name in names)
+    which = "" if estimand.pairs == "all" else f"{estimand.pairs} "
+    mean = ", on average over the queries" if estimand.over == "queries" else ""
+    return (
+        f"of {which}twins the {effect.a} one stands above in {share_a}, the {effect.b} one in "
+        f"{share_b}{mean}"
+    )
+
+
+@basis_words.register
+def _head_to_head_basis(estimand: HeadToHeadTwins, effect: Effect) -> str:
+    counts = {name: f"{int(effect.details[name]):,}" for name in ("wins", "losses", "ties")}
+    leads = f"{int(effect.details['query_wins']):,}"
+    return (
+        f"{_pairs(effect)}: {effect.a} {counts['wins']}, {effect.b} {counts['losses']}, "
+        f"tied {counts['ties']}; {effect.a} leads in {leads} of {_queries(effect)}"
+        f"{_both_retrieved(effect)}"
+    )
+
+
+def _both_retrieved(effect: Effect) -> str:
+    """Say who wins among pairs with both sides retrieved, where these are not all."""
+    both = effect.details.get("whole", 0)
+    if not both or both == effect.details["pairs"]:
+        return ""
+    share_a, share_b = (
+        100 * effect.details[name] / both for name in ("whole_wins", "whole_losses")
+    )
+    return (
+        f"; of {int(both):,} with both sides retrieved: {effect.a} {share_a:.1f} %, "
+        f"{effect.b} {share_b:.1f} %"
+    )
+
+
+@answer_words.register
+def _rank_gap(estimand: PairRankGap, effect: Effect, noun: str) -> str:
+    size = estimand.amount(abs(effect.value), sign=False)
+    where = "above" if effect.value > 0 else "below"
+    return f"the {effect.a} twin stands {size} ranks {where} the {effect.b} twin"
+
+
+@basis_words.register
+def _rank_gap_basis(estimand: PairRankGap, effect: Effect) -> str:
+    if "absent" not in effect.details or not effect.queries:
+        return _queries(effect)
+    absent = f"{100 * effect.details['absent']:.0f} % of sides not retrieved"
+    return f"{_pairs(effect)}, {absent}; {_queries(effect)}"
+
+
+@basis_words.register
+def _score_gap_basis(estimand: PairScoreGap, effect: Effect) -> str:
+    if not effect.queries:
+        return "no pair with two scores"
+    if "raw" not in effect.details:
+        return _queries(effect)
+    raw = f"{effect.details['raw']:+.3g}".replace("-", "−")
+    return f"{_pairs(effect)} with both sides retrieved, raw {raw}; {_queries(effect)}"
+
+
+@answer_words.register
+def _preference(estimand: PreferenceOfPairs, effect: Effect, noun: str) -> str:
+    share = f"{50 + 100 * effect.value:.1f} %"
+    return (
+        f"{effect.a} {noun} are chosen in {share} of what was decided on {estimand.pairs} pairs, "
+        "where 50 % is level"
+    )
+
+
+@basis_words.register
+def _preference_basis(estimand: PreferenceOfPairs, effect: Effect) -> str:
+    return f"{effect.a} among what was decided, less 50 %; {_queries(effect)}"
+
+
+@answer_words.register
+def _grade_gap(estimand: GradeGapOfTwins, effect: Effect, noun: str) -> str:
+    if effect.value == 0:
+        return "both twins get the same grade on average"
+    side = effect.a if effect.value > 0 else effect.b
+    return f"{side} {noun} is graded {abs(effect.value):.3f} higher"
+
+
+@basis_words.register
+def _grade_gap_basis(estimand: GradeGapOfTwins, effect: Effect) -> str:
+    pairs = counted(int(effect.details.get("pairs", 0)), "pair", "pairs")
+    return f"{pairs} of twins; {_queries(effect)}"
+
+
+@basis_words.register
+def _attention_basis(estimand: AttentionEstimand, effect: Effect) -> str:
+    details = effect.details
+    parts = [
+        f"{int(details['groups'])} groups at once",
+        _queries(effect),
+        _attention_details(estimand, effect),
+    ]
+    if details["unlabelled"]:
+        treatment = "a class of their own" if estimand.unlabelled == "class" else "left out"
+        results = f"{int(details['unlabelled']):,} of {int(details['listed']):,} results"
+        parts.append(f"{results} without a label, {treatment}")
+    if details["several"]:
+        several = f"{int(details['several']):,} results of several groups"
+        parts.append(f"{several}, an equal part in each")
+    return "; ".join([*filter(None, parts), _band_words(effect)])
+
+
+def _band_words(effect: Effect) -> str:
+    """Say where an answer lies beside the random band, and what that means."""
+    if effect.null_position == "inside":
+        return "inside the random band: indistinguishable from a random ranking"
+    if not effect.significant:
+        return f"{effect.null_position} the random band, but not significantly so after correction"
+    meaning = effect.estimand.outside[effect.null_position == "above"]
+    return f"{effect.null_position} the random band: {meaning}"
+
+
+@singledispatch
+def _attention_details(estimand: AttentionEstimand, effect: Effect) -> str:
+    """Say what attention is compared with, and the numbers beside the answer."""
+    return ""
+
+
+@_attention_details.register
+def _awrf_details(estimand: AttentionWeightedRankFairness, effect: Effect) -> str:
+    target = f"target {estimand.target}, floor {estimand.amount(FLOOR)}"
+    if "score" not in effect.details:
+        return target
+    return f"{target}; nDCG · AWRF {estimand.amount(effect.details['score'])}"
+
+
+@_attention_details.register
+def _ndkl_details(estimand: NormalizedDiscountedDivergence, effect: Effect) -> str:
+    return f"target {estimand.target}"
+
+
+@_attention_details.register
+def _expected_exposure_details(estimand: ExpectedExposureLoss, effect: Effect) -> str:
+    details = effect.details
+    if not {"ee_d", "ee_r", "rankings"} <= details.keys():
+        return ""
+    repeated = f", {details['rankings']:.3g} rankings each" if details["rankings"] > 1 else ""
+    numbers = f"EE-D {estimand.amount(details['ee_d'])}, EE-R {estimand.amount(details['ee_r'])}"
+    return f"{numbers}{repeated}"

@@ -1,0 +1,82 @@
+"""A check in words: whether the comparison is fair, and how alike its sides are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ranktilt.auditing.effects import Equivalence
+from ranktilt.auditing.instrument import CHANCE, InstrumentRow
+from ranktilt.data.faults import LENGTH, FaultRow
+from ranktilt.errors import counted
+from ranktilt.explaining.check import CheckResult
+
+
+def check_sentence(check: CheckResult) -> str:
+    """Say whether the comparison is fair, and why not."""
+    reasons = [_fault(check, row) for row in check.of("void")]
+    reasons += [
+        f"audits of {row.ranker} that name a side too often ({row.named} of {row.tosses} tosses "
+        "of a coin)"
+        for row in check.instrument
+        if not row.is_calibrated
+    ]
+    if reasons:
+        return f"Void because of {'; '.join(reasons)}."
+    comparison = _comparison(check)
+    warnings = check.of("warning")
+    if not warnings:
+        return f"{comparison}."
+    names = ", ".join(_fault_name(check, row) for row in warnings)
+    return f"{comparison}; {counted(len(warnings), 'warning', 'warnings')}: {names}."
+
+
+def _comparison(check: CheckResult) -> str:
+    if not check.sources:
+        return "Nothing is compared: no document names its source"
+    if not check.is_compared:
+        return f"Nothing is compared: only source {check.sources[0]!r} is left"
+    sources = " and ".join(check.sources)
+    return f"A fair comparison of {sources} with {check.reference}: nothing found that voids it"
+
+
+def _fault(check: CheckResult, row: FaultRow) -> str:
+    """Name a fault with its amount and its limit."""
+    amount = f"{row.count:,} of {row.total:,}, {row.shown_value}"
+    if row.name == LENGTH:
+        amount = f"median {row.shown_value}"
+    return f"{_fault_name(check, row)} ({amount}; limit {row.limit})"
+
+
+def _fault_name(check: CheckResult, row: FaultRow) -> str:
+    is_of_one_side = row.source and len(check.sources) > 1
+    return f"{row.name} of {row.source}" if is_of_one_side else row.name
+
+
+def instrument_sentence(row: InstrumentRow) -> str:
+    """Say how often an audit names a side where a coin decided who wrote what."""
+    share, low, high = (f"{100 * part:.1f}" for part in (row.named / row.tosses, row.low, row.high))
+    expected = f"at most {100 * CHANCE:g} % are expected"
+    outcome = expected if row.is_calibrated else f"too often: {expected}"
+    return (
+        f"{row.ranker} on {row.question}: with sources by a coin, {row.named} of {row.tosses} "
+        f"audits name a side ({share} % [{low}, {high}]); {outcome}"
+    )
+
+
+def equivalence_words(row: Equivalence) -> str:
+    """Say whether effectiveness is the same on both sides, with the margin."""
+    words = {
+        "equivalent": f"equivalent within ±{row.margin:g}",
+        "different within the margin": f"different within ±{row.margin:g}",
+    }
+    return words.get(row.outcome, row.outcome)
+
+
+def derived(check: CheckResult) -> dict[str, Any]:
+    """Return what a check's file says in words."""
+    return {"sentence": check_sentence(check)}
+
+
+def derived_equivalence(row: Equivalence) -> dict[str, Any]:
+    """Return what a check's file says of effectiveness on both sides in words."""
+    return {"verdict": equivalence_words(row)}

@@ -1,0 +1,73 @@
+"""Where each kind of result is put in words; the modules are imported when one is shown."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ranktilt.reporting.sentences.findings import Finding
+
+_DERIVED = {
+    "Audit": "verdicts:derived",
+    "Bench": "mitigate:derived",
+    "CheckResult": "check:derived",
+    "Comparison": "comparison:derived",
+    "Equivalence": "check:derived_equivalence",
+    "FactorEffects": "factors:derived",
+    "FamilyPreference": "judging:derived_preference",
+    "Gate": "gate:derived",
+    "GateRow": "gate:derived_row",
+    "JudgeAudit": "judging:derived",
+    "LimitCheck": "gate:derived_check",
+    "PairwiseAudit": "pairwise:derived",
+    "SourceAudits": "source_audits:derived",
+    "TrainingStudy": "training_study:derived",
+}
+"""What files say in words of a result, or of a part of one, by its class."""
+_LEADING = {
+    "Bench": "mitigate:leading",
+    "Comparison": "comparison:leading",
+    "ExplainedGaps": "properties:leading",
+    "FactorEffects": "factors:leading",
+    "Gate": "gate:leading",
+    "JudgeAudit": "judging:leading",
+    "PairwiseAudit": "pairwise:leading",
+    "SequentialAudit": "sequential:leading",
+    "TrainingStudy": "training_study:leading",
+}
+"""The finding that leads, by the class of the result."""
+_SENTENCES = {
+    "ChangeVerdict": "comparison:change_verdict_sentence",
+    "PairVerdict": "pairwise:pair_verdict_sentence",
+    "Verdict": "verdicts:verdict_sentence",
+}
+"""The sentence of a verdict, by its class."""
+
+
+def derived(record: Any) -> dict[str, Any]:
+    """Return what a file says in words of a result, or of a part of one; nothing of most."""
+    name = type(record).__name__
+    if name not in _DERIVED:
+        return {}
+    words: dict[str, Any] = _function(_DERIVED[name])(record)
+    return words
+
+
+def leading_finding(result: Any) -> Finding:
+    """Return the finding of a result that leads."""
+    name = type(result).__name__
+    if name not in _LEADING:
+        return Finding(kind="described", sentence="Nothing was compared.")
+    finding: Finding = _function(_LEADING[name])(result)
+    return finding
+
+
+def sentence(record: Any) -> str:
+    """Return a verdict in words."""
+    words: str = _function(_SENTENCES[type(record).__name__])(record)
+    return words
+
+
+def _function(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(f"ranktilt.reporting.sentences.{module}"), name)

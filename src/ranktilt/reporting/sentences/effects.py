@@ -1,0 +1,109 @@
+"""An effect in words: its answer with its numbers, and why it decides nothing."""
+
+from __future__ import annotations
+
+import math
+
+from ranktilt.auditing.effects import ALPHA, FEWEST, Change, Effect
+from ranktilt.errors import counted
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.printing import digits_apart, signed
+from ranktilt.reporting.numbers import probability
+from ranktilt.reporting.sentences.answers import answer_words
+
+
+def effect_words(effect: Effect, noun: str) -> str:
+    """Say an answer in plain words, then its numbers, and what is level where that is not 0."""
+    estimand = effect.estimand
+    if math.isnan(effect.value):
+        return f"{effect.name} is undefined"
+    words = answer_words(estimand, effect, noun)
+    name = f"{estimand.term} " if isinstance(estimand, RelativeDelta) else ""
+    value = f"{name}{estimand.answer(effect.value)}"
+    level = estimand.answer(effect.neutral)
+    is_said = level in (estimand.answer(0.0), estimand.answer(math.nan))
+    if is_said or words.endswith("is level"):
+        level = ""
+    numbers = [
+        " ".join(filter(None, (value, interval_words(effect)))),
+        f"where {level} is level" if level else "",
+        corrected_p(effect),
+    ]
+    return f"{words} ({', '.join(filter(None, numbers))})"
+
+
+def interval_words(effect: Effect) -> str:
+    """Print an effect's interval, with digits enough to tell it from level; empty where it has none."""
+    estimand = effect.estimand
+    if not effect.has_interval:
+        return ""
+    ends = [estimand.scale * end for end in (effect.low, effect.high)]
+    digits = digits_apart(ends, [estimand.scale * effect.neutral], estimand.digits)
+    low = estimand.amount(effect.low, digits=digits)
+    high = estimand.amount(effect.high, digits=digits)
+    return f"[{low}, {high}]"
+
+
+def bounds(low: float, high: float, *limits: float) -> str:
+    """Print an interval of percentages, with digits enough to tell its ends from the limits."""
+    digits = digits_apart((low, high), limits)
+    return f"[{signed(low, digits)}, {signed(high, digits)}]"
+
+
+def corrected_p(effect: Effect) -> str:
+    """Print the corrected p with its name; empty where there is none."""
+    if math.isnan(effect.p_corrected):
+        return ""
+    return f"corrected p {probability(effect.p_corrected)}"
+
+
+def across(p: float, level: str) -> str:
+    """Say why nothing is shown although p is below .05; empty where it is not."""
+    return f"p is below .05, but the interval reaches across {level}" if p < ALPHA else ""
+
+
+def too_few(effect: Effect) -> str:
+    """Say that there is too little for a verdict; empty where there is enough."""
+    if effect.testable:
+        return ""
+    if effect.sample >= effect.queries:
+        queries = counted(effect.queries, "query is", "queries are")
+        return f"{queries} too few for a verdict; it takes {FEWEST}"
+    ones = "one" if effect.sample == 1 else "ones"
+    return (
+        f"these queries and documents count as {effect.sample:.3g} independent {ones}, "
+        f"too few for a verdict; it takes {FEWEST}"
+    )
+
+
+def cannot_vary(effect: Effect) -> str:
+    """Say what keeps an answer from being level, however close it is; empty where nothing does."""
+    if effect.can_be_level or effect.variation is None:
+        return ""
+    return f"{effect.variation.words}, so that level cannot be shown"
+
+
+def could_detect(effect: Effect) -> str:
+    """Say what these queries could show: ``a tilt of 24 % or more``."""
+    estimand = effect.estimand
+    if not effect.detectable <= estimand.bounds[1] - estimand.neutral:
+        return "this query set could not detect any tilt"
+    is_percent = estimand.scale == 100 or estimand.suffix == " %"
+    size = estimand.amount(effect.detectable, sign=False, digits=0 if is_percent else None)
+    return f"this query set could only detect a tilt of {size}{estimand.suffix} or more"
+
+
+def common_words(change: Change) -> str:
+    """Say on how many queries a change was computed, of those that both results hold."""
+    return f"on {counted(change.queries, 'common query', 'common queries')}"
+
+
+def undefined(effect: Effect) -> str:
+    """Say why an effect has no value."""
+    is_of_relevance = isinstance(effect.estimand, RelativeDelta)
+    if effect.queries == 0:
+        lacks = "has a relevant document" if is_of_relevance else "says anything"
+        return f"no query {lacks} of both {effect.a} and {effect.b}"
+    if is_of_relevance:
+        return f"{effect.measure} is 0 for both {effect.a} and {effect.b}"
+    return f"{effect.name} is undefined for both {effect.a} and {effect.b}"

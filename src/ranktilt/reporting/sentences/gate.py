@@ -1,0 +1,227 @@
+"""A gate in words: its outcome, what was asked, and the reason of each check."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, Outcome
+from ranktilt.auditing.answer.verdict import FindingKind
+from ranktilt.auditing.effects import Change, Effect
+from ranktilt.errors import counted
+from ranktilt.judging.result import FEWEST_QUERIES
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.margin import half_width, margin_words
+from ranktilt.measures.printing import digits_apart, rounded
+from ranktilt.reporting.numbers import probability
+from ranktilt.reporting.sentences.effects import cannot_vary, common_words, too_few, undefined
+from ranktilt.reporting.sentences.findings import Finding
+
+OUTCOME_KINDS: dict[Outcome, FindingKind] = {
+    "tilted": "favours",
+    "inconclusive": "inconclusive",
+    "within": "level",
+    "level": "level",
+}
+_WORDS = {"within": "within the limit"}
+_COST_WORDS = {"level": "within", "tilted": "beyond"}
+
+
+def leading(gate: Gate) -> Finding:
+    """Return the outcome as the finding that leads."""
+    return Finding(kind=OUTCOME_KINDS[gate.outcome], sentence=f"{gate_headline(gate)}.")
+
+
+def gate_headline(gate: Gate) -> str:
+    """Say the outcome in one line: its word, how many rows it concerns, and what was asked."""
+    share = ""
+    if len(gate.rows) > 1:
+        count = sum(row.outcome == gate.outcome for row in gate.rows)
+        share = f": {count} of {len(gate.rows)} comparisons"
+    is_passed = gate.outcome == "inconclusive" and gate.exit_code == 0
+    passed = "; passes by --inconclusive pass" if is_passed else ""
+    outcome = _WORDS.get(gate.outcome, gate.outcome)
+    return f"{outcome}{share} (asked: {' and '.join(gate_questions(gate))}{passed})"
+
+
+def gate_questions(gate: Gate) -> list[str]:
+    """Say what was asked of every comparison."""
+    questions = []
+    if gate.spec["max_tilt"] is not None:
+        questions.append(f"tilt within {margin_words(gate.spec['max_tilt'])} of level")
+    if gate.spec.get("min_tau") is not None:
+        questions.append(f"τ-b of at least {gate.spec['min_tau']:g}")
+    if gate.spec["baseline"]:
+        least = gate.spec["min_effect"]
+        growth = "no growth" if least == 0 else f"growth of at most {least:g} points"
+        questions.append(f"{growth} since the baseline")
+    return questions
+
+
+def outcome_word(check: LimitCheck) -> str:
+    """Say an outcome in a word: a cost is within its limit, or beyond it."""
+    words = _COST_WORDS if check.name in ("cost", "tau") else _WORDS
+    return words.get(check.outcome, check.outcome)
+
+
+def row_word(row: GateRow) -> str:
+    """Say the outcome of a row in a word."""
+    return outcome_word(row.deciding_checks[0])
+
+
+def row_reason(row: GateRow) -> str:
+    """Say why a row has its outcome, in one line."""
+    return "; ".join(limit_reason(check, row.queries) for check in row.deciding_checks)
+
+
+def limit_reason(check: LimitCheck, queries: int = 0) -> str:
+    """Say why a check has its outcome; `queries` are those of its row."""
+    if check.checked_tilt is not None:
+        return _tilt_reason(check, check.checked_tilt)
+    if check.checked_change is not None:
+        return _growth_reason(check, check.checked_change)
+    return _order_reason(check, queries)
+
+
+def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
+    amount, half = tilt.estimand.amount, half_width(tilt.estimand, check.asked_limit)
+    floor, ceiling = tilt.neutral - half, tilt.neutral + half
+    is_defined = not math.isnan(tilt.value) and not math.isnan(tilt.neutral)
+    if not is_defined or (tilt.testable and not tilt.has_interval):
+        return f"{tilt_name(tilt)} is undefined: {undefined(tilt)}"
+    numbers = f"{tilt_name(tilt)} {tilt_numbers(tilt, floor, ceiling)}"
+    if not tilt.testable:
+        return f"{too_few(tilt)}; {numbers}"
+    extent = tilt.extent(check.asked_limit)
+    if extent != "beyond" and not tilt.can_be_level:
+        return f"{cannot_vary(tilt)}; {numbers}"
+    around = "" if tilt.twins else f" around the median of random labels ({amount(tilt.neutral)})"
+    if extent == "within":
+        favours = tilt.side(tilt.favours)
+        all_the_same = f", and favours {favours} all the same" if favours else ""
+        return f"{numbers} lies within {margin_words(check.asked_limit)}{around}{all_the_same}"
+    if extent == "beyond":
+        side, edge = (tilt.a, ceiling) if tilt.low > ceiling else (tilt.b, floor)
+        return _beyond(tilt, side, f"{numbers} lies wholly beyond {amount(edge)}{around}")
+    edges = [amount(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high]
+    return (
+        f"{numbers} reaches across {' and '.join(dict.fromkeys(edges))}{around}: neither within "
+        "the limit nor wholly beyond"
+    )
+
+
+def _beyond(tilt: Effect, side: str, finding: str) -> str:
+    """Say toward which side a tilt lies beyond its limit, and why that decides nothing."""
+    toward = f"toward {side}: " if tilt.estimand.sided else ""
+    but = "" if tilt.shown else f", but corrected p {probability(tilt.p_corrected)}"
+    return f"{toward}{finding}{but}"
+
+
+def _growth_reason(check: LimitCheck, change: Change) -> str:
+    estimand, low, high = change.estimand, change.growth_low, change.growth_high
+    least = check.ceiling
+    most = half_width(estimand, least) if least else 0.0
+    interval = ""
+    if not (math.isnan(low) or math.isnan(high)):
+        ends = [estimand.scale * end for end in (low, high)]
+        digits = digits_apart(ends, [estimand.scale * most], estimand.digits)
+        printed = [estimand.amount(end, sign=True, digits=digits) for end in (low, high)]
+        interval = f" [{', '.join(printed)}]"
+    if math.isnan(change.growth) or (change.testable and not interval):
+        side = "the baseline's" if math.isnan(change.old) else "the new"
+        return (
+            f"growth since the baseline is undefined: {side} {tilt_name(change)} is, or its "
+            "random band"
+        )
+    common = f" {common_words(change)}" if check.is_on_common_queries else ""
+    growth = f"{change.amount(change.growth, sign=True)}{change.unit}{interval}"
+    numbers = f"growth {growth} since the baseline{common}"
+    if low <= most and not change.can_be_level:
+        return f"{cannot_vary(change)}; {numbers}"
+    if not change.testable:
+        return f"{too_few(change)}; {numbers}"
+    moved = (
+        f"{tilt_name(change)} {estimand.answer(change.old)} before, "
+        f"{estimand.answer(change.new)} now"
+    )
+    if low > most:
+        return f"{numbers} lies above {least:g}: {moved}"
+    if high <= most:
+        return f"{numbers} does not exceed {least:g}: {moved}"
+    size = f"{change.amount(change.growth_detectable, sign=False)}{change.unit}"
+    could = f"{counted(change.queries, 'query', 'queries')} could detect {size}"
+    return f"{numbers} reaches across {least:g}, neither shown nor excluded; {could}; {moved}"
+
+
+def _order_reason(check: LimitCheck, queries: int) -> str:
+    """Say why the order of systems under a judge is near enough to the human one, or not."""
+    if math.isnan(check.value):
+        return "τ-b is undefined: the judge tells no systems apart"
+    if math.isnan(check.low):
+        few = counted(queries, "query is", "queries are")
+        return (
+            f"τ-b {rounded(check.value, 2)} has no interval: {few} too few, it takes "
+            f"{FEWEST_QUERIES}"
+        )
+    interval = f"[{rounded(check.low, 2)}, {rounded(check.high, 2)}]"
+    numbers = f"τ-b {rounded(check.value, 2)} {interval}"
+    if check.outcome == "level":
+        return f"{numbers} lies at or above {check.floor:g}"
+    if check.outcome == "tilted":
+        return f"{numbers} lies below {check.floor:g}"
+    return f"{numbers} reaches across {check.floor:g}"
+
+
+def tilt_name(tilt: Effect) -> str:
+    """Name what an effect is one of: Relative Δ, or the estimand."""
+    return tilt.estimand.term if isinstance(tilt.estimand, RelativeDelta) else tilt.name
+
+
+def tilt_numbers(tilt: Effect, *limits: float) -> str:
+    """Print an effect with its unit and interval: ``+5.0 % [+1.0, +9.0]``.
+
+    The interval has digits enough to tell its ends from the limits, which are in its own unit.
+    """
+    estimand = tilt.estimand
+    if not tilt.has_interval:
+        return estimand.answer(tilt.value)
+    digits = digits_apart(
+        [estimand.scale * end for end in (tilt.low, tilt.high)],
+        [estimand.scale * limit for limit in limits],
+        estimand.digits,
+    )
+    low, high = (estimand.amount(end, digits=digits) for end in (tilt.low, tilt.high))
+    return f"{estimand.answer(tilt.value)} [{low}, {high}]"
+
+
+def derived(gate: Gate) -> dict[str, Any]:
+    """Return what a gate's file says in words."""
+    verdicts = [
+        {
+            "run": row.run,
+            "kind": row.outcome,
+            "side": None,
+            "sentence": row_reason(row),
+            "primary": row.measure,
+            "margin": gate.spec["max_tilt"],
+            "a": row.a,
+            "b": row.b,
+        }
+        for row in gate.rows
+    ]
+    return {
+        "headline": gate_headline(gate),
+        "verdicts": verdicts,
+        "next_steps": (),
+        "effects": (),
+    }
+
+
+def derived_row(row: GateRow) -> dict[str, Any]:
+    """Return what a gate's file says of a row in words."""
+    return {"reason": row_reason(row)}
+
+
+def derived_check(check: LimitCheck) -> dict[str, Any]:
+    """Return what a gate's file says of a check in words."""
+    return {"reason": limit_reason(check)}

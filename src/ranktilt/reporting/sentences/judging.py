@@ -1,0 +1,278 @@
+"""Audits of judges in words: whom a judge favours, how it orders systems, how far it agrees."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+from ranktilt.auditing.answer.verdict import FindingKind, margins
+from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.errors import counted, join_words
+from ranktilt.judging.result import (
+    GAP_MARGIN,
+    Agreement,
+    Estimate,
+    FamilyPreference,
+    Favour,
+    JudgeAudit,
+    RankAgreement,
+    Weakness,
+)
+from ranktilt.measures.printing import rounded, signed
+from ranktilt.reporting.sentences.effects import cannot_vary, effect_words
+from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
+
+PREFERENCE_TONES: dict[Favour, Tone] = {
+    "favours": "first",
+    "disfavours": "second",
+    "level": "good",
+    "depends on scale": "warning",
+    "inconclusive": "unsure",
+    "not tested": "unsure",
+}
+_PREFERENCE_KINDS: dict[Favour, FindingKind] = {
+    "favours": "favours",
+    "disfavours": "favours",
+    "depends on scale": "conflict",
+    "level": "level",
+    "inconclusive": "inconclusive",
+    "not tested": "inconclusive",
+}
+_GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconclusive"}
+_GRADES = 0.1
+"""`GAP_MARGIN` as a number."""
+_NORMAL = 1.96
+"""Standard errors from the middle of a 95 % interval to its end."""
+
+
+def leading(audit: JudgeAudit) -> Finding:
+    """Return the finding that leads."""
+    return first_of(judge_findings(audit))
+
+
+def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
+    """Return what is found in the order in which it comes: sides, the order of systems, agreement."""
+    sides = [
+        *map(_gap_finding, audit.main_gaps),
+        *map(_preference_finding, audit.preferences),
+        *(_weakness_finding(weakness) for weakness in audit.weaknesses if weakness.edit.low > 0),
+    ]
+    orders = [_order_finding(audit, agreement) for agreement in audit.rank_agreements]
+    tilts = [Finding(kind="described", sentence=sentence) for sentence in _tilt_sentences(audit)]
+    agreements = [_agreement_finding(agreement) for agreement in audit.overall]
+    return (*ranked(sides), *ranked(orders), *tilts, *ranked(agreements))
+
+
+def _gap_finding(effect: Effect) -> Finding:
+    verdict = effect.verdict(GAP_MARGIN)
+    return Finding(
+        kind=_GAP_KINDS.get(verdict, "favours"),
+        sentence=gap_sentence(effect),
+        size=margins(effect, GAP_MARGIN),
+        run=effect.run,
+        tone=VERDICT_TONES[verdict],
+    )
+
+
+def _preference_finding(preference: FamilyPreference) -> Finding:
+    is_preference = preference.verdict in ("favours", "disfavours")
+    return Finding(
+        kind=_PREFERENCE_KINDS[preference.verdict],
+        sentence=preference_sentence(preference),
+        size=_standard_errors(preference.scales[0].preference),
+        run=preference.judge,
+        tone="warning" if is_preference else PREFERENCE_TONES[preference.verdict],
+    )
+
+
+def _standard_errors(estimate: Estimate) -> float:
+    """Return how many standard errors an estimate lies from 0, as far as its interval tells."""
+    error = (estimate.high - estimate.low) / (2 * _NORMAL)
+    return abs(estimate.value) / error if error > 0 else 0.0
+
+
+def _weakness_finding(weakness: Weakness) -> Finding:
+    return Finding(
+        kind="favours",
+        sentence=weakness_sentence(weakness),
+        size=weakness.edit.gap / _GRADES,
+        run=weakness.judge,
+    )
+
+
+def _order_finding(audit: JudgeAudit, agreement: RankAgreement) -> Finding:
+    return Finding(
+        kind="described",
+        sentence=order_sentence(audit, agreement),
+        size=1 - agreement.tau.value,
+        run=agreement.judge,
+    )
+
+
+def _agreement_finding(agreement: Agreement) -> Finding:
+    return Finding(
+        kind="described",
+        sentence=agreement_sentence(agreement),
+        size=1 - agreement.kappa.value,
+        run=agreement.judge,
+    )
+
+
+def gap_sentence(effect: Effect) -> str:
+    """Say whether a judge grades the twins of one source higher."""
+    verdict = effect.verdict(GAP_MARGIN)
+    numbers = effect_words(effect, "text")
+    if verdict == "level":
+        return (
+            f"{effect.run} is level between {effect.a} and {effect.b} twins, within ±{GAP_MARGIN}: "
+            f"{numbers}"
+        )
+    if verdict == "inconclusive":
+        reason = cannot_vary(effect)
+        front = f"{effect.run}: inconclusive on twins: "
+        return f"{front}{reason}; {numbers}" if reason else f"{front}{numbers}"
+    return f"{effect.run} favours {effect.side(verdict)} text on twins: {numbers}"
+
+
+def preference_sentence(preference: FamilyPreference) -> str:
+    """Say whether a judge favours a family; points are those of the judge's values, not of the human ones."""
+    judge, family, verdict = preference.judge, preference.family, preference.verdict
+    if verdict == "not tested":
+        reason = "a family needs two systems, and two others"
+        if preference.queries < FEWEST_ROWS:
+            reason = f"{counted(preference.queries, 'query is', 'queries are')} too few"
+        return f"{judge}: {family} is not tested: {reason}"
+    value, low, high = (100 * number for number in preference.scales[0].preference)
+    numbers = (
+        f"{signed(value)} points of its own scale [{signed(low)}, {signed(high)}] beyond its "
+        "general errors"
+    )
+    if verdict in ("favours", "disfavours"):
+        return f"{judge} {verdict} {family} systems: {numbers}, and by ranks and z, too"
+    if verdict == "depends on scale":
+        significant = [scale.name for scale in preference.scales if scale.p_corrected < ALPHA]
+        return (
+            f"{judge}: whether it favours {family} systems depends on the scale, shown by "
+            f"{' and '.join(significant)} only: {numbers}"
+        )
+    words = f"{judge} is level on" if verdict == "level" else f"{judge}: inconclusive on"
+    return f"{words} {family} systems: {numbers}"
+
+
+def weakness_sentence(weakness: Weakness) -> str:
+    """Say by how much an edit of passages of grade 0 raises a judge's grades."""
+    edit = weakness.edit
+    return (
+        f"{weakness.judge} is fooled by {edit.probe}: passages of grade 0 are graded "
+        f"{edit.gap:.2f} higher [{edit.low:.2f}, {edit.high:.2f}]"
+    )
+
+
+def order_sentence(audit: JudgeAudit, agreement: RankAgreement) -> str:
+    """Say how far a judge orders systems as humans do, and which differences it loses."""
+    fates = Counter(
+        pair.fate
+        for pair in audit.system_pairs
+        if (pair.judge, pair.measure) == (agreement.judge, agreement.measure)
+    )
+    human_count = fates.total() - fates["new"]
+    differences = counted(human_count, "significant difference", "significant differences")
+    changed = [f"{fates[fate]} {fate}" for fate in ("reversed", "lost") if fates[fate]]
+    outcome = f"of {differences} {join_words(changed) if changed else 'none is lost'}"
+    if agreement.queries < FEWEST_ROWS:
+        queries = counted(agreement.queries, "query is", "queries are")
+        outcome = f"{queries} too few to test differences"
+    new = f", {fates['new']} new" if fates["new"] else ""
+    return (
+        f"{agreement.judge} orders {counted(agreement.systems, 'system', 'systems')} by "
+        f"{agreement.measure} with Kendall's τ-b {_with_interval(agreement.tau)}: {outcome}{new}"
+    )
+
+
+def _tilt_sentences(audit: JudgeAudit) -> list[str]:
+    """Say for each judge how many tilts differ from those under human grades."""
+    sentences = []
+    for judge in audit.judges:
+        changes = [tilt.change for tilt in audit.tilts if tilt.judge == judge]
+        if not changes:
+            continue
+        differing = sum(change.shown for change in changes) or "none"
+        number = counted(len(changes), "ranker's tilt", "rankers' tilts")
+        sentences.append(
+            f"{judge}: of {number} under its grades, {differing} differs from that under human grades"
+        )
+    return sentences
+
+
+def agreement_sentence(agreement: Agreement) -> str:
+    """Say how far a judge agrees with humans, and whether it grades higher or lower."""
+    kappa, gap = agreement.kappa, agreement.gap
+    if math.isnan(kappa.value):
+        return (
+            f"{agreement.judge}: κ is undefined: one judge gives one grade to all "
+            f"{agreement.pairs:,} pairs"
+        )
+    level = ""
+    if gap.low > 0 or gap.high < 0:
+        side = "higher" if gap.value > 0 else "lower"
+        level = f", grades {abs(gap.value):.2f} {side} on average"
+    return (
+        f"{agreement.judge} agrees with humans at κ {_with_interval(kappa)} over "
+        f"{agreement.pairs:,} pairs of {counted(agreement.queries, 'query', 'queries')}{level}"
+    )
+
+
+def _with_interval(estimate: Estimate) -> str:
+    """Print a coefficient with its interval, where it has one: ``.29 [.17, .39]``."""
+    if math.isnan(estimate.low):
+        return _decimal(estimate.value)
+    return f"{_decimal(estimate.value)} [{_decimal(estimate.low)}, {_decimal(estimate.high)}]"
+
+
+def _decimal(value: float) -> str:
+    """Print a coefficient with two decimals and no zero before them: ``.29``."""
+    text = rounded(value, 2).replace("-", "−")
+    return text.replace("0.", ".", 1) if text.lstrip("−").startswith("0.") else text
+
+
+def derived(audit: JudgeAudit) -> dict[str, Any]:
+    """Return what the file of an audit of judges says in words: verdicts on sources and families."""
+    gaps = [_gap_row(effect) for effect in audit.main_gaps]
+    preferences = [_preference_row(preference) for preference in audit.preferences]
+    return {"verdicts": [*gaps, *preferences]}
+
+
+def _gap_row(effect: Effect) -> dict[str, Any]:
+    verdict = effect.verdict(GAP_MARGIN)
+    side = effect.side(verdict)
+    return {
+        "run": effect.run,
+        "kind": "favours" if side else verdict,
+        "side": side or None,
+        "sentence": gap_sentence(effect),
+        "primary": repr(effect.estimand),
+        "margin": GAP_MARGIN,
+        "a": effect.a,
+        "b": effect.b,
+    }
+
+
+def _preference_row(preference: FamilyPreference) -> dict[str, Any]:
+    return {
+        "run": preference.judge,
+        "kind": preference.verdict,
+        "side": preference.family if preference.verdict == "favours" else None,
+        "sentence": preference_sentence(preference),
+        "primary": preference.measure,
+        "margin": None,
+        "a": preference.family,
+        "b": "others",
+    }
+
+
+def derived_preference(preference: FamilyPreference) -> dict[str, Any]:
+    """Return what the file says of one preference in words."""
+    return {"sentence": preference_sentence(preference)}

@@ -1,0 +1,276 @@
+"""Sentences about a bench: what it chose, at what cost, and what methods learned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ranktilt.auditing.answer.gate import check_tilt
+from ranktilt.auditing.answer.verdict import margins
+from ranktilt.auditing.effects import Change
+from ranktilt.auditing.groups import ALL
+from ranktilt.errors import counted, join_words
+from ranktilt.measures.margin import margin_words
+from ranktilt.mitigation.bench_result import Bench, Candidate, CandidateCheck, Choice
+from ranktilt.mitigation.causal import CausalFit, SourceRatio
+from ranktilt.mitigation.offset import GroupOffset, OffsetFit
+from ranktilt.rankers.candidates import FITTED
+from ranktilt.reporting.numbers import probability, signed
+from ranktilt.reporting.sentences.effects import bounds, too_few
+from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.gate import OUTCOME_KINDS, limit_reason
+from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
+
+_UNTESTED = "that source moves scores through perplexity alone is not tested"
+
+
+def leading(bench: Bench) -> Finding:
+    """Return what a bench says first."""
+    choice = bench.choose()
+    return Finding(kind=OUTCOME_KINDS[choice.outcome], sentence=f"{bench_headline(choice)}.")
+
+
+def bench_headline(choice: Choice) -> str:
+    """Say which candidate was chosen and what it costs, or why none was."""
+    bench = choice.bench
+    if not choice.is_tilted:
+        sentences = [finding.sentence for finding in _baseline_findings(choice)]
+        return f"Nothing to level: {'; '.join(sentences)}"
+    if choice.chosen is not None:
+        return _chosen_sentence(choice, choice.chosen)
+    eligible = f", of those {chosen_by(bench)}," if bench.selected else ""
+    if choice.outcome == "tilted":
+        return f"No candidate{eligible} is level {limits(choice)}: each is excluded"
+    return f"No candidate{eligible} is shown to be level {limits(choice)}"
+
+
+def _baseline_findings(choice: Choice) -> tuple[Finding, ...]:
+    """Return what an audit says of the baseline, the largest finding first."""
+    findings = []
+    for verdict, effect in zip(choice.verdicts, choice.bench.baseline_effects, strict=True):
+        front = f"{verdict.a} | {verdict.b}: " if len(choice.verdicts) > 1 else ""
+        finding = Finding(
+            kind=verdict.kind,
+            sentence=front + verdict_sentence(verdict),
+            size=margins(effect, choice.margin),
+        )
+        findings.append(finding)
+    return ranked(findings)
+
+
+def _chosen_sentence(choice: Choice, candidate: Candidate) -> str:
+    bench = choice.bench
+    costs = [cost_words(change, choice.budget) for change in bench.costs(candidate.name)]
+    cost = f": {join_words(costs)}" if costs else ""
+    tilts = [bench.tilt(candidate.name, pair) for pair in bench.pairs]
+    sides = list(dict.fromkeys(tilt.side(tilt.favours) for tilt in tilts if tilt.favours))
+    state = "is level"
+    if sides:
+        state = f"favours {join_words(sides)} no more than slightly,"
+    if bench.selected:
+        return f"{candidate.name}, {chosen_by(bench)}, {state} {limits(choice)}{cost}"
+    several = f" of {candidate.method}" if len(bench.methods) > 1 else ""
+    return (
+        f"{candidate.name} is the smallest candidate{several} that {state} {limits(choice)}{cost}"
+    )
+
+
+def nearest_sentence(choice: Choice) -> str:
+    """Say what the nearest candidate lacks, where none is chosen; empty elsewhere."""
+    nearest = choice.nearest
+    if nearest is None:
+        return ""
+    outcome = choice.outcome_of(nearest.name)
+    reasons = [
+        reason(choice, check) for check in choice.checks[nearest.name] if check.outcome == outcome
+    ]
+    return f"Nearest is {nearest.name}: {'; '.join(reasons)}"
+
+
+def limits(choice: Choice) -> str:
+    """Say what is asked of a candidate: ``within ±5 points at a loss of at most 1 point of AP@5``."""
+    margin = f"within {margin_words(choice.margin)}"
+    if not choice.bench.document_sets:
+        return margin
+    measure = choice.bench.effectiveness_measure
+    return f"{margin} at a loss of at most {points(choice.budget)} of {measure}"
+
+
+def chosen_by(bench: Bench) -> str:
+    """Say on which queries candidates were chosen; empty where all are judged."""
+    if not bench.selected:
+        return ""
+    fitted = f"fitted on {bench.spec[FITTED]} and " if FITTED in bench.spec else ""
+    return f"{fitted}chosen on other queries"
+
+
+def reason(choice: Choice, check: CandidateCheck) -> str:
+    """Say why a check of a candidate has its outcome."""
+    if not isinstance(check.effect, Change):
+        return limit_reason(check_tilt(check.effect, choice.margin))
+    return cost_reason(check.effect, choice.budget)
+
+
+def cost_reason(change: Change, budget: float) -> str:
+    """Say whether a loss of effectiveness beyond the budget is excluded or shown."""
+    words = cost_words(change, budget)
+    loss = f"a loss of more than {points(budget)}"
+    if math.isnan(change.value) or (change.testable and not change.has_interval):
+        return f"no query has a value of {change.measure} under both rankers"
+    if not change.testable:
+        return f"{too_few(change)}; {words}"
+    if change.low >= -100 * budget:
+        return f"{change.measure} {words}: {loss} is excluded"
+    if change.high < -100 * budget:
+        return f"{change.measure} {words}: {loss} is shown"
+    return f"{change.measure} {words}: {loss} is neither shown nor excluded"
+
+
+def cost_words(change: Change, budget: float) -> str:
+    """Print a change of effectiveness with its interval, and over which documents."""
+    documents = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
+    interval = f" {bounds(change.low, change.high, -100 * budget)}" if change.has_interval else ""
+    return f"{signed(change.value)} points{interval} {documents}"
+
+
+def points(share: float) -> str:
+    """Print a share in points: ``1 point``."""
+    number = f"{100 * share:g}"
+    return f"{number} {'point' if number == '1' else 'points'}"
+
+
+def bench_notes(bench: Bench) -> Iterator[str]:
+    """Say what methods learned, what was left out, and what limits the numbers."""
+    if bench.fits.offset is not None:
+        yield f"offset: {offset_sentence(bench.fits.offset)}"
+    if bench.fits.causal is not None:
+        yield causal_sentence(bench.fits.causal)
+    if bench.fits.direction is not None:
+        yield direction_sentence(bench.fits.direction)
+    if "left_out" in bench.spec:
+        yield from _left_out(bench.spec)
+        if bench.candidates[1:]:
+            yield (
+                "intervals of what is less the baseline speak of queries alone, and are a little "
+                "narrow"
+            )
+    yield from bench.notes
+    reference = bench.spec["reference"]
+    is_by_source = bench.spec["by"] == "source"
+    if bench.candidates[1:] and bench.document_sets == (ALL,) and is_by_source:
+        yield (
+            f"effectiveness on {reference} documents alone is not known: they were not ranked alone"
+        )
+    if bench.candidates[1:] and not bench.selected:
+        yield (
+            f"each of the {len(bench.candidates) - 1} candidates is judged by its own 95 % "
+            "intervals; the more there are, the more likely one of them is called level by chance"
+        )
+
+
+def _left_out(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Say what was left out of the queries to fit on, because it belongs to other sides too."""
+    left_out, name = spec["left_out"], spec.get(FITTED, "")
+    judgments = (
+        f"{left_out['judgments']:,} of "
+        f"{counted(left_out['judgments_before'], 'judgment', 'judgments')}"
+    )
+    if not name:
+        if left_out["judgments"]:
+            yield (
+                f"{judgments} to fit on left out: of documents that are relevant to queries of "
+                "other sides too"
+            )
+        return
+    yield f"fitted on {counted(spec['queries']['fit'], 'query', 'queries')} of {name}"
+    if left_out["documents"]:
+        documents = counted(left_out["documents"], "document", "documents")
+        yield (
+            f"{documents} of {name} and {judgments} left out: relevant to queries to select by or "
+            "to test on too"
+        )
+    if left_out["queries"]:
+        yield f"{counted(left_out['queries'], 'query', 'queries')} of {name} left out: asked here too"
+
+
+def offset_sentence(fit: OffsetFit) -> str:
+    """Say which constants match the scores of the groups."""
+    constants = [
+        f"{_signed(offset.value, 4)} for {offset.group} ({_precision(offset)})"
+        for offset in fit.offsets
+    ]
+    return f"Scores match those of {fit.reference} with {join_words(constants)}."
+
+
+def _precision(offset: GroupOffset) -> str:
+    queries = counted(offset.queries, "query", "queries")
+    if math.isnan(offset.low):
+        return f"{queries}, no interval"
+    low, high = _signed(offset.low, 4), _signed(offset.high, 4)
+    return f"95 % interval {low} to {high}, {queries}"
+
+
+def causal_sentence(fit: CausalFit) -> str:
+    """Say how much scores rise with perplexity, and how surely the instrument moves it."""
+    spec = fit.spec
+    factor = spec.get("instrument")
+    groups = f"high less low {factor}" if factor else f"{spec['source']} less {spec['reference']}"
+    missing = f", {spec['missing']:,} more not scored" if spec.get("missing") else ""
+    queries = counted(len({pair.query for pair in fit.pairs}), "query", "queries")
+    return (
+        f"causal: +1 of perplexity, in {spec['unit']}, moves scores of {spec['ranker']} by "
+        f"{_signed(fit.coefficient, 3)} {_ends(fit.low, fit.high)}; first-stage F {fit.f:,.1f} over "
+        f"{len(fit.pairs):,} pairs of {queries}{missing}; {groups}: perplexity "
+        f"{_signed(fit.perplexity_gap, 3)}, score {_signed(fit.score_gap, 3)}"
+        f"{_exclusion(fit.by_source) if factor else ''}"
+    )
+
+
+def _exclusion(by_source: SourceRatio | None) -> str:
+    """Say whether the source is shown to move scores by other ways than perplexity."""
+    if by_source is None:
+        return f"; {_UNTESTED}: no pairs differ in the source alone"
+    if math.isnan(by_source.difference):
+        f = 0.0 if math.isnan(by_source.f) else by_source.f
+        return f"; {_UNTESTED}: source hardly moves perplexity (first-stage F {f:.1f})"
+    low, high = by_source.difference_low, by_source.difference_high
+    numbers = (
+        f"; by source it is {_signed(by_source.coefficient, 3)} "
+        f"{_ends(by_source.low, by_source.high)} over {by_source.pairs:,} pairs, a difference of "
+        f"{_signed(by_source.difference, 3)} {_ends(low, high)}"
+    )
+    if low <= 0 <= high:
+        return f"{numbers}: no other way of source to scores is shown"
+    return (
+        f"{numbers}: exclusion fails, source moves scores by other ways than perplexity, and the "
+        "correction takes away only what perplexity explains"
+    )
+
+
+def direction_sentence(spec: Mapping[str, Any]) -> str:
+    """Say how long a direction is, beside directions of random signs; from its `Direction.spec`."""
+    return (
+        f"projection: direction of {spec['source']} from {spec['reference']} by {spec['model']}, "
+        f"over {spec['twins']:,} twins; their mean difference has length {spec['length']:.3g}, with "
+        f"random signs {spec['random_length']:.3g} (p {probability(spec['p'])})"
+    )
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{value:+.{digits}g}".replace("-", "−")
+
+
+def _ends(low: float, high: float) -> str:
+    return "[no end]" if math.isnan(low) else f"[{_signed(low, 3)}, {_signed(high, 3)}]"
+
+
+def derived(bench: Bench) -> dict[str, Any]:
+    """Return what a bench's file says in words."""
+    choice = bench.choose()
+    nearest = nearest_sentence(choice)
+    return {
+        "headline": bench_headline(choice),
+        "sentences": [nearest] if nearest else [],
+        "verdicts": [verdict_row(verdict) for verdict in choice.verdicts],
+    }

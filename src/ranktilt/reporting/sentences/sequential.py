@@ -1,0 +1,59 @@
+"""Sequential audits in words: what was decided, and after how many queries."""
+
+from __future__ import annotations
+
+from ranktilt.auditing.answer.verdict import FindingKind
+from ranktilt.auditing.sequential import Decision, Look, SequentialAudit
+from ranktilt.errors import counted
+from ranktilt.reporting.sentences.findings import Finding
+
+_KINDS: dict[Decision, FindingKind] = {
+    "tilted": "favours",
+    "inconclusive": "inconclusive",
+    "level": "level",
+}
+
+
+def leading(audit: SequentialAudit) -> Finding:
+    """Return the decision as the finding that leads."""
+    return Finding(kind=_KINDS[audit.decision], sentence=f"{decision_sentence(audit)}.")
+
+
+def decision_sentence(audit: SequentialAudit) -> str:
+    """Say what was decided, in one sentence."""
+    last = audit.looks[-1]
+    noun = ("origin", "origins") if audit.twins else ("document", "documents")
+    documents = counted(last.documents, *noun)
+    after = f"after {counted(last.queries, 'query', 'queries')} and {documents}"
+    numbers = look_words(audit, last)
+    if audit.decision == "tilted":
+        favoured = audit.a if last.value > 0 else audit.b
+        return f"{audit.run} favours {favoured}, shown {after}: {numbers}"
+    if audit.decision == "level":
+        within = f"within ±{audit.stop_at_tilt:g}"
+        return f"{audit.run} is level {within}, shown {after}: {numbers}"
+    still = ""
+    if not audit.variation.enough:
+        still = f"{audit.variation.words}, so that level cannot be shown; "
+    return f"{audit.run} is not decided {after}: {still}{numbers}"
+
+
+def query_count_sentence(audit: SequentialAudit) -> str:
+    """Say how many queries were asked, and how many of them say nothing."""
+    failed = audit.asked - audit.answered
+    silent = audit.answered - audit.looks[-1].queries
+    queries = counted(audit.of, "query was", "queries were")
+    sentence = f"{audit.asked:,} of {queries} asked, in a drawn order"
+    if failed:
+        sentence += f"; {counted(failed, 'query', 'queries')} failed"
+    if silent:
+        lists = counted(silent, "list says", "lists say")
+        sentence += f"; {lists} nothing of these groups"
+    return sentence
+
+
+def look_words(audit: SequentialAudit, look: Look) -> str:
+    """Print a look: ``Share@10 +3.1 points [+0.4, +5.9]``."""
+    estimand = audit.estimand
+    low, high = estimand.amount(look.low), estimand.amount(look.high)
+    return f"{audit.measure} {estimand.amount(look.value)}{estimand.suffix} [{low}, {high}]"

@@ -1,0 +1,71 @@
+"""Audits of several sources in words: what temperature does to the tilt."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ranktilt.auditing.answer.verdict import effect_row
+from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.auditing.temperature_trend import Trend
+from ranktilt.measures.printing import signed
+from ranktilt.reporting.sentences.effects import bounds
+from ranktilt.reporting.sentences.next_steps import step_row
+from ranktilt.reporting.sentences.verdicts import verdict_row
+
+
+def trend_sentences(audits: SourceAudits) -> tuple[str, ...]:
+    """Say what temperature does to the tilt on the primary measure, for each run and series."""
+    sentences = []
+    for trend in audits.trends:
+        if trend.measure == audits.primary:
+            kinds = [
+                related.kind
+                for related in audits.trends
+                if (related.run, related.series) == (trend.run, trend.series)
+            ]
+            agree = kinds.count(trend.kind)
+            sentences.append(trend_sentence(trend, agree=agree, measures=len(kinds)))
+    return tuple(sentences)
+
+
+def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
+    """Say whether a tilt moves with temperature, and on how many of the measures that is so."""
+    front = f"{trend.run}, {trend.series}"
+    if trend.queries == 0:
+        return (
+            f"{front}: no trend to ask for: no query has a relevant document on both sides at "
+            "every temperature"
+        )
+    if math.isnan(trend.correlation):
+        return (
+            f"{front}: no trend to ask for: {trend.measure} has the same Relative Δ at every "
+            "temperature, or none"
+        )
+    coldest, warmest = min(trend.temperatures), max(trend.temperatures)
+    numbers = (
+        f"rank correlation {signed(trend.correlation, 2)} "
+        f"[{signed(trend.low, 2)}, {signed(trend.high, 2)}], "
+        f"{signed(trend.change)} points {bounds(trend.change_low, trend.change_high)} "
+        f"from {coldest:g} to {warmest:g}"
+    )
+    if trend.kind == "inconclusive":
+        return (
+            f"{front}: inconclusive, no trend with temperature shown on {trend.measure}: {numbers}"
+        )
+    way = f"toward {trend.a}" if trend.kind == "rises" else f"away from {trend.a}"
+    agreement = f"; agrees on {agree} of {measures} measures" if measures > 1 else ""
+    return (
+        f"{front}: Relative Δ on {trend.measure} moves {way} as temperature rises: "
+        f"{numbers}{agreement}"
+    )
+
+
+def derived(audits: SourceAudits) -> dict[str, Any]:
+    """Return what the file of audits of several sources says in words."""
+    return {
+        "verdicts": [verdict_row(verdict) for verdict in audits.verdicts()],
+        "next_steps": [step_row(step) for step in audits.next_steps],
+        "effects": [effect_row(tilt, audits.margin_points) for tilt in audits.tilts],
+        "sentences": trend_sentences(audits),
+    }

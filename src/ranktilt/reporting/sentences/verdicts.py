@@ -1,0 +1,193 @@
+"""Verdicts in words, signs and tones: whom a run favours, or why that is not decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ranktilt.auditing.answer.next_steps import next_steps
+from ranktilt.auditing.answer.verdict import Verdict, effect_row
+from ranktilt.auditing.effects import ALPHA, Conflict, Effect
+from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.result import Audit
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.margin import margin_words
+from ranktilt.reporting.sentences.effects import (
+    across,
+    cannot_vary,
+    corrected_p,
+    could_detect,
+    effect_words,
+    too_few,
+    undefined,
+)
+from ranktilt.reporting.sentences.next_steps import step_row
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
+
+VERDICT_WORDS = {
+    "favours": ("favours one side", "favour one side"),
+    "outside": ("lies outside the random band", "lie outside the random band"),
+    "conflict": ("answers in opposite ways", "answer in opposite ways"),
+    "inconclusive": ("is inconclusive", "are inconclusive"),
+    "level": ("is level", "are level"),
+}
+"""What is said of one verdict of each kind, and of several, in the order in which they are told."""
+ONE_AT_A_TIME = "95 % intervals are one at a time, p is corrected."
+"""An interval can exclude what its corrected p does not."""
+
+
+def verdict_sentence(verdict: Verdict) -> str:
+    """Say whom a run favours, in one sentence with its numbers."""
+    if not verdict.effect.estimand.sided:
+        return _sentence_beside_band(verdict)
+    if verdict.kind == "inconclusive":
+        return _inconclusive_sentence(verdict)
+    effect = verdict.effect
+    within = f"within {margin_words(verdict.margin)}"
+    numbers = effect_words(effect, verdict.noun)
+    if verdict.kind == "level":
+        sentence = f"{effect.run} is level between {effect.a} and {effect.b}, {within}: {numbers}"
+    else:
+        slightly = f" slightly, {within}" if verdict.slight else ""
+        sentence = f"{effect.run} favours {verdict.side} {verdict.noun}{slightly}: {numbers}"
+    if verdict.measures == 1:
+        return sentence
+    questions = "measures" if isinstance(effect.estimand, RelativeDelta) else "questions"
+    return f"{sentence}; agrees on {verdict.agree} of {verdict.measures} {questions}"
+
+
+def _inconclusive_sentence(verdict: Verdict) -> str:
+    effect = verdict.effect
+    sentence = f"{effect.run}: inconclusive: "
+    if effect.queries == 0 or math.isnan(effect.value):
+        sentence += undefined(effect)
+    else:
+        reason = (
+            too_few(effect)
+            or cannot_vary(effect)
+            or across(effect.p_corrected, f"level ({effect.estimand.answer(effect.neutral)})")
+            or _power(verdict)
+        )
+        sentence += f"{reason}; {effect_words(effect, verdict.noun)}"
+    secondary = _secondary_findings(verdict)
+    return f"{sentence}; but {secondary}" if secondary else sentence
+
+
+def _power(verdict: Verdict) -> str:
+    """Say what these queries could have shown; nothing could where no resample differs."""
+    if verdict.effect.error == 0:
+        return "every resample says the same"
+    return could_detect(verdict.effect)
+
+
+def _secondary_findings(verdict: Verdict) -> str:
+    """Say what secondary questions find where the primary one finds nothing."""
+    words = {"a": f"{verdict.a} favoured", "b": f"{verdict.b} favoured", "level": "level"}
+    findings = []
+    for kind, finding in words.items():
+        names = [
+            question.effect.measure
+            if isinstance(question.effect.estimand, RelativeDelta)
+            else question.effect.name
+            for question in verdict.questions
+            if question.verdict == kind
+        ]
+        if names:
+            findings.append(f"{finding} on {', '.join(names)}")
+    return "; ".join(findings)
+
+
+def _sentence_beside_band(verdict: Verdict) -> str:
+    """Say of a question about all groups at once where its answer lies beside the random band."""
+    effect, estimand = verdict.effect, verdict.effect.estimand
+    amount = estimand.amount
+    interval = ""
+    if effect.has_interval:
+        interval = f"95 % interval [{amount(effect.low)}, {amount(effect.high)}]"
+    band = f"random band [{amount(effect.null_low)}, {amount(effect.null_high)}]"
+    numbers = filter(None, (estimand.answer(effect.value), interval, band, corrected_p(effect)))
+    if few := too_few(effect):
+        finding = f"inconclusive: {few}"
+    elif effect.null_position == "inside":
+        finding = "indistinguishable from a random ranking"
+    elif effect.shown:
+        finding = estimand.outside[effect.null_position == "above"]
+    else:
+        finding = "not significantly different from random rankings"
+    return f"{effect.run}: {finding}: {effect.name} {', '.join(numbers)}"
+
+
+def conflict_sentence(conflict: Conflict) -> str:
+    """Say which answers for one run and pair point to which side."""
+    points = []
+    for side, effects in ((conflict.a, conflict.for_a), (conflict.b, conflict.for_b)):
+        names = [effect.name for effect in effects]
+        verb = "points" if len(names) == 1 else "point"
+        points.append(f"{' and '.join(names)} {verb} to {side}")
+    return (
+        f"{conflict.run}: the answers conflict: {'; '.join(points)}. Say which question you ask "
+        "before you say what this ranker favours."
+    )
+
+
+def mark(tilt: Effect) -> str:
+    """Mark what is significant after correction."""
+    return "*" if tilt.p_corrected < ALPHA else ""
+
+
+def verdict_tone(verdict: Verdict, first: str) -> Tone:
+    """Return the tone of the favoured side, the first of a pair or the second, or else of the verdict."""
+    return VERDICT_TONES[
+        verdict.kind if verdict.side is None else "a" if verdict.side == first else "b"
+    ]
+
+
+def sides_legend(pairs: Sequence[Pair]) -> str:
+    """Say which sign favours which group of the first pair."""
+    more = " (and likewise for the other pairs)" if len(pairs) > 1 else ""
+    return f"+ favours {pairs[0][0]}, − favours {pairs[0][1]}{more}"
+
+
+def starred(spec: Mapping[str, Any]) -> str:
+    """Say what a star means in an audit and in what is made of audits."""
+    kind = "paired t tests" if spec.get("test") == "t" else "p is the inversion of the interval"
+    return f"* corrected p < .05 ({str(spec['correction']).capitalize()}; {kind}). {ONE_AT_A_TIME}"
+
+
+def sides_named(pair: Pair) -> dict[Tone, str]:
+    """Say in words what each tone means for two groups."""
+    return {
+        "first": f"favours {pair[0]}",
+        "second": f"favours {pair[1]}",
+        "good": "level",
+        "unsure": "inconclusive",
+    }
+
+
+def verdict_row(verdict: Verdict, sentence: str = "") -> dict[str, Any]:
+    """Return a verdict as files list it."""
+    return {
+        "run": verdict.run,
+        "kind": verdict.kind,
+        "side": verdict.side,
+        "sentence": sentence or verdict_sentence(verdict),
+        "primary": verdict.primary,
+        "margin": verdict.margin,
+        "slight": verdict.slight,
+        "agree": verdict.agree,
+        "measures": verdict.measures,
+        "a": verdict.a,
+        "b": verdict.b,
+    }
+
+
+def derived(audit: Audit) -> dict[str, Any]:
+    """Return what an audit's file says in words."""
+    answers = [e for e in audit.card if not isinstance(e.estimand, RelativeDelta)]
+    verdicts = audit.verdicts() if audit.pairs else []
+    return {
+        "verdicts": [verdict_row(verdict) for verdict in verdicts],
+        "next_steps": [step_row(step) for step in next_steps(audit)],
+        "effects": [effect_row(effect, audit.margin) for effect in (*audit.tilts, *answers)],
+    }

@@ -1,0 +1,42 @@
+"""What a file is: what it holds, what can be asked of it, what is missing, and the command to type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ranktilt.explaining.file_report import FileReport
+from ranktilt.reporting.document import Document, Sentence, named, printed, tabulated, worded
+
+_LONGEST = 100
+
+
+def view(report: FileReport) -> Document:
+    """Return what is said of a file."""
+    rows = [("format", report.format), *report.contents.items()]
+    if report.first:
+        rows.append(("first record", _shortened(report.first)))
+    columns = ((named("what"), lambda row: row[0]), (worded("value"), lambda row: row[1]))
+    return Document(
+        kind=f"Check of {report.path}",
+        headline=f"{report.path}: {report.kind}",
+        sections=printed([tabulated(f"{report.path}: {report.kind}", rows, columns)]),
+        sentences=tuple(_sentences(report)),
+        notes=report.notes,
+        commands=report.commands,
+    )
+
+
+def _sentences(report: FileReport) -> Iterator[Sentence]:
+    for answer in report.answers:
+        yield Sentence(answer)
+    for need in report.missing:
+        yield Sentence(f"Missing for more: {need}.")
+    for command in report.commands:
+        yield Sentence(f"Type: {command}", emphasis="strong")
+    if not report.is_readable:
+        for note in report.notes:
+            yield Sentence(note, "bad", "alarm")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,46 @@
+"""Sentences are made from data: what a file holds is enough to say the same again."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from ranktilt import table
+from ranktilt.data.artifact import Result
+from ranktilt.reporting.sentences import derived
+from ranktilt.reporting.sentences.verdicts import verdict_sentence
+from ranktilt.reporting.views import view
+from tests.reporting.results import RESULTS, result
+
+PLACES = {**derived._DERIVED, **derived._LEADING, **derived._SENTENCES}
+SAVED = [name for name in RESULTS if isinstance(result(name), Result)]
+
+
+@pytest.mark.parametrize("place", sorted(set(PLACES.values())))
+def test_named_function_exists(place: str) -> None:
+    module, _, name = place.partition(":")
+    assert callable(getattr(import_module(f"ranktilt.reporting.sentences.{module}"), name))
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_result_from_file_prints_alike(name: str, tmp_path: Path) -> None:
+    path = result(name).save(tmp_path / "result.json")
+    assert table(type(result(name)).load(path)) == table(result(name))
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_headline_is_that_of_the_page(name: str) -> None:
+    headline = result(name).headline
+    assert headline
+    assert headline == view(result(name)).headline
+
+
+def test_verdict_says_its_sentence() -> None:
+    verdict = result("audit, clear").verdicts()[0]
+    assert verdict.sentence == verdict_sentence(verdict)
+    assert verdict.sentence in table(result("audit, clear"))
+
+
+def test_record_without_words_has_none() -> None:
+    assert derived.derived(object()) == {}
+    assert derived.leading_finding(object()).sentence == "Nothing was compared."
