@@ -153,7 +153,10 @@ def _round(collection: rt.Collection, options: str) -> None:
         Dense("minilm", precision=precision, store=store).encoder
         for store in ("float32", "float16")
     )
-    for kind, texts in (("document", collection.texts()), ("query", collection.judged["text"])):
+    for kind, texts in (
+        ("document", collection.texts()),
+        ("query", collection.queries_with_judgments["text"]),
+    ):
         keys = content_keys(texts.unique().to_list(), prefix=kind)
         _, stored = VectorCache(cache_folder() / "embeddings" / whole.fingerprint).get(keys)
         VectorCache(cache_folder() / "embeddings" / half.fingerprint, dtype="float16").put(

@@ -52,7 +52,7 @@ def material(folder: Path) -> tuple[rt.Collection, list[rt.Run]]:
         return collection, [rt.ranker(text).rank(collection) for text in ("tfidf", "bm25")]
     size = generate.QUICK if folder.name == "quick" else generate.FULL
     collection = generate.collection(size, with_text=False)
-    queries = tuple(collection.judged["id"])
+    queries = tuple(collection.queries_with_judgments["id"])
     runs = []
     for seed in (1, 2):
         offsets, docs, scores = generate.rankings(size, seed=seed)

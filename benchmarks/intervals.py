@@ -346,7 +346,7 @@ def _verdict_draw(
     """Label NFCorpus by coins, draw queries, lift one side, and audit."""
     labelled = with_random_sources(collection, np.random.default_rng([number, 10]))
     rng = np.random.default_rng([number, 12])
-    chosen = rng.choice(labelled.judged["id"].to_numpy(), size, replace=False)
+    chosen = rng.choice(labelled.queries_with_judgments["id"].to_numpy(), size, replace=False)
     part = labelled.only_queries(chosen.tolist())
     side = sorted(part.sources)[0]
     lifted = [lifted_run(run, part, side, lift) if lift else run for run in runs]

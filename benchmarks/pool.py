@@ -94,7 +94,7 @@ class Trial(NamedTuple):
 
 def judged_by(collection: Collection, queries: int) -> Collection:
     """Keep the judgments of so many queries, drawn with a seed."""
-    names = collection.judged["id"]
+    names = collection.queries_with_judgments["id"]
     drawn = np.sort(
         np.random.default_rng(0).choice(len(names), min(queries, len(names)), replace=False)
     )

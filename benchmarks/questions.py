@@ -224,7 +224,7 @@ def nfcorpus_world(split: str, with_twins: bool) -> World:
     collection = rt.load(nfcorpus(), split=split)
     if not with_twins:
         collection = collection.only_sources(["human"])
-    judged = collection.judged["id"].to_list()
+    judged = collection.queries_with_judgments["id"].to_list()
     if len(judged) > TRAIN_QUERIES:
         chosen = np.random.default_rng(7).choice(judged, TRAIN_QUERIES, replace=False)
         collection = collection.only_queries(chosen.tolist())

@@ -182,7 +182,7 @@ def store(folder: Path, given: argparse.Namespace) -> Measured:
         counts = texts.str.count_matches(" ").cast(pl.Float32).to_numpy()[:, None]
         keys, first = np.unique(content_keys(texts, prefix="tokens "), return_index=True)
         tokens.put(keys, counts[first])
-    asked = collection.judged["text"]
+    asked = collection.queries_with_judgments["text"]
     vectors.put(content_keys(asked, prefix="query"), drawn(np.arange(len(asked))))
     return {}
 

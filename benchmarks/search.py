@@ -133,7 +133,7 @@ def prepare_texts(folder: Path, given: argparse.Namespace) -> Measured:
     docs = pl.DataFrame(
         {"id": pl.select(pl.format("d{}", pl.int_range(n))).to_series(), "text": texts}
     )
-    asked = pl.concat([s.judged["text"] for s in sources])
+    asked = pl.concat([s.queries_with_judgments["text"] for s in sources])
     queries = pl.DataFrame({"id": [f"q{i}" for i in range(len(asked))], "text": asked})
     qrels = pl.DataFrame(
         {"query_id": queries["id"], "doc_id": ["d0"] * len(asked), "grade": [1] * len(asked)}

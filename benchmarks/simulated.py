@@ -39,7 +39,12 @@ class Simulated:
         )
         return cls(
             collection,
-            Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": "simulated"}),
+            Run(
+                tuple(collection.queries_with_judgments["id"]),
+                *parts,
+                collection.ids,
+                {"ranker": "simulated"},
+            ),
         )
 
 
@@ -82,7 +87,12 @@ class Planted(Ranker):
         parts = cut(
             ((np.arange(row.size), row) for row in self.table), collection.tie_keys(), self.k
         )
-        return Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": self.name})
+        return Run(
+            tuple(collection.queries_with_judgments["id"]),
+            *parts,
+            collection.ids,
+            {"ranker": self.name},
+        )
 
 
 def half_length_half_source(

@@ -34,7 +34,7 @@ class Shortest(rt.Ranker):
     def rank(self, collection, run=None):
         sign = 1.0 if self.longest else -1.0
         lengths = collection.docs.select(doc_id="id", score=sign * pl.col("text").str.len_chars())
-        queries = collection.judged.select(query_id="id")
+        queries = collection.queries_with_judgments.select(query_id="id")
         found = queries.join(lengths, how="cross")
         if run is not None:
             found = run.frame().select("query_id", "doc_id").join(lengths, on="doc_id", maintain_order="left")

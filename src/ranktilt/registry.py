@@ -14,7 +14,7 @@ from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.extensions import ExtensionTable, load_object
 from ranktilt.models import catalogue
 from ranktilt.rankers.base import Pipeline, Ranker
-from ranktilt.spec import Stage, parse_stages
+from ranktilt.spec import OBJECT_NAMES, Stage, parse_stages
 
 RANKERS = {
     "bm25": "ranktilt.rankers.lexical.bm25:BM25",
@@ -52,17 +52,6 @@ _ADAPTERS = {
 }
 """Other libraries' objects, by attributes that all of them have; nothing is imported to tell them apart."""
 _FUNCTION = "ranktilt.adapters.function:FunctionRanker"
-_OBJECT_NAMES = {
-    "function": "your function",
-    "langchain": "your retriever",
-    "llama-index": "your retriever",
-    "mteb": "your model",
-    "pyterrier": "your pipeline",
-    "SentenceTransformer": "your model",
-    "CrossEncoder": "your model",
-    "SparseEncoder": "your model",
-}
-"""Names under which objects print, which nobody can type."""
 _RUN_ENDINGS = (".trec", ".run", ".csv", ".tsv", ".json", ".gz")
 
 
@@ -187,8 +176,8 @@ def rankers() -> ExtensionTable:
 
 def _engine_hint(name: str) -> str:
     """How to name a run, a model, an engine or an object that stands in place of a ranker; nothing is imported."""
-    if name in _OBJECT_NAMES:
-        return f"; an object cannot be typed, use it in Python: rt.ranker({_OBJECT_NAMES[name]})"
+    if name in OBJECT_NAMES:
+        return f"; an object cannot be typed, use it in Python: rt.ranker({OBJECT_NAMES[name]})"
     if _looks_like_run(name):
         return f"; is it a run? replay:{name}"
     if (known := catalogue.model(name)) is not None:

@@ -25,6 +25,18 @@ _SECRET = re.compile(r"://[^/\s\"]*@(?!\s*\d+\s*(?:>>|$))")
 """User and password of an address, which no message must show; an `@` and a number at the end are a depth."""
 _GRAMMAR = "name[:argument][(option=value,…)][@k], stages joined by >>"
 
+OBJECT_NAMES = {
+    "function": "your function",
+    "langchain": "your retriever",
+    "llama-index": "your retriever",
+    "mteb": "your model",
+    "pyterrier": "your pipeline",
+    "SentenceTransformer": "your model",
+    "CrossEncoder": "your model",
+    "SparseEncoder": "your model",
+}
+"""Names under which objects print, which nobody can type."""
+
 
 @dataclass(frozen=True)
 class Stage:

@@ -3,12 +3,14 @@
 import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ranktilt as rt
+from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.errors import DataWarning
 from tests.rankers.contract import entries, ids
 from tests.refusals import refused
@@ -125,6 +127,16 @@ def test_other_answers_are_refused_with_what_came(returned: Any, message: str) -
 
     with refused(f"function:search: {message}"):
         rt.ranker(search).rank(toy())
+
+
+def test_no_command_is_suggested_that_could_not_read_the_ranker(tmp_path: Path) -> None:
+    rt.save(toy(), tmp_path / "toy")
+    collection = rt.load(tmp_path / "toy")
+    answers = [["d1-human", "d1-llm"], ["d2-human", "d2-llm"], ["d3-human", "d3-llm"]]
+    mine = rt.audit(collection, rt.ranker(answering(*answers)).rank(collection), resamples=100)
+    typed = rt.audit(collection, rt.ranker("bm25").rank(collection), resamples=100)
+    assert next_steps(mine) == ()
+    assert any("-r bm25" in step.command for step in next_steps(typed))
 
 
 def test_what_the_function_raises_is_not_caught() -> None:

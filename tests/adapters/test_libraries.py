@@ -70,7 +70,7 @@ class TestFiles:
             query: dict(
                 zip(collection.ids, drawn.random(collection.docs.height).tolist(), strict=True)
             )
-            for query in collection.judged["id"]
+            for query in collection.queries_with_judgments["id"]
         }
         qrels: dict[str, dict[str, int]] = {}
         for query, doc, grade in collection.qrels.iter_rows():
@@ -318,4 +318,4 @@ def test_topics_name_each_query_once() -> None:
 
 
 def topics() -> Any:
-    return toy().judged.select(qid="id", query="text").to_pandas()
+    return toy().queries_with_judgments.select(qid="id", query="text").to_pandas()

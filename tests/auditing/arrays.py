@@ -145,7 +145,9 @@ class Decided(Ranker):
         self.seen.append(collection.sources)
         wins = dict(part.split("=") for part in self.wins.split())
         (other,) = (name for name in collection.sources if name != "human")
-        scores: dict[str, dict[str, float]] = {query: {} for query in collection.judged["id"]}
+        scores: dict[str, dict[str, float]] = {
+            query: {} for query in collection.queries_with_judgments["id"]
+        }
         for name, source, origin in collection.docs.select("id", "source", "origin").iter_rows():
             if f"q{origin[1:]}" in scores:
                 first = int(origin[1:]) < int(wins[other])

@@ -39,7 +39,7 @@ class Longest(FirstStage):
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         SEEN.append(collection)
         words = np.array([float(len(text.split())) for text in collection.texts(self.text)])
-        for _ in range(collection.judged.height):
+        for _ in range(collection.queries_with_judgments.height):
             yield np.arange(len(words)), words
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt import Audit, Collection, Run, measure
-from ranktilt.auditing.answer.gate import GateRow, check_growth, check_tilt, gate, worst
+from ranktilt.auditing.answer.gate import GateRow, check_growth, check_loss, check_tilt, gate, worst
 from ranktilt.auditing.audit import audit as made
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, decided, sequential_audit
@@ -141,6 +141,44 @@ def change(low: float, high: float, **fields: Any) -> Change:
         "twins": True,
     }
     return Change(**{**made, **fields})
+
+
+class TestLoss:
+    @pytest.mark.parametrize(
+        ("low", "high", "outcome", "reason"),
+        [
+            (-1.0, 2.0, "level", "a loss of more than 1 point is excluded"),
+            (-3.0, -1.1, "tilted", "a loss of more than 1 point is shown"),
+            (-3.0, -1.0, "inconclusive", "neither shown nor excluded"),
+            (-1.1, 0.0, "inconclusive", "neither shown nor excluded"),
+        ],
+    )
+    def test_interval_decides_about_one_point(
+        self, low: float, high: float, outcome: str, reason: str
+    ) -> None:
+        changed = change(0, 0, estimand=measure("RR"), a="all", b="all")
+        changed = replace(changed, value=(low + high) / 2, low=low, high=high)
+        check = check_loss(changed, 1.0)
+        assert check.outcome == outcome
+        assert reason in limit_reason(check)
+        assert (check.floor, check.ceiling) == (-1.0, math.inf)
+
+    def test_lower_means_fail_whatever_the_tilt_is(self) -> None:
+        values = np.tile([0.5, 0.6], 30)
+        before, after = one(values, values), one(values - 0.3, values - 0.3)
+        assert outcome(after, baseline=before) == ("level", 0)
+        assert outcome(after, baseline=before, max_loss=5) == ("tilted", 1)
+        assert outcome(after, baseline=before, max_loss=31) == ("level", 0)
+        (_, row) = gate(after, baseline=before, max_loss=5, resamples=400).rows
+        assert (row.groups, row.measure) == ("all", "nDCG@5")
+        assert row_reason(row).startswith("nDCG@5 −30.0 points [−30.0, −30.0] since the baseline: ")
+
+    def test_loss_needs_a_baseline_and_judgments(self) -> None:
+        audit = one(np.full(60, 0.5), np.full(60, 0.5))
+        with refused("--max-loss needs a baseline: --baseline OLD.json"):
+            gate(audit, max_loss=1)
+        with refused("--max-loss: expected a number of points from 0 to 100, got -1"):
+            gate(audit, baseline=audit, max_loss=-1)
 
 
 class TestGrowth:
@@ -469,7 +507,7 @@ class Noisy(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         lists = []
-        for name in collection.judged["id"]:
+        for name in collection.queries_with_judgments["id"]:
             rng = np.random.default_rng([self.salt, int(name)])
             scores = rng.normal(0, 1, DOCS)
             scores[::2] += self.raised
@@ -478,7 +516,12 @@ class Noisy(Ranker):
                 rows = rows[::2]
             lists.append((rows + DOCS * int(name), scores[rows]))
         parts = cut(iter(lists), collection.tie_keys(), None)
-        return Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": "noisy"})
+        return Run(
+            tuple(collection.queries_with_judgments["id"]),
+            *parts,
+            collection.ids,
+            {"ranker": "noisy"},
+        )
 
 
 def collection(queries: int = 600) -> Collection:
@@ -555,13 +598,21 @@ class Recurring(Ranker):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         number, rows = len(collection.ids), np.arange(len(collection.ids))
         quality = np.random.default_rng(self.world).normal(0, 1, number)
-        draws = (np.random.default_rng([self.world, int(name)]) for name in collection.judged["id"])
+        draws = (
+            np.random.default_rng([self.world, int(name)])
+            for name in collection.queries_with_judgments["id"]
+        )
         parts = cut(
             ((rows, quality + rng.normal(0, 1, number)) for rng in draws),
             collection.tie_keys(),
             None,
         )
-        return Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": "recurring"})
+        return Run(
+            tuple(collection.queries_with_judgments["id"]),
+            *parts,
+            collection.ids,
+            {"ranker": "recurring"},
+        )
 
 
 @pytest.mark.parametrize("twins", [False, True])

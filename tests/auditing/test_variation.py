@@ -181,7 +181,7 @@ class Dead(Ranker):
     name = "dead"
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        queries = collection.judged["id"]
+        queries = collection.queries_with_judgments["id"]
         lists = ((np.arange(20) + 20 * int(query), np.zeros(20)) for query in queries)
         return Run(
             tuple(queries),

@@ -262,7 +262,7 @@ def test_a_query_with_any_judgment_is_judged() -> None:
     collection = collection_of(
         [{"id": "a", "text": ""}], dict.fromkeys(["q1", "q2", "q3", "q4"], ""), grades
     )
-    assert collection.judged["id"].to_list() == ["q1", "q2", "q4"]
+    assert collection.queries_with_judgments["id"].to_list() == ["q1", "q2", "q4"]
 
 
 def test_the_text_that_is_ranked_is_a_choice() -> None:

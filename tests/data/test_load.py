@@ -290,7 +290,7 @@ def test_unknown_ids_can_be_kept_and_judgments_without_lines_are_counted_as_pair
     collection = load(write_cocktail(tmp_path, qrels=qrels), ignore_unknown=True)
     known = {(query, f"d1-{source}", 1) for query in ("q1", "q9") for source in ("human", "llm")}
     assert judgments(collection) == known | {("q1", "x", 2)}
-    assert collection.judged["id"].to_list() == ["q1"]
+    assert collection.queries_with_judgments["id"].to_list() == ["q1"]
     assert collection.spec["ignore_unknown"] is True
     docs = pl.DataFrame({"id": ["a"], "text": ["x"], "source": ["human"], "origin": ["a"]})
     queries = pl.DataFrame({"id": ["q"], "text": ["x"]})
@@ -316,7 +316,7 @@ def test_real_collections_have_their_published_size(shared_data: Path) -> None:
     assert (
         nfcorpus.docs.height,
         nfcorpus.pairs("human", LLAMA).height,
-        nfcorpus.judged.height,
+        nfcorpus.queries_with_judgments.height,
     ) == (7266, 3633, 323)
     file = shared_data / "cocktail-nfcorpus" / "qrels" / "test.tsv"
     rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
@@ -325,7 +325,11 @@ def test_real_collections_have_their_published_size(shared_data: Path) -> None:
         (q, f"{d}-{s}", int(g)) for q, d, g in rows for s in nfcorpus.sources
     }
     assert (scifact.sources, scifact.sourceless) == ((), 5183)
-    assert (scifact.docs.height, scifact.queries.height, scifact.judged.height) == (5183, 1109, 300)
+    assert (scifact.docs.height, scifact.queries.height, scifact.queries_with_judgments.height) == (
+        5183,
+        1109,
+        300,
+    )
 
 
 def test_a_file_of_judgments_takes_the_place_of_the_folders_and_none_ranks_every_query(
@@ -335,14 +339,14 @@ def test_a_file_of_judgments_takes_the_place_of_the_folders_and_none_ranks_every
     file = write(tmp_path / "mine.tsv", tsv([("q2", "d3", 2), ("q2", "d1-llm", 1)]))
     found = load(folder, qrels=file)
     assert judgments(found) == {("q2", "d3-human", 2), ("q2", "d3-llm", 2), ("q2", "d1-llm", 1)}
-    assert found.judged["id"].to_list() == ["q2"]
+    assert found.queries_with_judgments["id"].to_list() == ["q2"]
     assert str(file) in found.spec["files"]
     assert not any("qrels/test.tsv" in name for name in found.spec["files"])
     shutil.rmtree(folder / "qrels")
     found = load(folder, qrels="none")
     assert found.qrels.height == 0
     assert found.qrels.schema == toy().qrels.schema
-    assert found.judged["id"].to_list() == ["q1", "q2", "q3"]
+    assert found.queries_with_judgments["id"].to_list() == ["q1", "q2", "q3"]
     assert found.spec["qrels"] == "none"
     assert [Path(name).name for name in found.spec["files"]] == [
         "human.jsonl",
@@ -497,7 +501,7 @@ def test_pairs_that_do_not_match_are_left_out(
     assert set(collection.docs["id"]) - set(fewer.docs["id"]) == gone
     assert not gone & set(fewer.qrels["doc_id"])
     assert fewer.queries.equals(collection.queries)
-    assert fewer.judged.height < collection.judged.height
+    assert fewer.queries_with_judgments.height < collection.queries_with_judgments.height
     monkeypatch.undo()
     matched = {pair.function for pair in reader.pairs()[:119]}
     monkeypatch.setattr(

@@ -56,6 +56,12 @@ def test_parquet_of_queries_is_read(tmp_path: Path) -> None:
     assert read_queries(path).queries.select("id", "text").rows() == [("1", "cold")]
 
 
+def test_one_record_is_one_query(tmp_path: Path) -> None:
+    for content in ('{"qid": "q1", "query": "cold tea"}', '{"_id": "q1", "text": "cold tea"}\n'):
+        queries = read_queries(write(tmp_path / "queries", content)).queries
+        assert queries.select("id", "text").rows() == [("q1", "cold tea")]
+
+
 def test_what_is_no_file_of_queries_is_said(tmp_path: Path) -> None:
     expected = "expected queries (id and text), got"
     for content, words in (

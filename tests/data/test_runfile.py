@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("chunks")
 
 FIVE = "query-id, Q0, document-id, rank, score"
 SIX = "tag (6 fields, as in the first line)"
-THREE = "expected a run, got ['q', 'a', '2']: three columns of whole numbers that do not count ranks are judgments"
+THREE = "expected a run, got 'q a 2': three columns of whole numbers that do not count ranks are judgments"
 WHERE = ": query 'q', document 'd': expected a finite number as score, got"
 SHAPE = "expected one JSON value"
 Row = tuple[str, str, float]

@@ -80,8 +80,11 @@ BY_SCORE = {"q1": ["d3", "d2", "d1"], "q2": ["d6", "d4", "d5"]}
 @pytest.mark.parametrize("form", FILES)
 def test_distances_are_refused_in_every_format(tmp_path: Path, form: str) -> None:
     path = write(tmp_path / "run", FILES[form])
-    with refused(f"{path}: {MESSAGE}", DataError):
-        Run.load(path, queries=["q1", "q2"])
+    if form == "mteb":  # whose scores are similarities, in no order
+        assert documents(Run.load(path)) == BY_SCORE
+    else:
+        with refused(f"{path}: {MESSAGE}", DataError):
+            Run.load(path, queries=["q1", "q2"])
     runs = {
         order: Run.load(path, score_order=order, queries=["q1", "q2"])
         for order in ("ascending", "rank", "score")
@@ -110,13 +113,11 @@ def test_distances_are_refused_in_every_object() -> None:
     ranked = table.assign(rank=[RANKS[doc] for doc in table["docno"]]).sort_values(
         "docno", ascending=False
     )
-    predictions = {"default": {"test": DISTANCES}}
     for make in (
         lambda **order: Run.from_frame(frame, **order),
         lambda **order: Run.from_pandas(table, **order),
         lambda **order: Run.from_pandas(ranked, **order),
         lambda **order: Run.from_dict(DISTANCES, **order),
-        lambda **order: Run.from_mteb(predictions, **order),
     ):
         with refused(f"run 'run': {MESSAGE}"):
             make()
@@ -127,6 +128,14 @@ def test_distances_are_refused_in_every_object() -> None:
         assert documents(by_rank)["q1"] == GIVEN["q1"]
         assert by_rank.spec["score_order"] == "rank"
         assert documents(make(score_order="score"))["q1"] == BY_SCORE["q1"]
+
+
+def test_scores_of_mteb_are_similarities_in_no_order() -> None:
+    predictions = {"default": {"test": DISTANCES}}
+    assert documents(Run.from_mteb(predictions)) == BY_SCORE
+    distances = Run.from_mteb(predictions, score_order="ascending")
+    assert documents(distances)["q1"] == GIVEN["q1"]
+    assert documents(Run.from_mteb(predictions, score_order="rank"))["q2"] == GIVEN["q2"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +209,7 @@ def test_what_is_no_score_is_refused_and_the_order_can_be_taken(score: Any) -> N
 def test_collection_ranks_with_replayed_distances(tmp_path: Path) -> None:
     collection = rt.bundled()
     names = collection.ids.to_list()[:3]
-    query = collection.judged["id"][0]
+    query = collection.queries_with_judgments["id"][0]
     path = write(
         tmp_path / "run.json", json.dumps({query: dict(zip(names, (0.1, 0.2, 0.3), strict=True))})
     )

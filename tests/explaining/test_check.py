@@ -353,7 +353,7 @@ class Given(Ranker):
         held = set(collection.ids)
         found = {
             q: {d: s for d, s in self.scores[q].items() if d in held}
-            for q in collection.judged["id"]
+            for q in collection.queries_with_judgments["id"]
         }
         return run_of(collection, found, ranker="given")
 

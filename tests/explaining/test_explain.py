@@ -372,7 +372,7 @@ def test_scifact_has_the_row_of_the_paper_s_table(shared_data: Path) -> None:
     assert human.relevant == pytest.approx(1.13, abs=0.01)
     every, judged = found.queries
     assert (every.queries, every.words) == (1109, pytest.approx(12.38, abs=0.01))
-    lengths = [len(text.split()) for text in whole.judged["text"]]
+    lengths = [len(text.split()) for text in whole.queries_with_judgments["text"]]
     assert (judged.queries, judged.words) == (300, pytest.approx(np.mean(lengths)))
 
 

@@ -60,7 +60,7 @@ class Listed(Ranker):
         lists = dict(part.split("-") for part in self.lists.split("_"))
         scores = {
             query: {f"d{n}": float(-place) for place, n in enumerate(lists.get(query, ""))}
-            for query in collection.judged["id"]
+            for query in collection.queries_with_judgments["id"]
         }
         return run_of(collection, scores, ranker=repr(self))
 

@@ -117,7 +117,7 @@ class Planted(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Score everything, or the candidates; see `Ranker.rank`."""
-        names = list(collection.judged["id"]) if run is None else list(run.queries)
+        names = list(collection.queries_with_judgments["id"]) if run is None else list(run.queries)
         every = np.arange(collection.docs.height)
         values = self.beta * np.nan_to_num(perplexity(collection))
         values = values + self.bonus * (collection.docs["source"] == "llm").to_numpy()

@@ -175,9 +175,9 @@ def test_what_both_hold_is_not_learned_from(dense: Dense, tmp_path: Path) -> Non
         {"path": "rivers"},
     )
     split = split_across(here, both)
-    assert split.fit.judged["id"].to_list() == [f"yq{n}" for n in range(30, 40)]
+    assert split.fit.queries_with_judgments["id"].to_list() == [f"yq{n}" for n in range(30, 40)]
     assert split.held_out == {f"y{n}-human" for n in range(30)}
-    assert [len(side.judged) for side in (split.select, split.test)] == [10, 20]
+    assert [len(side.queries_with_judgments) for side in (split.select, split.test)] == [10, 20]
     assert split.left_out == LeftOut(judgments=20, judgments_before=40, documents=30)
     found = levelled(here, dense, "projection", fit=both, folder=tmp_path)
     assert list(bench_notes(found))[1:3] == [
@@ -210,7 +210,15 @@ def test_a_query_that_is_asked_here_is_not_fitted_on() -> None:
         text=pl.when(pl.col("id") == "zq1").then(pl.lit("river2")).otherwise("text")
     )
     split = split_across(here, Collection(there.docs, asked, there.qrels, there.spec))
-    assert split.fit.judged["id"].to_list() == ["q0", "q1", "q2", "q3", "q4", "zq0", "zq2"]
+    assert split.fit.queries_with_judgments["id"].to_list() == [
+        "q0",
+        "q1",
+        "q2",
+        "q3",
+        "q4",
+        "zq0",
+        "zq2",
+    ]
     assert split.left_out == LeftOut(judgments_before=16, queries=1)
 
 
@@ -218,7 +226,11 @@ def test_sides_of_its_own_are_kept_and_most_are_drawn() -> None:
     here, there = written("river", 9), written("bell", 8)
     sides = here.only_queries(["q0", "q1", "q2"]), here.only_queries(["q2", "q3"])
     split = QuerySplit.across(there, *sides, most=4, seed=1)
-    assert [len(side.judged) for side in (split.fit, split.select, split.test)] == [4, 2, 2]
+    assert [len(side.queries_with_judgments) for side in (split.fit, split.select, split.test)] == [
+        4,
+        2,
+        2,
+    ]
     again = levelled(
         QuerySplit(fit=here, select=sides[0], test=sides[1]),
         ranker("bm25"),

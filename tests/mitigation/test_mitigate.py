@@ -124,7 +124,7 @@ def test_a_collection_is_split_or_a_run_with_labels_and_without_judgments(tmp_pa
     assert found.candidates[1].ranker == "bm25@100>>offset(fit=bm25-100-offset.json)"
     drawn = split_queries(collection)
     assert found.spec["queries"] == {
-        name: len(getattr(drawn, name).judged) for name in ("fit", "select", "test")
+        name: len(getattr(drawn, name).queries_with_judgments) for name in ("fit", "select", "test")
     }
     given = simulated()
     gender = pl.col("source").replace_strict({"llm": "female", "human": "male"})
@@ -443,7 +443,10 @@ def judged(relevant: dict[str, list[str]]) -> Collection:
 
 
 def queries(split: QuerySplit) -> list[list[str]]:
-    return [side.judged["id"].to_list() for side in (split.fit, split.select, split.test)]
+    return [
+        side.queries_with_judgments["id"].to_list()
+        for side in (split.fit, split.select, split.test)
+    ]
 
 
 @settings(max_examples=25, deadline=None)
@@ -522,9 +525,9 @@ def test_queries_are_drawn_by_a_seed_own_splits_kept_apart_and_what_cannot_be_sp
     assert sorted(name for side in queries(split) for name in side) == [f"q{n}" for n in range(10)]
     collection = judged({f"q{n}": ["a-llm"] for n in range(9)})
     assert at_most(collection, 9) is collection
-    few = at_most(collection, 3, seed=1).judged["id"].to_list()
+    few = at_most(collection, 3, seed=1).queries_with_judgments["id"].to_list()
     assert len(few) == 3
-    assert at_most(collection, 3, seed=1).judged["id"].to_list() == few
+    assert at_most(collection, 3, seed=1).queries_with_judgments["id"].to_list() == few
     whole = judged({"q0": ["a-llm"], "q1": ["b-llm", "c-llm"], "q2": ["b-human"], "q3": ["d-llm"]})
     sides = [whole.only_queries(names) for names in (["q0", "q1"], ["q3"], ["q2", "q3"])]
     split = QuerySplit.from_sides(*sides)

@@ -162,7 +162,7 @@ def test_a_search_without_the_direction(
     assert same_bits(replace(dense, project=file, project_strength=0.0).rank(texts), plain)
     removing = replace(dense, project=file)
     run = removing.rank(texts)
-    stored, row = dense.encoder.encode(texts.judged["text"].to_list(), "query", "")
+    stored, row = dense.encoder.encode(texts.queries_with_judgments["text"].to_list(), "query", "")
     queries, documents = stored.take(row), vectors(dense, texts)
     if similarity == "cosine":
         queries, documents = unit(queries), unit(documents)
@@ -175,7 +175,7 @@ def test_a_search_without_the_direction(
     assert (
         run.spec["fitted_on"]
         == again.spec["fitted_on"]
-        == {"file": file, "queries": list(texts.judged["id"])}
+        == {"file": file, "queries": list(texts.queries_with_judgments["id"])}
     )
     assert run.spec["direction"] == dict(along.spec)
 
@@ -192,7 +192,7 @@ def test_other_origins_are_not_learned_from_and_none_is_refused(
     candidates = TFIDF(k=5).rank(texts)
     both = Dense(str(tiny), project=str(file)).rank(texts, candidates)
     assert both.spec["fitted_on"]["queries"] == [
-        q for q in texts.judged["id"] if q not in ("q4", "q5")
+        q for q in texts.queries_with_judgments["id"] if q not in ("q4", "q5")
     ]
     dense = Dense(str(tiny))
     lone = collection_of(

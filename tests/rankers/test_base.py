@@ -34,7 +34,7 @@ class Constant(FirstStage):
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         n = collection.docs.height
-        for _ in range(collection.judged.height):
+        for _ in range(collection.queries_with_judgments.height):
             yield np.arange(n), np.full(n, self.score)
 
 
@@ -246,7 +246,7 @@ def queried(
 
 
 def left_out(collection: Collection, exclude_self: bool | None = None) -> dict[str, list[str]]:
-    names = collection.judged["id"]
+    names = collection.queries_with_judgments["id"]
     excluded = self_documents(collection, exclude_self)
     return {names[query]: collection.ids.gather(rows).to_list() for query, rows in excluded.items()}
 

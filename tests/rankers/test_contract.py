@@ -60,7 +60,7 @@ class TestReplay(RankerContract):
     def make(self, tmp_path: Path) -> Make:
         def make(collection: Collection, **options: Any) -> Ranker:
             scores: dict[str, dict[str, float]] = {}
-            for query, text in collection.judged.select("id", "text").iter_rows():
+            for query, text in collection.queries_with_judgments.select("id", "text").iter_rows():
                 words = set(text.split())
                 shared = [len(words & set(other.lower().split())) for other in collection.texts()]
                 scores[query] = {

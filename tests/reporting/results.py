@@ -278,7 +278,7 @@ class Longest(FirstStage):
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         words = np.array([float(len(text.split())) for text in collection.texts(self.text)])
         number = np.array([int(name.partition("-")[0]) for name in collection.ids])
-        for query in collection.judged["id"]:
+        for query in collection.queries_with_judgments["id"]:
             rows = np.flatnonzero(number == int(query[1:]))
             yield rows, words[rows]
 

@@ -201,8 +201,8 @@ def test_labels_alone_with_their_runs_are_read_again(here: Path, qrels: str | No
     assert opened.collection is not None
     assert opened.collection.docs.equals(collection.docs)
     assert (
-        opened.collection.judged["id"].to_list()
-        == collection.judged["id"].to_list()
+        opened.collection.queries_with_judgments["id"].to_list()
+        == collection.queries_with_judgments["id"].to_list()
         == list(audit.queries)
     )
     assert same_runs(opened.runs, runs)

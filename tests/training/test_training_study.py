@@ -143,16 +143,18 @@ def test_what_is_there_is_used(
 def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(folder: Path) -> None:
     whole = reference_alone(mixed())
     few, more = (drawn_queries(whole, n, 5) for n in (3, 9))
-    assert few.judged.height == 6  # of two domains
-    assert set(few.judged["id"]) < set(more.judged["id"])
-    assert sum(int(name[1:]) % 2 for name in few.judged["id"]) == 3
+    assert few.queries_with_judgments.height == 6  # of two domains
+    assert set(few.queries_with_judgments["id"]) < set(more.queries_with_judgments["id"])
+    assert sum(int(name[1:]) % 2 for name in few.queries_with_judgments["id"]) == 3
     assert few.docs.equals(whole.docs)
-    assert set(drawn_queries(whole, 3, 6).judged["id"]) != set(few.judged["id"])
+    assert set(drawn_queries(whole, 3, 6).queries_with_judgments["id"]) != set(
+        few.queries_with_judgments["id"]
+    )
     assert drawn_queries(whole, None, 0) is whole
     beyond = whole.qrels.head(1).with_columns(doc_id=pl.lit("elsewhere"))
     judged = Collection(whole.docs, whole.queries, whole.qrels.vstack(beyond))
     assert (
-        drawn_queries(judged, 3, 5).judged.height == 6
+        drawn_queries(judged, 3, 5).queries_with_judgments.height == 6
     )  # a document that is elsewhere has no domain
     train, test = (load(folder, split=split) for split in ("train", "test"))
     learned, needed = (set(one.qrels["doc_id"]) for one in (train, test))

@@ -47,8 +47,10 @@ class FunctionRanker(ObjectRanker, LiveEngine):
 
     def ask_all(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
         """Call the function once, and read its answer to each query."""
-        queries = collection.judged["id"].to_list()
-        returned = ask(self.read_queries(collection.judged["text"]).to_list(), depth)
+        queries = collection.queries_with_judgments["id"].to_list()
+        returned = ask(
+            self.read_queries(collection.queries_with_judgments["text"]).to_list(), depth
+        )
         answers = self._answers(returned, len(queries))
         replies = []
         for number, (query, answer) in enumerate(zip(queries, answers, strict=True)):

@@ -60,7 +60,7 @@ class MtebRanker(ObjectRanker):
         )
         corpus = datasets.Dataset.from_dict(docs.to_dict(as_series=False))
         queries = datasets.Dataset.from_dict(
-            collection.judged.select("id", "text").to_dict(as_series=False)
+            collection.queries_with_judgments.select("id", "text").to_dict(as_series=False)
         )
         with _without_bars(datasets):
             model.index(corpus, **task)
@@ -68,7 +68,7 @@ class MtebRanker(ObjectRanker):
         # Larger scores are better; the documents of a query come in no order.
         frame = Run.from_dict(results, score_order="score").frame()
         spec = {"ranker": repr(self), **object_spec(self.model)}
-        return Run.from_frame(frame, queries=collection.judged["id"], spec=spec)
+        return Run.from_frame(frame, queries=collection.queries_with_judgments["id"], spec=spec)
 
     def __repr__(self) -> str:
         name = str(self.model.mteb_model_meta.name or _NO_NAME)
@@ -119,28 +119,27 @@ class MtebModel:
         if type(top_k) is not int or top_k < 1:
             raise UserError(f"top_k: expected a whole number of 1 or more, got {shorten(top_k)}")
         ids = ids_of(list(queries["id"]), "queries: id")
-        asked = pl.DataFrame({"id": ids, "text": list(queries["text"])})
+        query_texts = pl.DataFrame({"id": ids, "text": list(queries["text"])})
         if self.docs is None:
             raise UserError(f"{self.ranker!r}: index the corpus before it is searched")
         no_judgments = pl.DataFrame(
             schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
         )
-        collection = Collection(self.docs, asked, no_judgments)
+        collection = Collection(self.docs, query_texts, no_judgments)
         run = None
         if top_ranked:
-            places = {
-                query: {doc: -float(n) for n, doc in enumerate(names)}
-                for query, names in top_ranked.items()
-            }
-            run = Run.from_dict(places)
-        found = (
+            candidates = {}
+            for query, names in top_ranked.items():
+                candidates[query] = {doc: -float(rank) for rank, doc in enumerate(names)}
+            run = Run.from_dict(candidates)
+        best = (
             self.ranker.rank(collection, run)
             .frame()
             .group_by("query_id", maintain_order=True)
             .head(top_k)
         )
-        scores: dict[str, dict[str, float]] = {name: {} for name in asked["id"]}
-        for query, doc, score in found.select("query_id", "doc_id", "score").iter_rows():
+        scores: dict[str, dict[str, float]] = {name: {} for name in query_texts["id"]}
+        for query, doc, score in best.select("query_id", "doc_id", "score").iter_rows():
             scores[query][doc] = score
         return scores
 

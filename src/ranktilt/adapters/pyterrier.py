@@ -32,12 +32,13 @@ class PyTerrierRanker(ObjectRanker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Let the pipeline answer the judged queries, or re-rank the results of a run."""
-        topics = collection.judged.select(qid="id", query="text")
+        topics = collection.queries_with_judgments.select(qid="id", query="text")
         if run is not None:
             topics = _results(run).join(topics, on="qid", maintain_order="left")
-        found = Run.from_pandas(self.pipeline(topics.to_pandas())).frame()
+        results = Run.from_pandas(self.pipeline(topics.to_pandas())).frame()
         spec = {"ranker": repr(self), **object_spec(self.pipeline)}
-        return Run.from_frame(found, queries=collection.judged["id"], spec=spec)
+        queries = collection.queries_with_judgments["id"]
+        return Run.from_frame(results, queries=queries, spec=spec)
 
     def __repr__(self) -> str:
         return f"pyterrier:{self.pipeline!r}"
@@ -62,15 +63,14 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
     library = need("pyterrier", extra="adapters", for_="PyTerrier's transformers")
 
     def transform(topics: Any) -> Any:
-        given = _topics(topics)
-        queries = given.unique(maintain_order=True)
+        queries = _topics(topics).unique(maintain_order=True)
         if (repeated := queries.filter(~pl.col("id").is_first_distinct())).height:
             raise UserError(
                 f"topics: query {repeated['id'][0]!r} comes twice, with two texts; give each its own qid"
             )
-        asked = Collection(collection.docs, queries, collection.qrels.clear(), collection.spec)
+        unjudged = Collection(collection.docs, queries, collection.qrels.clear(), collection.spec)
         before = Run.from_pandas(topics) if "docno" in topics.columns else None
-        results = _results(ranker.rank(asked, before))
+        results = _results(ranker.rank(unjudged, before))
         results = results.join(
             collection.docs.select(docno="id", source="source"), on="docno", maintain_order="left"
         )

@@ -46,7 +46,7 @@ class Judgments:
         """Collect the relevant judgments of a collection's queries."""
         qrels = collection.qrels
         names = qrels["query_id"].unique(maintain_order=True)
-        known = collection.judged["id"]
+        known = collection.queries_with_judgments["id"]
         queries = pl.concat([known, names.filter(~names.is_in(known.implode()))])
         strange = (
             qrels["doc_id"]

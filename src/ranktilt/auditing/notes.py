@@ -364,7 +364,7 @@ def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collect
             learned.setdefault(str(said.get("file", "a fit")), set()).update(
                 map(str, said.get("queries", ()))
             )
-    asked = collection.judged["id"].to_list()
+    asked = collection.queries_with_judgments["id"].to_list()
     held = {file: [name for name in asked if name in queries] for file, queries in learned.items()}
     held = {file: names for file, names in held.items() if names}
     if not held:

@@ -145,7 +145,7 @@ def sequential_audit(
         raise UserError(
             f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}); name two: --pair A,B"
         )
-    names = collection.judged["id"].to_numpy()
+    names = collection.queries_with_judgments["id"].to_numpy()
     if not len(names):
         raise UserError("no query to ask: name a file of queries, or a collection that has some")
     order = np.random.default_rng(seed).permutation(len(names))[:max_queries]

@@ -58,7 +58,8 @@ class InputOptions(options.LabelOptions):
         options.FILE_OR_STDIN,
         Parameter(
             help="A run to audit instead of ranking: TREC, CSV, JSON, responses (a file, or a folder), - "
-            "for standard input; other columns as FILE:query=qid,id=url,score=bm25.",
+            "for standard input; other columns as FILE:query=qid,id=url,score=bm25; called NAME as "
+            "NAME=FILE.",
             metavar="FILE",
         ),
     ] = None
@@ -117,25 +118,42 @@ class InputOptions(options.LabelOptions):
         return None if self.by == "none" else self.by
 
     @property
+    def named_rankers(self) -> list[options.NamedText]:
+        """Texts of the rankers with their names."""
+        return [options.NamedText.from_text(text) for text in self.ranker or ()]
+
+    @property
+    def named_runs(self) -> list[options.NamedText]:
+        """Files of saved runs with their names."""
+        return [options.NamedText.from_text(path) for path in self.run or ()]
+
+    @property
     def specs(self) -> list[str]:
         """Texts of the rankers; saved runs need one only where there is a collection."""
+        replayed = self.named_runs if self.folder is not None else []
         return [
-            *(self.ranker or ()),
-            *(_replay(run) for run in self.run or () if self.folder is not None),
+            *(named.text for named in self.named_rankers),
+            *(_replay(Path(named.text)) for named in replayed),
         ]
+
+    @property
+    def names(self) -> list[str | None]:
+        """What the user calls the runs that `specs` make."""
+        replayed = self.named_runs if self.folder is not None else []
+        return [named.name for named in (*self.named_rankers, *replayed)]
 
     @property
     def files(self) -> list[Path]:
         named = [self.labels.path if self.labels else None, self.queries, self.qrels]
         return [
             *collection_files(self.folder),
-            *map(file_of, self.run or ()),
+            *(file_of(named.text) for named in self.named_runs),
             *(file_of(file) for file in named if file is not None),
         ]
 
     def check(self, *, controls: bool = False, card: bool = False) -> None:
         """Refuse what cannot be audited together, and options that nothing would read, before anything is read."""
-        rankers = self.ranker or ()
+        rankers = [named.text for named in self.named_rankers]
         if not rankers and not self.run:
             self._require_folder()
             raise UserError(
@@ -214,18 +232,19 @@ class InputOptions(options.LabelOptions):
             )
         names = None if self.queries is None else query_texts(self.queries)
         most = MAX_FAILURES if max_failures is None else max_failures
+        paths = [Path(named.text) for named in self.named_runs]
         runs = [
             Run.load(path, score_order=self.score_order, queries=names, max_failures=most)
-            for path in self.run or ()
+            for path in paths
         ]
-        for number, (run, path) in enumerate(zip(runs, self.run or (), strict=True)):
+        for number, (run, path) in enumerate(zip(runs, paths, strict=True)):
             origin = {
                 "ranker": _replay(path, self.score_order, self.queries),
                 "name": replayed_name(run),
                 "made_by": run.spec.get("ranker"),
             }
             runs[number] = replace(run, spec={**run.spec, **origin})
-        runs = named_apart(runs)
+        runs = options.with_names(named_apart(runs), [named.name for named in self.named_runs])
         qrels = None if self.qrels == NO_QRELS else self.qrels
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs
 
@@ -589,7 +608,7 @@ def audit(
         pairs_to_compare = list(map(pairs_to_name, apart.collections, apart.pairs))
     parts = []
     for ranked_collection, pairs in zip(collections, pairs_to_compare, strict=True):
-        ranked_runs = runs or options.rank_with(rankers, ranked_collection)
+        ranked_runs = runs or options.rank_with(rankers, ranked_collection, inputs.names)
         options.require_answers((run.spec for run in ranked_runs), max_failures)
         result = run_audit(
             ranked_collection,
@@ -644,8 +663,8 @@ def demo(
     note(
         f"Bundled collection: {spec['matched']} of {spec['pairs']} paragraphs of the NumPy {spec['numpy']} and "
         f"SciPy {spec['scipy']} documentation (human), each with a rewrite by a language model (Claude), and "
-        f"{collection.judged.height} queries judged by the same model. Small and technical: it shows how an audit "
-        "reads, not how your ranker behaves on your data."
+        f"{collection.queries_with_judgments.height} queries judged by the same model. Small and "
+        "technical: it shows how an audit reads, not how your ranker behaves on your data."
         + (
             ""
             if card or controls

@@ -122,6 +122,15 @@ def gate(
             validator=options.NOT_NEGATIVE,
         ),
     ] = 0.0,
+    max_loss: Annotated[
+        float | None,
+        Parameter(
+            help="With --baseline: points of effectiveness that may be lost.",
+            metavar="X",
+            group=QUESTION,
+            validator=options.NOT_NEGATIVE,
+        ),
+    ] = None,
     max_left_out: Annotated[
         float | None,
         Parameter(
@@ -200,7 +209,8 @@ def gate(
     Level: the 95 % interval lies inside the limit, and no side is favoured; within: one is, however slightly. Tilted:
     one is favoured, and the interval lies wholly beyond. Inconclusive: anything else. With --baseline, of the growth of
     the tilt on the queries that both audits hold: tilted if its interval lies above --min-effect, level if no part of
-    it does. The worst of all comparisons counts, 1 before 3 before 0.
+    it does. --max-loss asks about effectiveness too: beyond if a greater loss is shown, within if it is excluded. The
+    worst of all comparisons counts, 1 before 3 before 0.
     """
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.answer.gate import gate as gate_audit
@@ -224,6 +234,7 @@ def gate(
             "--max-tilt": max_tilt,
             "--baseline": baseline,
             "--min-effect": min_effect,
+            "--max-loss": max_loss is not None,
             "--max-left-out": max_left_out is not None,
             "-m": measure,
             "--run-name": run_name,
@@ -247,6 +258,7 @@ def gate(
         pairs=pairs,
         baseline=before,
         min_effect=min_effect,
+        max_loss=max_loss,
         max_left_out=max_left_out,
         inconclusive=inconclusive,
         **options.resampling(),

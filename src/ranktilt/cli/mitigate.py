@@ -147,6 +147,8 @@ def mitigate(
     baselines = [*(inputs.ranker or ()), *(inputs.run or ())]
     if len(baselines) > 1:
         raise UserError(f"mitigate takes one ranker or run; got {len(baselines)}")
+    if any(named.name for named in (*inputs.named_rankers, *inputs.named_runs)):
+        raise UserError("mitigate takes one ranker or run, which needs no name: omit NAME=")
     if fit is not None and inputs.run:
         raise UserError("--fit needs a ranker (-r): a saved run cannot rank another collection")
     if len(inputs.pairs or ()) > 1:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -50,7 +50,8 @@ Rankers = Annotated[
     list[str] | None,
     Parameter(
         alias="-r",
-        help='A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100", dense:minilm.',
+        help='A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100", dense:minilm; for an audit also '
+        "called NAME as NAME=SPEC.",
         metavar="SPEC",
         group=INPUT,
         completer=completion.rankers,
@@ -205,6 +206,10 @@ Protected = Annotated[
         group=QUESTION,
     ),
 ]
+
+
+_NAMED = re.compile(r"(?P<name>[^:(@>=/\\]+)=(?P<text>.+)", re.DOTALL)
+"""A name and what it names; the options of a text begin with a parenthesis or a colon."""
 
 
 @Parameter(name="*", group=STATISTICS)
@@ -493,14 +498,41 @@ def without_judgments(folder: Path, split: str | None) -> bool:
     return split is None and os.path.isdir(folder) and not splits(folder)
 
 
-def rank_with(rankers: Sequence[Ranker], collection: Collection) -> list[Run]:
-    """Rank with each, once all are known to be able to; what one gives that is no run is refused."""
+@dataclass(frozen=True, kw_only=True)
+class NamedText:
+    """The text of a ranker or a run's file, and what its user calls it."""
+
+    text: str
+    name: str | None = None
+
+    @classmethod
+    def from_text(cls, text: str | Path) -> Self:
+        """Read ``NAME=SPEC`` or ``NAME=FILE``; a file of the whole name is that file."""
+        match = None if os.path.exists(text) else _NAMED.fullmatch(str(text))
+        if match is None:
+            return cls(text=str(text))
+        return cls(text=match["text"], name=match["name"].strip())
+
+
+def rank_with(
+    rankers: Sequence[Ranker], collection: Collection, names: Sequence[str | None] = ()
+) -> list[Run]:
+    """Rank with each ranker, once all are known to be able to; `names` are what users call them."""
     from ranktilt.data.run import named_apart
     from ranktilt.rankers.candidates import check_reranked
 
-    for one in rankers:
-        one.check()
-    return named_apart(check_reranked(one.rank(collection), None, one) for one in rankers)
+    for ranker in rankers:
+        ranker.check()
+    runs = named_apart(check_reranked(ranker.rank(collection), None, ranker) for ranker in rankers)
+    return with_names(runs, names) if names else runs
+
+
+def with_names(runs: Sequence[Run], names: Sequence[str | None]) -> list[Run]:
+    """Call runs what their user calls them; those without a name keep their own."""
+    named = []
+    for run, name in zip(runs, names, strict=True):
+        named.append(run if name is None else replace(run, spec={**run.spec, "alias": name}))
+    return named
 
 
 def stages_of(ranker: Ranker) -> Sequence[Ranker]:

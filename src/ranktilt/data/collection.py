@@ -121,7 +121,7 @@ class Collection:
         return UserError(f"{error}; {documents} no source") if self.sourceless else error
 
     @property
-    def judged(self) -> pl.DataFrame:
+    def queries_with_judgments(self) -> pl.DataFrame:
         """The queries that are ranked: those with a judgment, in their order; all where nothing is judged."""
         if not self.qrels.height:
             return self.queries

@@ -88,7 +88,7 @@ def contents_of(collection: Collection) -> Contents:
     relevant_of = relevant.partition_by("source", as_dict=True)
     queries = [_queries("all", collection.queries)]
     if collection.qrels.height:
-        queries.append(_queries("judged", collection.judged))
+        queries.append(_queries("judged", collection.queries_with_judgments))
     split = collection.spec.get("split")
     return Contents(
         sources=tuple(

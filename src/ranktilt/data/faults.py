@@ -395,7 +395,7 @@ def _dangling(collection: Collection, examples: int) -> FaultRow:
 
 def _repeated(collection: Collection, examples: int) -> FaultRow:
     """Count queries with the text of an earlier one."""
-    queries = collection.judged.with_columns(pl.col("text").str.strip_chars())
+    queries = collection.queries_with_judgments.with_columns(pl.col("text").str.strip_chars())
     is_repeated = (pl.col("text") != "") & ~pl.col("text").is_first_distinct()
     return _whole_row(REPEATED, queries.filter(is_repeated)["id"], queries.height, examples)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -104,27 +106,34 @@ def _json(file: DataFile) -> pl.DataFrame:
         first = loads(file.rows[0])
         if isinstance(first, Mapping) and {"_id", "text"} <= set(first):
             return read_jsonl(file.path)
-    if is_lines:
-        records = [record for block in read_lines(file.path) for record in block.values]
-    else:
-        document = read_document(file.path)
-        if isinstance(document, Mapping) and all(
-            isinstance(text, str) for text in document.values()
-        ):
-            return _queries(file.path, list(document), list(document.values()))
-        records = document if isinstance(document, list) else [document]
+    records = _records(file, is_lines=is_lines)
+    if isinstance(records, pl.DataFrame):
+        return records
     if not records or not all(isinstance(record, Mapping) for record in records):
         raise refusal(file, QUERIES)
-    names = dict.fromkeys(name for record in records for name in record)
+    columns = dict[str, pl.Series]()
     try:
-        columns = {
-            name: json_ids([record.get(name) for record in records], name)
-            for name in names
-            if not any(isinstance(record.get(name), list | Mapping) for record in records)
-        }
+        for name in dict.fromkeys(chain.from_iterable(records)):
+            values = [record.get(name) for record in records]
+            if not any(isinstance(value, list | Mapping) for value in values):
+                columns[name] = json_ids(values, name)
     except UserError as error:
         raise located(file.path, error) from error
     return _columns(file, columns)
+
+
+def _records(file: DataFile, *, is_lines: bool) -> list[Any] | pl.DataFrame:
+    """Return the records of JSON; of an object of ids and texts, its queries."""
+    if is_lines:
+        return list(chain.from_iterable(block.values for block in read_lines(file.path)))
+    document = read_document(file.path)
+    if not isinstance(document, Mapping):
+        return document if isinstance(document, list) else [document]
+    names = set(map(folded, document))
+    is_record = not names.isdisjoint(_TEXTS) and not names.isdisjoint([*_QUERY_IDS, *_IDS])
+    if not is_record and all(isinstance(text, str) for text in document.values()):
+        return _queries(file.path, list(document), list(document.values()))
+    return [document]
 
 
 def _columns(file: DataFile, columns: Mapping[str, pl.Series]) -> pl.DataFrame:

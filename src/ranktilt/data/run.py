@@ -116,8 +116,11 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The text that made the run; of a file its TREC tag, or else its stem."""
-        return str(self.spec.get("name", self.spec.get("ranker", "run")))
+        """What its user calls the run, or else the text that made it; of a file its tag or stem."""
+        for key in ("alias", "name", "ranker"):
+            if key in self.spec:
+                return str(self.spec[key])
+        return "run"
 
     @property
     def scored(self) -> bool:

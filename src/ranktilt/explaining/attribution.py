@@ -401,7 +401,7 @@ def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed
     )
     count = min(max(depth * len(origins) // max(twins.height, 1), _FEWEST_ORIGINS), len(origins))
     names, generator, judged = (
-        collection.judged["id"],
+        collection.queries_with_judgments["id"],
         np.random.default_rng(seed),
         _judged_origins(collection),
     )

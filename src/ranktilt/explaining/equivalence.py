@@ -78,7 +78,7 @@ def equivalences(
         )
     for ranker in rankers:
         ranker.check()
-    ranked_side = _RankedSides(measures, collection.judged["id"])
+    ranked_side = _RankedSides(measures, collection.queries_with_judgments["id"])
     tasks = list[EquivalenceTask]()
     for source in sources:
         sides = split_by_source(collection, reference, source)

@@ -109,7 +109,7 @@ def pool(
         side.ids.filter(pl.Series(votes > 0)),
         tuple(reasons),
         side.docs.height,
-        side.judged.height,
+        side.queries_with_judgments.height,
         spec,
     )
 

@@ -64,7 +64,9 @@ class Baseline:
             ranker: Any = self.ranker
             ranked: Run = ranker.rank(collection)
             return ranked
-        return run_of_depth(only_queries(self.run, collection.judged["id"]), collection, self.depth)
+        return run_of_depth(
+            only_queries(self.run, collection.queries_with_judgments["id"]), collection, self.depth
+        )
 
     def corrected_text(self, ranker: Ranker) -> str:
         """Return the text of the ranker that a method made of this one."""

@@ -326,7 +326,10 @@ def _twins(collection: Collection, reference: str, source: str) -> pl.DataFrame:
 def _drawn(collection: Collection, pairs: pl.DataFrame, most: int, seed: int) -> pl.DataFrame:
     """Draw pairs of which the first is relevant: query, origin and the rows ``a`` and ``b``."""
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
-        collection.judged.select("id"), left_on="query_id", right_on="id", how="semi"
+        collection.queries_with_judgments.select("id"),
+        left_on="query_id",
+        right_on="id",
+        how="semi",
     )
     paired = relevant.join(pairs, left_on="doc_id", right_on="a", how="inner").sort(
         "query_id", "doc_id", "b"

@@ -238,7 +238,7 @@ class _Mitigation:
         sides = {"fit": self.split.fit, "select": self.split.select, "test": self.split.test}
         spec = {
             **bench.spec,
-            "queries": {name: len(side.judged) for name, side in sides.items()},
+            "queries": {name: len(side.queries_with_judgments) for name, side in sides.items()},
             "left_out": asdict(self.split.left_out),
             "mitigation": self.options.spec(),
         }
@@ -275,7 +275,7 @@ class _Mitigation:
         if collection is self.split.fit and self.split.fitted_on:
             is_drawn = False
         if is_drawn or collection is self.split.test:
-            return only_queries(self.whole_run, collection.judged["id"])
+            return only_queries(self.whole_run, collection.queries_with_judgments["id"])
         return self.baseline.rank(collection)
 
     def _rank_side(self, side: Collection) -> _RankedSide:

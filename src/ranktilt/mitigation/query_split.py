@@ -79,7 +79,9 @@ class QuerySplit:
         later = [_judged_only(side).queries.select("id") for side in (select, test)]
         rest = _without_origins(fit, relevant_origins(select) | relevant_origins(test))
         if rest.qrels.height:
-            rest = rest.only_queries(rest.judged.join(pl.concat(later), on="id", how="anti")["id"])
+            rest = rest.only_queries(
+                rest.queries_with_judgments.join(pl.concat(later), on="id", how="anti")["id"]
+            )
         if not rest.qrels.height:
             raise UserError(
                 "no query to fit on is left: every document that is relevant to one is relevant to "
@@ -113,7 +115,7 @@ class QuerySplit:
         rest = _without_origins(fit, origins) if origins and fit.qrels.height else fit
         known = [_judged_only(side).queries.select(name="id", key="text") for side in sides]
         repeated = same_names(pl.concat(known), fit.queries.select(name="id", key="text"))
-        judged = rest.judged["id"]
+        judged = rest.queries_with_judgments["id"]
         left = [query for query in judged if query not in repeated]
         if not left or (fit.qrels.height and not rest.qrels.height):
             raise UserError(
@@ -193,7 +195,7 @@ def _drawn_parts(
     collection: Collection, shares: Sequence[float], seed: int
 ) -> Iterator[Collection]:
     """The last sides, as many as there are shares; queries of one origin stay together."""
-    names, sides = collection.judged["id"], SIDES[-len(shares) :]
+    names, sides = collection.queries_with_judgments["id"], SIDES[-len(shares) :]
     if len(names) < len(sides):
         purposes = f"{', '.join(sides[:-1])} and {sides[-1]}"
         raise UserError(
@@ -215,12 +217,12 @@ def _drawn_parts(
 def _apart(select: Collection, test: Collection) -> Collection:
     """The queries to select by that are not tested on."""
     return select.only_queries(
-        select.judged.join(_judged_only(test).queries, on="id", how="anti")["id"]
+        select.queries_with_judgments.join(_judged_only(test).queries, on="id", how="anti")["id"]
     )
 
 
 def _judged_only(collection: Collection) -> Collection:
-    return collection.only_queries(collection.judged["id"])
+    return collection.only_queries(collection.queries_with_judgments["id"])
 
 
 def _linked(collection: Collection, names: pl.Series) -> Ints:
@@ -285,7 +287,7 @@ def _without_origins(collection: Collection, origins: set[str]) -> Collection:
 
 def at_most(collection: Collection, most: int | None, *, seed: int = 0) -> Collection:
     """Return the collection with so many of its queries, drawn by a seed; with all for None."""
-    names = collection.judged["id"]
+    names = collection.queries_with_judgments["id"]
     return (
         collection
         if most is None or len(names) <= most

@@ -261,7 +261,7 @@ class FirstStage(Ranker):
             )
         excluded, queries = (
             self_documents(collection, self.exclude_self),
-            collection.judged["id"].to_list(),
+            collection.queries_with_judgments["id"].to_list(),
         )
         found = exclude(
             self.candidates(collection, max(map(len, excluded.values()), default=0)), excluded

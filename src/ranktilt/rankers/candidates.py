@@ -47,7 +47,7 @@ class Candidates:
                 f"{ranker!r} re-ranks candidates; put a first stage before it, such as bm25@100>>{ranker!r}"
             )
         names = pl.Series(run.queries, dtype=pl.String)
-        ranked = codes(names, collection.judged["id"]) >= 0
+        ranked = codes(names, collection.queries_with_judgments["id"]) >= 0
         if len(names) and not ranked.any():
             raise other_queries(run, collection)
         used = ranked[run.entry_queries]

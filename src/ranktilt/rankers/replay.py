@@ -112,7 +112,10 @@ class Replay(Ranker):
         if self.exclude_self and not collection.queries.height:
             queries = pl.DataFrame({"id": names, "text": ""})
             collection = Collection(collection.docs, queries, collection.qrels)
-        place, ranked = {name: i for i, name in enumerate(names)}, collection.judged["id"]
+        place, ranked = (
+            {name: i for i, name in enumerate(names)},
+            collection.queries_with_judgments["id"],
+        )
         excluded = self_documents(collection, self.exclude_self)
         return {
             place[ranked[number]]: rows
@@ -123,6 +126,6 @@ class Replay(Ranker):
 
 def _queries(collection: Collection, loaded: Run) -> list[str]:
     """The queries that count: ranked ones, those that only judgments know, or the file's where there is neither."""
-    ranked = collection.judged["id"]
+    ranked = collection.queries_with_judgments["id"]
     strange = collection.qrels["query_id"].unique(maintain_order=True)
     return [*ranked, *strange.filter(~strange.is_in(ranked.implode()))] or list(loaded.queries)

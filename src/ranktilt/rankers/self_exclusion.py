@@ -32,7 +32,9 @@ def self_documents(
 
 def _find(collection: Collection, exclude_self: bool | None) -> dict[int, npt.NDArray[np.int64]]:
     pairs = _of_equal_id(collection)
-    coincide = 2 * pairs["number"].n_unique() >= collection.judged.height and _words_coincide(pairs)
+    coincide = 2 * pairs[
+        "number"
+    ].n_unique() >= collection.queries_with_judgments.height and _words_coincide(pairs)
     if not pairs.height or not (exclude_self or coincide):
         return {}
     docs = collection.docs.select("origin").with_row_index("row")
@@ -43,7 +45,7 @@ def _find(collection: Collection, exclude_self: bool | None) -> dict[int, npt.ND
 
 def _of_equal_id(collection: Collection) -> pl.DataFrame:
     """Judged queries beside the documents of their id, with or without the source behind it."""
-    queries = collection.judged.select("id", query="text").with_row_index("number")
+    queries = collection.queries_with_judgments.select("id", query="text").with_row_index("number")
     docs = collection.docs.select("id", "title", "text", "origin").with_columns(
         collection.bare_ids().alias("bare")
     )

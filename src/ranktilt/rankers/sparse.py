@@ -149,7 +149,7 @@ class Sparse(TemplatedQueries, FirstStage):
         return encoder_provenance(self.encoder)
 
     def about(self, collection: Collection) -> dict[str, Any]:
-        spec, tokens = self.template_spec(collection.judged["text"]), self.tokens()
+        spec, tokens = self.template_spec(collection.queries_with_judgments["text"]), self.tokens()
         if tokens is None or tokens.limit is None:
             return spec
         over = (
@@ -162,7 +162,7 @@ class Sparse(TemplatedQueries, FirstStage):
         documents, row = self.encoder.encode(
             collection.texts(self.text), "document", f"{self!r}: encoding documents"
         )
-        asked = self.read_queries(collection.judged["text"])
+        asked = self.read_queries(collection.queries_with_judgments["text"])
         stored, query = self.encoder.encode(asked, "query", f"{self!r}: encoding queries")
         copies, cosine = (
             TextCopies.from_rows(row, len(documents)),

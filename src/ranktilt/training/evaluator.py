@@ -151,7 +151,7 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         if similarity not in ("cosine", "dot"):
             raise UserError(f"{_FOR}: the model compares by {similarity!r}; expected cosine or dot")
         documents = self._vectors(model.encode_document, self.mixed.texts(self.text))
-        queries = self._vectors(model.encode_query, self.mixed.judged["text"])
+        queries = self._vectors(model.encode_query, self.mixed.queries_with_judgments["text"])
         retriever = _EncodedTexts(
             k=self.depth,
             text=self.text,
@@ -226,7 +226,9 @@ class _EncodedTexts(FirstStage):
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         """Search; see `FirstStage.candidates`."""
         documents = np.stack([self.documents[text] for text in collection.texts(self.text)])
-        queries = np.stack([self.queries[text] for text in collection.judged["text"]])
+        queries = np.stack(
+            [self.queries[text] for text in collection.queries_with_judgments["text"]]
+        )
         stored = Stored(documents, np.arange(len(documents)))
         for rows, scores in search(
             queries, stored, self.depth + slack, cosine=self.cosine, label=""

@@ -64,7 +64,7 @@ def pair_examples(
     Where a `model` is named, pairs that it could not be asked about afterwards are refused.
     """
     sides = two_groups(collection, by, protected)
-    queries = sorted(collection.judged["id"].to_list())
+    queries = sorted(collection.queries_with_judgments["id"].to_list())
     random.Random(f"{options.seed} queries").shuffle(queries)
     kept = queries[: round(options.share * len(queries))]
     if not kept or len(kept) == len(queries):

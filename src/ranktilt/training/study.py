@@ -372,7 +372,7 @@ def _ranked(
 
 def _cut(run: Run, collection: Collection, depth: int) -> Run:
     """The best of each judged query, in the order of the run."""
-    judged = collection.judged["id"].to_list()
+    judged = collection.queries_with_judgments["id"].to_list()
     rows = run.frame().filter((pl.col("rank") <= depth) & pl.col("query_id").is_in(judged))
     return Run.from_frame(
         rows, queries=[query for query in judged if query in set(run.queries)], spec=run.spec

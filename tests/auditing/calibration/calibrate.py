@@ -188,7 +188,7 @@ def calibrate(
         "collection": {k: v for k, v in collection.spec.items() if k != "files"},
         "sources": kept.sources,
         "documents": kept.docs.height,
-        "queries": kept.judged.height,
+        "queries": kept.queries_with_judgments.height,
         "rankers": [repr(r) for r in rankers],
         "measures": [repr(m) for m in (*read, *others)],
         "schemes": [s.name for s in SCHEMES],
@@ -215,7 +215,7 @@ def _check(
             raise UserError(
                 f"{ranker!r} cannot be calibrated: a saved run or an engine ranks no copies of documents"
             )
-    if not collection.judged.height or not collection.docs.height:
+    if not collection.queries_with_judgments.height or not collection.docs.height:
         raise UserError("nothing to calibrate on: the collection has no documents or no queries")
     if not depths or depths[0] < 1:
         raise UserError(
@@ -233,11 +233,14 @@ def _notes(collection: Collection, kept: Collection) -> Iterator[str]:
         left = [name for name in collection.sources if name not in kept.sources]
         yield f"Sources left out: {', '.join(left)}."
     held, drawn = (int((c.docs["source"] == one).sum()) for c in (collection, kept))
-    if (drawn, kept.judged.height) != (held, collection.judged.height):
+    if (drawn, kept.queries_with_judgments.height) != (
+        held,
+        collection.queries_with_judgments.height,
+    ):
         yield (
-            f"Sampled: {drawn:,} of {held:,} documents of {one} and {kept.judged.height:,} of "
-            f"{collection.judged.height:,} queries; documents are drawn by origin, up to three quarters of them "
-            "relevant to a query that was drawn."
+            f"Sampled: {drawn:,} of {held:,} documents of {one} and {kept.queries_with_judgments.height:,} of "
+            f"{collection.queries_with_judgments.height:,} queries; documents are drawn by origin, "
+            "up to three quarters of them relevant to a query that was drawn."
         )
 
 

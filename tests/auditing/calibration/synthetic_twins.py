@@ -58,7 +58,7 @@ def sampled(collection: Collection, *, pairs: int, queries: int, seed: int) -> C
     sources = _sources(collection)
     docs = collection.docs.filter(pl.col("source").is_in(sources))
     rng = np.random.default_rng([seed, 2])
-    asked = collection.judged
+    asked = collection.queries_with_judgments
     if asked.height > queries:
         asked = asked[np.sort(rng.choice(asked.height, queries, replace=False))]
     qrels = collection.qrels.filter(

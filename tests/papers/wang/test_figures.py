@@ -78,7 +78,7 @@ def test_exposures_before_and_after_are_printed_only_by_name() -> None:
     comparison = compare(new, old)
     cells = {cell.target: cell.value for cell in cells_of(comparison, "wang-fig4a")}
     exposure = {
-        when: next(one.value for one in of.estimates if one.estimand.name == "ExposureRatio")
+        when: next(one.value for one in of.card if one.estimand.name == "ExposureRatio")
         for when, of in (("before", old), ("after", new))
     }
     assert cells == pytest.approx(exposure)

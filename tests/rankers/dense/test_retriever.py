@@ -68,7 +68,8 @@ def reference(
     model = (SparseEncoder if sparse else SentenceTransformer)(str(folder), device="cpu")
     options = {"convert_to_sparse_tensor": False} if sparse else {"convert_to_numpy": True}
     encoded = [
-        model.encode(list(side), **options) for side in (found.judged["text"], found.texts())
+        model.encode(list(side), **options)
+        for side in (found.queries_with_judgments["text"], found.texts())
     ]
     sides = [np.asarray(side, dtype=np.float64) for side in encoded]
     if similarity == "cosine":
@@ -312,7 +313,7 @@ def test_documents_are_ranked_by_the_servers_vectors_each_distinct_text_being_as
         run = dense_of(server).rank(collection)
         count = len(server.requests)
         assert sorted(texts_sent(server)) == sorted(
-            [*collection.texts(), *collection.judged["text"]]
+            [*collection.texts(), *collection.queries_with_judgments["text"]]
         )
         assert dense_of(server).rank(collection) == run
         copies = collection_of(
@@ -324,7 +325,7 @@ def test_documents_are_ranked_by_the_servers_vectors_each_distinct_text_being_as
         )
     queries, documents = (
         np.array([vector(text) for text in texts])
-        for texts in (collection.judged["text"], collection.texts())
+        for texts in (collection.queries_with_judgments["text"], collection.texts())
     )
     for number, (products, ranked) in enumerate(zip(queries @ documents.T, rows(run), strict=True)):
         assert ranked == np.argsort(-products).tolist()

@@ -22,7 +22,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.notes import warnings_from, warnings_of
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import contrast_changes
+from ranktilt.auditing.significance import contrast_changes, mean_changes
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.data.artifact import Result, names_files
 from ranktilt.data.group_names import name_among
@@ -49,21 +49,23 @@ _WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level")
 class LimitCheck:
     """One limit held against one comparison: whether the tilt is small, or has not grown."""
 
-    name: Literal["tilt", "growth", "cost", "tau"]
+    name: Literal["tilt", "growth", "loss", "tau"]
     outcome: Outcome
     """``within``: a side is shown to be favoured, but within the limit."""
     value: float
-    """The answer, the growth of its distance from level, or the change of effectiveness; in points or its own unit."""
+    """The answer, or the growth of its distance from level, in points or its own unit; the change of
+    effectiveness in points; or τ-b."""
     low: float
     high: float
     """95 % bootstrap interval."""
     floor: float
     ceiling: float
-    """What is allowed, both ends included; `floor` is −inf for the growth, `ceiling` inf for the cost."""
+    """What is allowed, both ends included: `floor` is −inf for the growth, `ceiling` is inf for the
+    change of effectiveness and for τ-b."""
     queries: int | None = None
     """Queries that it rests on; None where those of its row."""
     asked_limit: Margin = 0.0
-    """Largest tilt either way, or largest growth, as it was asked for."""
+    """Largest tilt either way, largest growth, or largest loss, as it was asked for."""
     checked_tilt: Effect | None = None
     """The answer that was checked."""
     checked_change: Change | None = None
@@ -95,7 +97,7 @@ class GateRow:
 
     @property
     def groups(self) -> str:
-        """What is compared, or the group on which a cost is judged."""
+        """What is compared; one name where effectiveness is judged over all documents."""
         return self.a if self.a == self.b else f"{self.a} | {self.b}"
 
     def derived(self) -> dict[str, Any]:
@@ -145,6 +147,7 @@ def gate(
     pairs: Iterable[Pair] | None = None,
     baseline: Audit | SourceAudits | None = None,
     min_effect: float = 0.0,
+    max_loss: float | None = None,
     max_left_out: float | None = None,
     inconclusive: str = "fail",
     resamples: int = RESAMPLES,
@@ -162,7 +165,11 @@ def gate(
     *level* if no part of it lies above, so that one is excluded; else *inconclusive*. At `min_effect` 0 only an
     unchanged ranking or a tilt that shrank for sure is level; to show "no worse than before", allow some points.
 
-    Where both are asked, the worse outcome counts; an undefined tilt or growth is inconclusive.
+    The change of effectiveness over all documents since `baseline`, against `max_loss`: *level* if
+    its interval lies wholly above ``−max_loss``, so that a greater loss is excluded; *tilted* if it
+    lies wholly below, so that one is shown; else *inconclusive*.
+
+    The worst outcome of what is asked counts; an undefined tilt or growth is inconclusive.
 
     Parameters
     ----------
@@ -179,6 +186,9 @@ def gate(
         pairs.
     min_effect : float, optional
         Growth in points that is allowed, at least 0.
+    max_loss : float or None, optional
+        Loss of effectiveness in points that is allowed, at least 0, on the measures of `measures`,
+        or else the one that the audit prints first. None: effectiveness is not asked about.
     max_left_out : float or None, optional
         Percent of all queries that only one of audit and baseline may hold: they are left out of
         the growth and noted; more are refused. None: 10.
@@ -201,6 +211,7 @@ def gate(
             pairs=None if source else pairs,
             baseline=earlier,
             min_effect=min_effect,
+            max_loss=max_loss,
             max_left_out=max_left_out,
             inconclusive=inconclusive,
             resamples=resamples,
@@ -248,6 +259,7 @@ def _decide(
     pairs: Iterable[Pair] | None,
     baseline: Audit | None,
     min_effect: float,
+    max_loss: float | None,
     max_left_out: float | None,
     inconclusive: str,
     resamples: int,
@@ -258,6 +270,7 @@ def _decide(
     _check_options(max_tilt, min_effect, baseline is not None, inconclusive)
     if max_left_out is not None and baseline is None:
         raise UserError("--max-left-out needs a baseline: --baseline OLD.json")
+    _check_loss(max_loss, audit, has_baseline=baseline is not None)
     check_resamples(resamples)
     limit = DEFAULT_MARGIN if max_tilt is None and baseline is None else max_tilt
     chosen = _chosen(audit, measures, runs, pairs)
@@ -288,10 +301,19 @@ def _decide(
             change = with_less_variation(changes[e.run, e.measure, e.a, e.b], audit, baseline)
             checks.append(check_growth(change, min_effect, is_on_common_queries=left_out > 0))
         rows.append(effect_gate(e, *checks))
+    if max_loss is not None and baseline is not None:
+        tasks = change_tasks(found, [(ALL, ALL)])
+        names = _loss_measures(audit, measures)
+        kept = {e.run for e in chosen}
+        for change in mean_changes(tasks, resamples=resamples, seed=seed):
+            if change.run in kept and change.measure in names:
+                check = check_loss(change, max_loss, is_on_common_queries=left_out > 0)
+                rows.append(effect_gate(change, check))
     spec = {
         "max_tilt": limit,
         "baseline": baseline is not None,
         "min_effect": min_effect,
+        "max_loss": max_loss,
         "inconclusive": inconclusive,
         "resamples": resamples,
         "seed": seed,
@@ -388,6 +410,49 @@ def _growth_outcome(change: Change, least: float) -> Outcome:
     if change.growth_high <= most and change.can_be_level:
         return "level"
     return "inconclusive"
+
+
+def check_loss(
+    change: Change, max_loss: float, *, is_on_common_queries: bool = False
+) -> LimitCheck:
+    """Hold the interval of a change of effectiveness against the loss that is allowed."""
+    outcome: Outcome = "inconclusive"
+    if change.testable and not math.isnan(change.value):
+        if change.low >= -max_loss:
+            outcome = "level"
+        elif change.high < -max_loss:
+            outcome = "tilted"
+    return LimitCheck(
+        name="loss",
+        outcome=outcome,
+        value=change.value,
+        low=change.low,
+        high=change.high,
+        floor=-max_loss,
+        ceiling=math.inf,
+        queries=change.queries,
+        asked_limit=max_loss,
+        checked_change=change,
+        is_on_common_queries=is_on_common_queries,
+    )
+
+
+def _check_loss(max_loss: float | None, audit: Audit, *, has_baseline: bool) -> None:
+    if max_loss is None:
+        return
+    if not 0 <= max_loss < 100:
+        raise UserError(f"--max-loss: expected a number of points from 0 to 100, got {max_loss:g}")
+    if not has_baseline:
+        raise UserError("--max-loss needs a baseline: --baseline OLD.json")
+    if not audit.measures:
+        raise UserError("--max-loss needs effectiveness, and nothing was judged in this audit")
+
+
+def _loss_measures(audit: Audit, measures: Iterable[str | Estimand] | None) -> set[str]:
+    """Return the measures on which a loss is judged: those named, or the one printed first."""
+    known = {repr(measure) for measure in audit.measures}
+    named = {repr(estimand(measure)) for measure in measures or ()} & known
+    return named or {repr(audit.primary_measure)}
 
 
 def _check_options(

@@ -15,7 +15,7 @@ from ranktilt.data.group_names import OTHERS, REST
 from ranktilt.data.labels import SEVERAL, LabelFile
 from ranktilt.errors import UserError
 from ranktilt.measures.margin import DEFAULT_MARGIN, unit_of
-from ranktilt.spec import Stage, parse_stages
+from ranktilt.spec import OBJECT_NAMES, Stage, parse_stages
 
 Audit = Any
 """A `ranktilt.auditing.result.Audit`, whose JSON lists what to do next."""
@@ -93,7 +93,8 @@ def _level(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
         or "pairs" in audit.spec
     )
     sides = ["--pair", ",".join(pair)] if several else []
-    return ["ranktilt", "mitigate", *_inputs(audit, [run]), *sides, *_question(audit)]
+    inputs = _inputs(audit, [run], with_names=False)
+    return ["ranktilt", "mitigate", *inputs, *sides, *_question(audit)]
 
 
 def _explain(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
@@ -124,7 +125,7 @@ def _explain_groups(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
     # Sources without twins are checked first.
     if audit.spec["by"] == "source" or audit.primary.kind == "property":
         return []
-    ranked = _ranked(audit, [run])
+    ranked = _ranked(audit, [run], with_names=False)
     if not ranked or {"--score-order", "--queries"} & set(ranked):
         return []  # which explain does not read
     groups = ["--by", str(audit.spec["by"]), "--reference", pair[0]]
@@ -139,10 +140,11 @@ def _pairs_retrieved(audit: Audit, run: str, sides: tuple[str, str]) -> int:
     return int(counts["both"].sum())
 
 
-def _inputs(audit: Audit, runs: list[str]) -> list[str]:
+def _inputs(audit: Audit, runs: list[str], *, with_names: bool = True) -> list[str]:
     """Return the words that name the same collection or labels, runs and judgments; none where one has no name."""
     collection = audit.spec["collection"]
-    folder, labels, ranked = _folder(audit), collection.get("labels"), _ranked(audit, runs)
+    folder, labels = _folder(audit), collection.get("labels")
+    ranked = _ranked(audit, runs, with_names=with_names)
     if not (folder or labels) or not ranked:
         return []
     words = [*([folder] if folder else []), *ranked]
@@ -163,7 +165,7 @@ def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
     return [spec for name, spec in every if name in runs]
 
 
-def _ranked(audit: Audit, runs: list[str]) -> list[str]:
+def _ranked(audit: Audit, runs: list[str], *, with_names: bool) -> list[str]:
     """Return the words that name the same runs and rankers; none where one of them was made in memory."""
     words, read = list[str](), dict[str, str]()
     for spec in _run_specs(audit, runs):
@@ -171,8 +173,9 @@ def _ranked(audit: Audit, runs: list[str]) -> list[str]:
         if not stages:
             return []
         first = stages[0]
+        name = f"{spec['alias']}=" if with_names and "alias" in spec else ""
         if len(stages) == 1 and first.name == "replay" and first.argument is not None:
-            words += ["--run", first.argument]
+            words += ["--run", f"{name}{first.argument}"]
             read |= {
                 name: first.options[name]
                 for name in ("score_order", "queries")
@@ -181,7 +184,7 @@ def _ranked(audit: Audit, runs: list[str]) -> list[str]:
         elif _folder(audit) is None:
             return []  # labels alone have no texts to rank
         else:
-            words += ["-r", str(spec["ranker"])]
+            words += ["-r", f"{name}{spec['ranker']}"]
     return words + [
         word for name, value in read.items() for word in (f"--{name.replace('_', '-')}", value)
     ]
@@ -190,9 +193,10 @@ def _ranked(audit: Audit, runs: list[str]) -> list[str]:
 def _stages(ranker: str) -> list[Stage]:
     """Return the stages that a command line could read; none of a ranker that is an object of its maker's."""
     try:
-        return parse_stages(ranker)
+        stages = parse_stages(ranker)
     except UserError:
         return []
+    return [] if any(stage.name in OBJECT_NAMES for stage in stages) else stages
 
 
 def _sources(audit: Audit) -> list[str]:

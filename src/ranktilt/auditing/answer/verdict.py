@@ -126,19 +126,27 @@ def _verdict_beside_band(answer: Effect, margin: Margin, noun: str) -> Verdict:
     )
 
 
-def effect_row(e: Effect, margin: Margin) -> dict[str, Any]:
-    """Return an effect as results list it for other programs: numbers as printed, with their unit and verdict."""
-    of, kind = e.estimand, e.verdict(margin)
-    numbers = {name: of.scale * getattr(e, name) for name in ("value", "low", "high", "neutral")}
-    unit = of.suffix.strip() or "ratio" if of.neutral == 1 else of.suffix.strip()
-    front = {"run": e.run, "question": e.measure, "a": e.a, "b": e.b, **numbers, "unit": unit}
-    word = "favours" if e.side(kind) else kind
+def effect_row(effect: Effect, margin: Margin) -> dict[str, Any]:
+    """Return an effect as files list it: numbers as printed, with their unit and verdict."""
+    estimand, verdict = effect.estimand, effect.verdict(margin)
+    side = effect.side(verdict)
+    unit = estimand.suffix.strip()
+    if estimand.neutral == 1:
+        unit = unit or "ratio"
     return {
-        **front,
-        "p": e.p_corrected,
-        "queries": e.queries,
-        "kind": word,
-        "side": e.side(kind) or None,
+        "run": effect.run,
+        "question": effect.measure,
+        "a": effect.a,
+        "b": effect.b,
+        "value": estimand.scale * effect.value,
+        "low": estimand.scale * effect.low,
+        "high": estimand.scale * effect.high,
+        "neutral": estimand.scale * effect.neutral,
+        "unit": unit,
+        "p": effect.p_corrected,
+        "queries": effect.queries,
+        "kind": "favours" if side else verdict,
+        "side": side or None,
     }
 
 
@@ -148,7 +156,10 @@ def finding_order(kind: FindingKind, size: float) -> tuple[int, float]:
 
 
 def margins(effect: Effect, margin: Margin) -> float:
-    """Return how many margins an effect lies from its level; standard errors where there is no margin in its unit."""
+    """Return how many margins an effect lies from its neutral value.
+
+    Where no margin is in its unit, count standard errors.
+    """
     distance = abs(effect.value - effect.neutral)
     half = half_width(effect.estimand, margin)
     if half > 0:

@@ -107,7 +107,7 @@ def draw_pairs(
     relevant = {str(query): rows["row"].to_numpy() for (query,), rows in by_query}
     pools = None if candidates is None else _pools(candidates, collection)
     found, short, lacking = [], dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
-    judged = collection.judged.select("id", "text")
+    judged = collection.queries_with_judgments.select("id", "text")
     every = (judged if queries is None else judged.filter(pl.col("id").is_in(list(queries)))).rows()
     queries = [query for query, text in every if text and (pools is None or query in pools)]
     for query in queries:

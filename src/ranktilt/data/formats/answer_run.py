@@ -17,7 +17,7 @@ from ranktilt.data.formats.column_names import RUN_COLUMNS, require_columns
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.entries import Entries, entry_ids, field_values, gather
 from ranktilt.data.formats.hit_fields import SAMPLE
-from ranktilt.data.formats.json_values import ValueBlock, read_document, read_lines
+from ranktilt.data.formats.json_values import first_blocks, read_document
 from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.data.formats.score_map import MTEB, mteb_scores, read_scores
 from ranktilt.data.formats.search_responses import allowed_failures, too_many_failures
@@ -72,13 +72,14 @@ def read_content(file: DataFile, document: Any, request: RunRequest) -> RunFile:
     except UserError as error:
         raise located(file.path, error) from error
     queries = _queries(file.path, content, plan, request)
-    return read_answers(file.path, content, plan, queries, request)
+    return read_answers(file.path, content, plan, queries=queries, request=request)
 
 
 def read_answers(
     path: Path,
     content: Content,
     plan: ReadingPlan,
+    *,
     queries: Sequence[Any] | None,
     request: RunRequest,
 ) -> RunFile:
@@ -86,43 +87,62 @@ def read_answers(
     entries = Entries()
     gather(path, entries, plan, content.values, queries=queries)
     columns = _columns(path, plan, entries)
-    return _run(path, plan, entries, [columns], request)
+    return _run(path, plan, entries, [columns], request=request)
 
 
 def _read_lines(file: DataFile, request: RunRequest) -> RunFile:
     """Read a value a line; the first ones tell where fields lie."""
-    blocks = read_lines(file.path)
-    first = list[ValueBlock]()
-    for block in blocks:
-        first.append(block)
-        if sum(len(block.values) for block in first) >= SAMPLE:
-            break
+    first, rest = first_blocks(file.path)
     values = list(chain.from_iterable(block.values for block in first))
     try:
         content = Content(values=values, form="JSON lines")
         plan = plan_of(content, RUN_COLUMNS, file.columns)
     except UserError as error:
-        line = first[0].lines[0] if first else None
-        raise located(file.path, error, line=line) from error
+        raise located(file.path, error, line=first[0].lines[0]) from error
+    names = _LineNames.from_plan(plan, values, request)
     entries, parts, count = Entries(), list[EntryColumns](), 0
-    names_queries = plan.is_flat or bool(plan.query)
-    is_by_text = bool(request.texts) and _by_text(values, plan, request) is not None
-    if request.queries is not None and plan.names_no_ids and not is_by_text:
-        names_queries = False
-    for block in chain(first, blocks):
-        queries: list[str | None] | None = None
-        if is_by_text:
-            queries = [request.texts.get(str(plan.query_of(value))) for value in block.values]
-        elif not names_queries:
-            queries = list((request.queries or ())[count : count + len(block.values)])
-            queries += [None] * (len(block.values) - len(queries))
+    for block in chain(first, rest):
+        queries = names.of(block.values, count)
         count += len(block.values)
         gather(file.path, entries, plan, block.values, queries=queries, lines=block.lines)
         parts.append(_columns(file.path, plan, entries))
         entries.query, entries.records = [], []
-    if not names_queries and count != len(request.queries or ()):
+    if names.is_by_order and count != len(request.queries or ()):
         raise _unnamed(file.path, count, request)
-    return _run(file.path, plan, entries, parts, request)
+    return _run(file.path, plan, entries, parts, request=request)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LineNames:
+    """How lines get the ids of their queries."""
+
+    plan: ReadingPlan
+    request: RunRequest
+    is_by_text: bool
+    is_by_order: bool
+
+    @classmethod
+    def from_plan(cls, plan: ReadingPlan, values: Sequence[Any], request: RunRequest) -> _LineNames:
+        """Find out by the first lines: by what they name, by its text, or by the order of the ids."""
+        is_by_text = _by_text(values, plan, request) is not None
+        names_query = plan.is_flat or bool(plan.query)
+        are_ids_asked = request.queries is not None and plan.names_no_ids
+        return cls(
+            plan=plan,
+            request=request,
+            is_by_text=is_by_text,
+            is_by_order=not is_by_text and (are_ids_asked or not names_query),
+        )
+
+    def of(self, values: Sequence[Any], place: int) -> list[str | None] | None:
+        """Return the query of each value, the first of which stands at a place; None where values name them."""
+        if self.is_by_text:
+            texts = self.request.texts
+            return [texts.get(str(self.plan.query_of(value))) for value in values]
+        if not self.is_by_order:
+            return None
+        names = list((self.request.queries or ())[place : place + len(values)])
+        return [*names, *[None] * (len(values) - len(names))]
 
 
 def _is_score_map(document: Any, content: Content) -> bool:
@@ -140,7 +160,7 @@ def _is_score_map(document: Any, content: Content) -> bool:
     return not plan.hits
 
 
-def _as_one_answer(content: Content, named: Mapping[str, str]) -> Content:
+def _as_one_answer(content: Content, choices: Mapping[str, str]) -> Content:
     """Take documents that name no query for one answer, whose query is named elsewhere."""
     values = content.values
     if content.keys is not None or not values or any(isinstance(value, list) for value in values):
@@ -148,14 +168,14 @@ def _as_one_answer(content: Content, named: Mapping[str, str]) -> Content:
     if not all(isinstance(value, Mapping) for value in values):
         are_ids = all(type(value) in (str, int) for value in values)
         return replace(content, values=[values]) if are_ids else content
-    plan = plan_of(content, RUN_COLUMNS, named)
+    plan = plan_of(content, RUN_COLUMNS, choices)
     is_unnamed = plan.is_flat and not plan.query and "document" in plan.fields
     return replace(content, values=[values]) if is_unnamed else content
 
 
-def answer_in(document: Any, named: Mapping[str, str]) -> Any:
+def answer_in(document: Any, choices: Mapping[str, str]) -> Any:
     """Return the answer to one query that a JSON value is; `UserError` where it is several."""
-    content = _as_one_answer(content_of(document, RUN_COLUMNS, named), named)
+    content = _as_one_answer(content_of(document, RUN_COLUMNS, choices), choices)
     if content.keys is not None or len(content.values) != 1:
         raise UserError("expected a response to one query")
     return content.values[0]
@@ -218,7 +238,7 @@ def _columns(path: Path, plan: ReadingPlan, entries: Entries) -> EntryColumns:
 
 
 def _names(records: Sequence[Any]) -> list[str]:
-    return list(dict.fromkeys(key for record in records[:SAMPLE] for key in record))
+    return list(dict.fromkeys(chain.from_iterable(records[:SAMPLE])))
 
 
 def _index_hint(plan: ReadingPlan, records: Sequence[Any]) -> str:
@@ -232,6 +252,7 @@ def _run(
     plan: ReadingPlan,
     entries: Entries,
     parts: Sequence[EntryColumns],
+    *,
     request: RunRequest,
 ) -> RunFile:
     """Make the run of all entries."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ranktilt.data.formats.column_names import (
@@ -143,14 +144,14 @@ def _as_record(hit: Any) -> Any:
     return {PLACE: hit}
 
 
-def content_of(document: Any, valid: Names, named: Mapping[str, str]) -> Content:
+def content_of(document: Any, valid: Names, choices: Mapping[str, str]) -> Content:
     """Take a JSON value apart into answers or documents."""
     if isinstance(document, list):
         return Content(values=document)
     if not isinstance(document, Mapping) or not document:
         return Content(values=[document], is_list=False)
-    if "hits" in named:
-        return _content_by_name(document, named["hits"])
+    if "hits" in choices:
+        return _content_by_name(document, choices["hits"])
     table = table_rows(document, valid)
     if table is not None:
         return Content(values=table, form="JSON table")
@@ -301,69 +302,73 @@ def _rows_of_columns(document: Mapping[str, Any]) -> list[Any] | None:
     return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def plan_of(content: Content, valid: Names, named: Mapping[str, str]) -> ReadingPlan:
+def plan_of(content: Content, valid: Names, choices: Mapping[str, str]) -> ReadingPlan:
     """Find out how the values of a file are read; `UserError` where that cannot be told."""
     sample = content.values[:SAMPLE]
     records = [value for value in sample if isinstance(value, Mapping)]
     if any(isinstance(value, list) for value in sample):
-        return _plan_of_lists(content, sample, valid, named)
+        return _plan_of_lists(content, sample, valid, choices)
     if not records:
         raise UserError(
             f"expected answers or documents, got {shorten(sample[0] if sample else [])}"
         )
-    layout = next((layout for layout in map(layout_of, records) if layout is not None), None)
-    if layout is not None and "hits" not in named:
-        return _plan_of_responses(layout, records, valid, named)
-    hits = find_hit_list(records, named.get("hits"))
-    present = {
-        key: path for key, path in named.items() if any(has_path(value, path) for value in records)
-    }
-    fields = find_fields(records, valid, present if hits else named)
-    has_score = any("." not in fields.get(name, ".") for name in ("score", "rank", "grade"))
-    names_both = "query" in fields and "document" in fields
-    is_flat = names_both and has_score and len(present) == len(named)
-    if not hits or ("hits" not in named and is_flat):
-        if is_error(records[0]) and not names_both:
-            return ReadingPlan(
-                form="responses to searches", fields={}, hits="hits", is_response=True
-            )
-        require_distinct(list(records[0]), fields)
-        return ReadingPlan(
-            form=content.form, fields=fields, query=fields.get("query", ""), is_flat=True
-        )
-    return _plan_of_answers(content, records, hits, valid, named)
+    layouts = [layout for layout in map(layout_of, records) if layout is not None]
+    if layouts and "hits" not in choices:
+        return _plan_of_responses(layouts[0], records, valid, choices)
+    hits = find_hit_list(records, choices.get("hits"))
+    if hits and ("hits" in choices or not _are_documents(records, valid, choices)):
+        return _plan_of_answers(content, records, hits, valid=valid, choices=choices)
+    fields = find_fields(records, valid, choices)
+    if is_error(records[0]) and not {"query", "document"} <= fields.keys():
+        return ReadingPlan(form="responses to searches", fields={}, hits="hits", is_response=True)
+    require_distinct(list(records[0]), fields)
+    query = fields.get("query", "")
+    return ReadingPlan(form=content.form, fields=fields, query=query, is_flat=True)
+
+
+def _are_documents(records: Sequence[Any], valid: Names, choices: Mapping[str, str]) -> bool:
+    """Return whether records that have lists in them are documents all the same: they name all that a document has."""
+    present = dict[str, str]()
+    for key, path in choices.items():
+        if any(has_path(record, path) for record in records):
+            present[key] = path
+    fields = find_fields(records, valid, present)
+    has_number = any("." not in fields.get(name, ".") for name in ("score", "rank", "grade"))
+    return {"query", "document"} <= fields.keys() and has_number and present == dict(choices)
 
 
 def _plan_of_lists(
-    content: Content, sample: Sequence[Any], valid: Names, named: Mapping[str, str]
+    content: Content, sample: Sequence[Any], valid: Names, choices: Mapping[str, str]
 ) -> ReadingPlan:
-    documents = [_as_record(hit) for hits in sample if isinstance(hits, list) for hit in hits]
+    documents = list[Any]()
+    for hits in sample:
+        documents += map(_as_record, hits) if isinstance(hits, list) else ()
     records = [hit for hit in documents[:_MOST_HITS] if isinstance(hit, Mapping)]
-    fields = find_fields(records, _of_hits(valid), named)
+    fields = find_fields(records, _of_hits(valid), choices)
     require_distinct(_keys(records), fields)
     form = content.form if content.keys is not None else "JSON lists"
     return ReadingPlan(form=form, fields=fields, is_list=True)
 
 
 def _plan_of_responses(
-    layout: ResponseLayout, records: Sequence[Any], valid: Names, named: Mapping[str, str]
+    layout: ResponseLayout, records: Sequence[Any], valid: Names, choices: Mapping[str, str]
 ) -> ReadingPlan:
     documents = list[Any]()
     for record in records:
         hits = hits_at(record, layout.hits)
         documents += hits if isinstance(hits, list) else []
     documents = [_as_record(hit) for hit in documents[:_MOST_HITS]]
-    fields = find_fields(documents, _of_hits(valid), named)
+    fields = find_fields(documents, _of_hits(valid), choices)
     known = {"document": layout.document, "score": layout.score, "rank": layout.rank}
     for column, paths in known.items():
-        if not paths or column not in valid or NOUNS[column] in named:
+        if not paths or column not in valid or NOUNS[column] in choices:
             continue
         fields.pop(column, None)
         for path in paths:
             if any(has_path(hit, path) for hit in documents):
                 fields[column] = path
                 break
-    query = named.get("query", "") or _first_path(records, layout.query)
+    query = choices.get("query", "") or _first_path(records, layout.query)
     if not query:
         query = pick_query(
             [path for path in scalar_paths(records) if "." not in path], _STRONG_QUERY
@@ -379,7 +384,12 @@ def _plan_of_responses(
 
 
 def _plan_of_answers(
-    content: Content, records: Sequence[Any], hits: str, valid: Names, named: Mapping[str, str]
+    content: Content,
+    records: Sequence[Any],
+    hits: str,
+    *,
+    valid: Names,
+    choices: Mapping[str, str],
 ) -> ReadingPlan:
     documents = list[Any]()
     for record in records:
@@ -388,10 +398,10 @@ def _plan_of_answers(
             documents += [{PLACE: name, VALUE: number} for name, number in values.items()]
         elif isinstance(values, list):
             documents += map(_as_record, values)
-    fields = find_fields(documents[:_MOST_HITS], _of_hits(valid), named)
+    fields = find_fields(documents[:_MOST_HITS], _of_hits(valid), choices)
     require_distinct(_keys(documents[:_MOST_HITS]), fields)
     paths = [path for path in scalar_paths(records) if not path.startswith(f"{hits}.")]
-    query = named.get("query", "")
+    query = choices.get("query", "")
     if query and not any(has_path(record, query) for record in records):
         raise unknown("field", query, paths[:20])
     query = query or pick_query(paths, valid["query"])
@@ -410,7 +420,7 @@ def _of_hits(valid: Names) -> Names:
 
 
 def _keys(records: Sequence[Any]) -> list[str]:
-    return list(dict.fromkeys(key for record in records for key in record))
+    return list(dict.fromkeys(chain.from_iterable(records)))
 
 
 def _first_path(records: Sequence[Any], paths: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ class NumberColumn:
         return any(value is not None for value in self.raw)
 
     @property
-    def whole(self) -> pl.Series:
+    def whole_numbers(self) -> pl.Series:
         """Whole numbers of 32 bits, null elsewhere."""
         frame = self.values.alias("number").to_frame()
         number = pl.col("number")
@@ -49,8 +49,8 @@ class NumberColumn:
     def from_texts(cls, texts: pl.Series, *, has_decimal_commas: bool = False) -> NumberColumn:
         """Read numbers that are written as texts; empty ones are null."""
         stripped = texts.str.strip_chars()
-        given = stripped.set(stripped == "", None)
-        plain = given.str.replace(",", ".", literal=True) if has_decimal_commas else given
+        filled = stripped.set(stripped == "", None)
+        plain = filled.str.replace(",", ".", literal=True) if has_decimal_commas else filled
         frame = plain.alias("text").to_frame()
         text = pl.col("text")
         number = pl.when(text.str.contains(f"^(?:{NUMBER})$")).then(text)
@@ -58,7 +58,7 @@ class NumberColumn:
         values = frame.select(number=pl.coalesce(number.cast(pl.Float64, strict=False), below))[
             "number"
         ]
-        return cls(raw=given, values=values)
+        return cls(raw=filled, values=values)
 
     @classmethod
     def from_json(cls, values: list[Any]) -> NumberColumn:

@@ -106,19 +106,19 @@ def folded(name: str) -> str:
 
 
 def find_columns(
-    names: Iterable[str], valid: Names, named: Mapping[str, str] = {}
+    names: Iterable[str], valid: Names, choices: Mapping[str, str] = {}
 ) -> dict[str, str]:
     """Return the name of each column that is there: the one that the user named, or the first that is known.
 
-    `named` has a user's names by `NOUNS`; `UserError` where one is not there.
+    `choices` has a user's names by `NOUNS`; `UserError` where one is not there.
     """
     present = [name.strip() for name in names]
     by_folded = {folded(name): name for name in reversed(present)}
     columns = dict[str, str]()
     for column, known in valid.items():
-        choice = named.get(NOUNS.get(column, column))
+        choice = choices.get(NOUNS.get(column, column))
         if choice is not None:
-            columns[column] = _named(choice, present)
+            columns[column] = _chosen(choice, present)
             continue
         name = known_name(column, known, list(by_folded))
         if name:
@@ -136,7 +136,7 @@ def known_name(column: str, known: Sequence[str], names: Sequence[str]) -> str:
     return alike[0] if len(alike) == 1 else ""
 
 
-def _named(choice: str, present: Sequence[str]) -> str:
+def _chosen(choice: str, present: Sequence[str]) -> str:
     """Return the column that a user named: by its name, or of a file without names by its number."""
     if choice in present:
         return choice

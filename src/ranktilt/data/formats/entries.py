@@ -72,8 +72,8 @@ def _require_records(path: Path, values: Sequence[Any], lines: Sequence[int]) ->
     if set(map(type, values)) <= {dict}:
         return
     number = next(n for n, value in enumerate(values) if not isinstance(value, dict))
-    place = "" if lines else f"document {number + 1}: "
-    message = f"{place}expected a record like the first one, got {shorten(values[number])}"
+    prefix = "" if lines else f"document {number + 1}: "
+    message = f"{prefix}expected a record like the first one, got {shorten(values[number])}"
     raise DataError(path, message, line=lines[number] if lines else None)
 
 
@@ -98,7 +98,7 @@ def entry_ids(path: Path, noun: str, values: list[Any], entries: Entries) -> pl.
             json_ids([value], noun)
         except UserError as error:
             lines = entries.lines[-len(values) :]
-            place = "" if lines else f"document {number + 1}: "
+            prefix = "" if lines else f"document {number + 1}: "
             line = lines[number] if lines else None
-            raise DataError(path, f"{place}{error}", line=line) from error
+            raise DataError(path, f"{prefix}{error}", line=line) from error
     raise DataError(path, f"expected {noun} ids as strings or whole numbers")

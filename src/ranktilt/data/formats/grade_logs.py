@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ranktilt.data.formats.base import JudgmentFile
@@ -110,13 +111,12 @@ def _pair_paths(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> tuple[
     """Return the paths of a sample's query and document: as the user names them, or by their names."""
     query, document = file.columns.get("query", ""), file.columns.get("id", "")
     for parent in log.pairs:
-        records = [value for value in (value_at(sample, parent) for sample in samples) if value]
-        paths = scalar_paths(records)
+        paths = scalar_paths([value_at(sample, parent) for sample in samples])
         name = pick_query(paths, QRELS_COLUMNS["query"])
         others = [path for path in paths if path != name]
         query = query or (f"{parent}.{name}" if name else "")
-        found = pick_path(others, QRELS_COLUMNS["document"])
-        document = document or (f"{parent}.{found}" if found else "")
+        field = pick_path(others, QRELS_COLUMNS["document"])
+        document = document or (f"{parent}.{field}" if field else "")
     if query and document:
         return query, document
     where = join_words([repr(path) for path in log.pairs[:2]], "or")
@@ -129,7 +129,7 @@ def _pair_paths(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> tuple[
 
 def _scorer(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> str:
     """Return the scorer whose scores are the grades: the one that is named, or the only one."""
-    names = list(dict.fromkeys(name for sample in samples for name in _scores(sample, log)))
+    names = list(dict.fromkeys(chain.from_iterable(_scores(sample, log) for sample in samples)))
     choice = file.columns.get("grade")
     if choice is not None:
         is_total = choice == log.total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ranktilt.data.formats.column_names import DOCUMENT, NOUNS, TEXT_LIKE, Names, folded, known_name
@@ -92,9 +92,9 @@ def pick_path(paths: Sequence[str], known: Sequence[str]) -> str:
     """
     for depth in sorted({path.count(".") for path in paths}):
         at_depth = [path for path in paths if path.count(".") == depth]
-        whole = {folded(path): path for path in reversed(at_depth)}
-        last = {folded(path.rpartition(".")[2]): path for path in reversed(at_depth)}
-        for names in (whole, last):
+        by_path = {folded(path): path for path in reversed(at_depth)}
+        by_key = {folded(path.rpartition(".")[2]): path for path in reversed(at_depth)}
+        for names in (by_path, by_key):
             for name in known:
                 if name in names:
                     return names[name]
@@ -119,33 +119,37 @@ def pick_query(paths: Sequence[str], known: Sequence[str]) -> str:
     return pick_path(paths, known)
 
 
-def find_fields(
-    records: Sequence[Any], valid: Names, named: Mapping[str, str], *, barred: Iterable[str] = ()
-) -> dict[str, str]:
+def find_fields(records: Sequence[Any], valid: Names, choices: Mapping[str, str]) -> dict[str, str]:
     """Return the path of each column in some records: what the user named, or what is known by its name.
 
-    `barred` are paths that hold something else. `UserError` where a named one is not there.
+    `UserError` where a named one is not there.
     """
     paths = scalar_paths(records)
-    free = [path for path in paths if path not in set(barred)]
     fields = dict[str, str]()
     for column, known in valid.items():
-        choice = named.get(NOUNS[column])
+        choice = choices.get(NOUNS[column])
         if choice is not None:
             if not any(value_at(record, choice) is not None for record in records):
                 raise unknown("field", choice, paths[:20])
             fields[column] = choice
             continue
-        if column == "document":
-            known = [name for name in known if name not in TEXT_LIKE]
-        path = pick_query(free, known) if column == "query" else pick_path(free, known)
-        if not path:
-            by_name = {folded(other.rpartition(".")[2]): other for other in reversed(free)}
-            path = by_name.get(known_name(column, known, list(by_name)), "")
+        path = _known_path(column, known, [path for path in paths if path not in fields.values()])
         if path:
             fields[column] = path
-            free = [other for other in free if other != path]
     return fields
+
+
+def _known_path(column: str, known: Sequence[str], paths: Sequence[str]) -> str:
+    """Return the path of a column that is known by its name, or by the end of its name; empty where none is."""
+    if column == "query":
+        return pick_query(paths, known)
+    if column == "document":
+        known = [name for name in known if name not in TEXT_LIKE]
+    path = pick_path(paths, known)
+    if path:
+        return path
+    by_name = {folded(candidate.rpartition(".")[2]): candidate for candidate in reversed(paths)}
+    return by_name.get(known_name(column, known, list(by_name)), "")
 
 
 def plain_value(value: Any) -> Any:
@@ -157,31 +161,29 @@ def plain_value(value: Any) -> Any:
     return value
 
 
-def find_hit_list(records: Sequence[Any], named: str | None) -> str:
+def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
     """Return the path of the list of documents in some records; empty where they have none.
 
     `UserError` where there are several, or where a named one is none.
     """
-    if named is not None:
-        if not any(isinstance(value_at(record, named), list | Mapping) for record in records):
-            raise UserError(f"{shorten(named)} names no list of its records")
-        return named
-    lists = dict[str, None]()
-    empty = dict[str, None]()
+    if choice is not None:
+        if not any(isinstance(value_at(record, choice), list | Mapping) for record in records):
+            raise UserError(f"{shorten(choice)} names no list of its records")
+        return choice
+    paths = list[tuple[str, bool]]()
     for record in records[:SAMPLE]:
-        if isinstance(record, Mapping):
-            for path, is_empty in _lists_in(record, "", 1):
-                (empty if is_empty else lists)[path] = None
+        paths += _lists_in(record, "", 1) if isinstance(record, Mapping) else ()
+    lists = dict.fromkeys(path for path, is_empty in paths if not is_empty)
     if len(lists) < 2:
-        return next(iter([*lists, *empty]), "")
+        return next(iter([*lists, *(path for path, _ in paths)]), "")
     # Prefer the shallowest, then the best-known name; two of one name and depth are no choice.
     order = {path: _list_order(path) for path in lists}
     best = min(order.values())
     candidates = [path for path in lists if order[path] == best]
     if len(candidates) > 1:
-        shown = join_words([repr(path) for path in candidates])
+        listed = join_words([repr(path) for path in candidates])
         raise UserError(
-            f"there are lists of documents under {shown}; choose one: FILE:hits={candidates[0]}"
+            f"there are lists of documents under {listed}; choose one: FILE:hits={candidates[0]}"
         )
     return candidates[0]
 

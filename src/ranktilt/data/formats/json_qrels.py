@@ -21,7 +21,7 @@ from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.entries import Entries, entry_ids, field_values, gather
 from ranktilt.data.formats.grade_logs import GradeLog, log_of, read_log, require_single_model
 from ranktilt.data.formats.hit_fields import SAMPLE
-from ranktilt.data.formats.json_values import ValueBlock, read_document, read_lines
+from ranktilt.data.formats.json_values import ValueBlock, first_blocks, read_document
 from ranktilt.data.formats.judgment_columns import judgments_of_columns
 from ranktilt.data.formats.notation import value_at
 from ranktilt.data.formats.score_map import map_of
@@ -99,12 +99,7 @@ def _read_map(file: DataFile, document: Mapping[str, Any]) -> JudgmentFile:
 
 
 def _read_lines(file: DataFile) -> JudgmentFile:
-    blocks = read_lines(file.path)
-    first = list[ValueBlock]()
-    for block in blocks:
-        first.append(block)
-        if sum(len(part.values) for part in first) >= SAMPLE:
-            break
+    first, blocks = first_blocks(file.path)
     values = list(chain.from_iterable(block.values for block in first))
     log = log_of(values)
     if log is not None:
@@ -159,17 +154,17 @@ def _query_ids(entries: Entries, path: Any) -> pl.Series:
 def _holds_bare_ids(content: Content, plan: ReadingPlan) -> bool:
     """Return whether documents are ids alone, as lists of relevant documents are."""
     lists = [plan.hits_of(value) or [] for value in content.values[:SAMPLE]]
-    return not plan.is_flat and all(set(hit) == {PLACE} for hits in lists for hit in hits)
+    return not plan.is_flat and all(set(hit) == {PLACE} for hit in chain.from_iterable(lists))
 
 
 def _require_plan(content: Content, plan: ReadingPlan, *, needs_grade: bool) -> None:
     """Refuse what names no query, no document or, where one is needed, no grade."""
     names_query = bool(plan.query) or content.keys is not None
-    found = {**plan.fields, **({"query": plan.query} if names_query else {})}
+    columns = {**plan.fields, **({"query": plan.query} if names_query else {})}
     record = content.values[0]
     names = list(record) if isinstance(record, Mapping) else []
     needed = ("query", "document", "grade") if needs_grade else ("query", "document")
-    require_columns(found, needed, form=plan.form, names=names)
+    require_columns(columns, needed, form=plan.form, names=names)
 
 
 def _without_truth(value: Any) -> Any:

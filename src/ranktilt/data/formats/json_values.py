@@ -15,6 +15,8 @@ from ranktilt.data.files import decode_lines, line_chunks, read_text
 from ranktilt.data.formats.json_text import require_single_keys, require_single_keys_in_lines
 from ranktilt.errors import DataError, shorten
 
+_FIRST = 200
+"""Values by which fields are told."""
 _BEYOND = ("NaN", "Infinity")
 """What Python's json writes although JSON has no such numbers."""
 
@@ -58,6 +60,19 @@ def read_lines(path: Path) -> Iterator[ValueBlock]:
             yield block
 
 
+def first_blocks(path: Path) -> tuple[list[ValueBlock], Iterator[ValueBlock]]:
+    """Read so many lines that fields can be told by them; returns these, and the rest to be read."""
+    blocks = read_lines(path)
+    first = list[ValueBlock]()
+    count = 0
+    for block in blocks:
+        first.append(block)
+        count += len(block.values)
+        if count >= _FIRST:
+            break
+    return first, blocks
+
+
 def _line_value(path: Path, number: int, line: bytes) -> Any:
     try:
         return loads(line)
@@ -77,9 +92,9 @@ def loads(text: str | bytes) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        shown = text if isinstance(text, str) else text.decode(errors="replace")
-        if not any(sign in shown for sign in _BEYOND):
+        as_text = text if isinstance(text, str) else text.decode(errors="replace")
+        if not any(sign in as_text for sign in _BEYOND):
             raise
         with suppress(ValueError, RecursionError):
-            return json.loads(shown)
+            return json.loads(as_text)
         raise

@@ -28,22 +28,22 @@ def judgments_of_columns(
     `noun` is what the file calls grades. A row without a grade was not judged, and is left out, as
     tools export what is still to be rated.
     """
-    places = lines if len(lines) else range(1, len(query) + 1)
+    line_numbers = lines if len(lines) else range(1, len(query) + 1)
     frame = pl.DataFrame(
         {
             "query_id": query,
             "doc_id": document,
             "grade": grade.values,
-            "line": pl.Series(places, dtype=pl.Int64),
-            "is_given": _given(grade),
+            "line": pl.Series(line_numbers, dtype=pl.Int64),
+            "is_given": _has_grade(grade),
         }
     )
     grades = whole_or_fractions(frame["grade"])
     wrong = frame["is_given"] & (grades.is_null() | grades.cast(pl.Float64).is_nan())
     if wrong.any():
         row = int(wrong.arg_max() or 0)
-        place = "" if len(lines) else f"judgment {row + 1}: "
-        message = f"{place}expected a number as {noun}, got {shorten(grade.raw[row])}"
+        prefix = "" if len(lines) else f"judgment {row + 1}: "
+        message = f"{prefix}expected a number as {noun}, got {shorten(grade.raw[row])}"
         raise DataError(path, message, line=lines[row] if len(lines) else None)
     rated = frame.filter(pl.col("is_given"))
     if not rated.height:
@@ -62,7 +62,7 @@ def judgments_of_columns(
     )
 
 
-def _given(grade: NumberColumn) -> pl.Series:
+def _has_grade(grade: NumberColumn) -> pl.Series:
     if isinstance(grade.raw, pl.Series):
         return grade.raw.is_not_null()
     return pl.Series([value is not None and value != "" for value in grade.raw], dtype=pl.Boolean)

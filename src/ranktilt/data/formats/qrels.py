@@ -42,17 +42,17 @@ def read_qrels(path: str | Path) -> pl.DataFrame:
 
 def read_qrels_as(path: str | Path) -> tuple[pl.DataFrame, str]:
     """Read judgments as `read_qrels` does, and say what was understood of the file; empty for TREC's and BEIR's."""
-    named = NamedFile.from_text(require_path(path), QRELS_NOUNS, QRELS_OPTIONS)
-    with rereadable(named.path) as file:
-        judgments = read_judgment_file(DataFile(path=file, columns=dict(named.columns)))
+    named_file = NamedFile.from_text(require_path(path), QRELS_NOUNS, QRELS_OPTIONS)
+    with rereadable(named_file.path) as file:
+        judgments = read_judgment_file(DataFile(path=file, columns=dict(named_file.columns)))
         if judgments.skipped:
             number = counted(judgments.skipped, "judgment", "judgments")
-            message = f"{named.path}: {number} without a query, a document or a grade left out"
+            message = f"{named_file.path}: {number} without a query, a document or a grade left out"
             warnings.warn(message, DataWarning, stacklevel=3)
         frame = judgments.frame.drop_nulls(["query_id", "doc_id"])
         if not frame.height:
             raise DataError(file, "expected judgments, got none with a query and a document id")
-        if "several" in named.options:
+        if "several" in named_file.options:
             frame = frame.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
         return one_grade(file, frame, has_lines=judgments.has_lines), judgments.read_as
 

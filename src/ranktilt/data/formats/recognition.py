@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -14,11 +15,10 @@ from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import (
     DOCUMENT,
-    GRADE,
-    LABEL,
     QRELS_COLUMNS,
     QUERY,
     RUN_COLUMNS,
+    Names,
     find_columns,
     folded,
 )
@@ -34,6 +34,10 @@ _MEASURE = re.compile(
 )
 """How names of measures begin that evaluation programs print."""
 _LETOR = re.compile(r"\S+ qid:\S+ [0-9]+:")
+_SAVE = "save it as CSV or JSON lines"
+_MOST_ROWS = 200
+_LISTED = "is listed"
+"""Mark beside fields: documents lie in lists."""
 _LONGEST = 200
 """Signs of a first record that are kept."""
 _MEASURE_COLUMNS = ("measure", "metric", "ndcg", "map", "mrr", "recall", "ndcg@10", "ndcg@20")
@@ -87,26 +91,33 @@ def recognise(file: DataFile) -> Recognition:
     """Return what a file is."""
     if file.binary == "Parquet":
         return _parquet(file)
-    if file.binary:
-        remedy = "save it as UTF-8" if "UTF-16" in file.binary else "save it as CSV or JSON lines"
-        return Recognition(format=file.binary, remedy=remedy)
-    start = file.start[:400].decode("utf-8", errors="replace").lstrip().lower()
-    for sign, name in _MARKUP.items():
-        if start.startswith(sign):
-            remedy = _REMEDIES.get(name, "save it as CSV or JSON lines")
-            return Recognition(format=name, remedy=remedy)
-    if file.has_markdown:
-        return Recognition(format="a table of Markdown", remedy="save it as CSV")
-    if file.rows and _LETOR.match(file.rows[0]):
-        remedy = "write query, document and score as CSV"
-        return Recognition(format="features for learning to rank (LETOR)", remedy=remedy)
-    if not file.rows:
-        return Recognition(format="an empty file" if not file.lines else "comments only")
+    useless = _useless(file)
+    if useless is not None:
+        return useless
     if file.has_json:
         return _json(file)
     if file.header and not file.is_headless:
         return _table(file.header, table_name(file.separator), file.rows[1:2])
-    return _plain_columns(file)
+    return _evaluation_table(file) or _plain_columns(file)
+
+
+def _useless(file: DataFile) -> Recognition | None:
+    """Return what a file is of which nothing can be read; None for any other."""
+    if file.binary:
+        remedy = "save it as UTF-8" if "UTF-16" in file.binary else _SAVE
+        return Recognition(format=file.binary, remedy=remedy)
+    start = file.start[:400].decode("utf-8", errors="replace").lstrip().lower()
+    for sign, name in _MARKUP.items():
+        if start.startswith(sign):
+            return Recognition(format=name, remedy=_REMEDIES.get(name, _SAVE))
+    if not file.rows:
+        return Recognition(format="comments only" if file.lines else "an empty file")
+    if file.has_markdown:
+        return Recognition(format="a table of Markdown", remedy="save it as CSV")
+    if _LETOR.match(file.rows[0]):
+        remedy = "write query, document and score as CSV"
+        return Recognition(format="features for learning to rank (LETOR)", remedy=remedy)
+    return None
 
 
 def _parquet(file: DataFile) -> Recognition:
@@ -122,27 +133,30 @@ def _table(names: Sequence[str], form: str, rows: Sequence[str]) -> Recognition:
 def kinds_of(names: Sequence[str]) -> tuple[str, ...]:
     """Return what a table with these columns can be read as."""
     plain = {folded(name) for name in names}
-    run, judgments = find_columns(names, RUN_COLUMNS), find_columns(names, QRELS_COLUMNS)
     has_document = not plain.isdisjoint(DOCUMENT)
     has_query = not plain.isdisjoint(QUERY)
-    has_grade = not plain.isdisjoint(set(GRADE) - {"score"})
-    if has_query and not plain.isdisjoint(_MEASURE_COLUMNS) and not has_document:
-        return (EVALUATIONS,)
-    if has_query and has_document and has_grade and "score" not in run and "rank" not in run:
-        return (JUDGMENTS,)
-    if has_query and has_document and ("score" in run or "rank" in run):
-        return (RUN, JUDGMENTS) if "grade" in judgments and "rank" not in run else (RUN,)
-    if has_document and not plain.isdisjoint(_TEXTS) and not has_query:
-        return (DOCUMENTS, QUERIES) if len(plain) < 3 else (DOCUMENTS,)
-    if has_document and not plain.isdisjoint(LABEL):
-        return (LABELS,)
     if has_query and has_document:
+        return _kinds_of_pairs(names)
+    if has_query:
+        is_measured = not plain.isdisjoint(_MEASURE_COLUMNS)
+        has_text = len(plain) == 2 or not plain.isdisjoint((*_TEXTS, "query_text"))
+        if is_measured:
+            return (EVALUATIONS,)
+        return (QUERIES,) if has_text else ()
+    if has_document and not plain.isdisjoint(_TEXTS):
+        return (DOCUMENTS, QUERIES) if len(plain) < 3 else (DOCUMENTS,)
+    return (LABELS,) if has_document and len(plain) > 1 else ()
+
+
+def _kinds_of_pairs(names: Sequence[str]) -> tuple[str, ...]:
+    """Return what a table of queries and documents can be read as."""
+    run, judgments = find_columns(names, RUN_COLUMNS), find_columns(names, QRELS_COLUMNS)
+    grade = folded(judgments.get("grade", ""))
+    if "rank" in run or "grade" not in judgments:
         return (RUN,)
-    if has_query and (len(plain) == 2 or not plain.isdisjoint((*_TEXTS, "query_text"))):
-        return (QUERIES,)
-    if has_document and len(plain) > 1:
-        return (LABELS,)
-    return ()
+    if "score" not in run:
+        return (JUDGMENTS,)
+    return (RUN, JUDGMENTS) if grade == "score" else (RUN,)
 
 
 def _json(file: DataFile) -> Recognition:
@@ -168,40 +182,54 @@ def _json(file: DataFile) -> Recognition:
 def _answer_kinds(document: Any) -> dict[str, Any]:
     """Return what JSON can be read as, and its fields, by the shape of its answers."""
     if isinstance(document, Mapping) and _is_number_map(document):
-        inner = [value for value in document.values() if value]
-        numbers = [number for value in inner for number in value.values()]
+        numbers = chain.from_iterable(value.values() for value in document.values())
         is_whole = all(type(number) is int for number in numbers)
         return {"kinds": (JUDGMENTS, RUN) if is_whole else (RUN,), "columns": ("query", "document")}
-    for kind, valid in ((JUDGMENTS, QRELS_COLUMNS), (RUN, RUN_COLUMNS)):
-        try:
-            content = content_of(document, valid, {})
-            plan = plan_of(content, valid, {})
-        except UserError:
-            continue
-        names = tuple(plan.fields.values())
-        if kind == JUDGMENTS and _is_graded(plan.fields, names) and "document" in plan.fields:
-            return {"kinds": (JUDGMENTS,), "columns": names}
-        if kind == RUN and "document" in plan.fields:
-            if not (plan.is_flat and not plan.query and content.keys is None):
-                return {"kinds": (RUN,), "columns": names}
-            return {"kinds": kinds_of(names), "columns": names}
-    return {}
+    graded = _fields_of(document, QRELS_COLUMNS)
+    if graded is not None and _is_graded(graded):
+        return {"kinds": (JUDGMENTS,), "columns": _without_mark(graded)}
+    fields = _fields_of(document, RUN_COLUMNS)
+    if fields is None or "document" not in fields:
+        return {}
+    names = _without_mark(fields)
+    is_run = "query" in fields or fields.get(_LISTED)
+    return {
+        "kinds": (RUN,) if is_run else kinds_of(names),
+        "columns": _without_mark(fields),
+    }
+
+
+def _fields_of(document: Any, valid: Names) -> dict[str, str] | None:
+    """Return the fields of a file's answers, and whether these are lists; None where it has no answers."""
+    try:
+        content = content_of(document, valid, {})
+        plan = plan_of(content, valid, {})
+    except UserError:
+        return None
+    is_listed = not plan.is_flat or content.keys is not None
+    return {**plan.fields, **({_LISTED: "yes"} if is_listed else {})}
+
+
+def _without_mark(fields: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for noun, name in fields.items() if noun != _LISTED)
 
 
 def _is_nested(value: Any) -> bool:
     return isinstance(value, Mapping | list)
 
 
-def _is_graded(fields: Mapping[str, str], names: Sequence[str]) -> bool:
+def _is_graded(fields: Mapping[str, str]) -> bool:
     grade = fields.get("grade", "")
-    return bool(grade) and folded(grade.rpartition(".")[2]) != "score"
+    is_grade = bool(grade) and folded(grade.rpartition(".")[2]) != "score"
+    return is_grade and "document" in fields
 
 
 def _is_number_map(document: Mapping[str, Any]) -> bool:
     values = list(document.values())
     if not values or not all(isinstance(value, Mapping) for value in values):
         return False
-    return all(type(number) in (int, float) for value in values for number in value.values())
+    numbers = chain.from_iterable(value.values() for value in values)
+    return all(type(number) in (int, float) for number in numbers)
 
 
 def _fields(row: str) -> list[str]:
@@ -213,39 +241,51 @@ def _fields(row: str) -> list[str]:
     return max((row.split(separator) for separator in ",;|"), key=len)
 
 
-def _plain_columns(file: DataFile) -> Recognition:
-    """Recognise lines without a header of documents by their number of fields."""
+def _evaluation_table(file: DataFile) -> Recognition | None:
+    """Recognise a table whose header names queries and measures; None for any other."""
     for separator in ",\t":
         names = [folded(name) for name in file.rows[0].split(separator)]
-        if not set(names).isdisjoint(QUERY) and any(map(_MEASURE.match, names)):
-            form, columns = table_name(separator), tuple(names)
-            first = "".join(file.rows[1:2])
-            return Recognition(format=form, kinds=(EVALUATIONS,), columns=columns, first=first)
-    rows = [_fields(row) for row in file.rows[:200]]
+        if set(names).isdisjoint(QUERY) or not any(map(_MEASURE.match, names)):
+            continue
+        return Recognition(
+            format=table_name(separator),
+            kinds=(EVALUATIONS,),
+            columns=tuple(names),
+            first="".join(file.rows[1:2]),
+        )
+    return None
+
+
+def _plain_columns(file: DataFile) -> Recognition:
+    """Recognise lines without a header by their number of fields."""
+    rows = _even_rows(file.rows[:_MOST_ROWS])
+    width = len(rows[0]) if rows else 0
+    kinds: tuple[str, ...] = ()
+    form = {0: "text of lines", 1: "text of one column"}.get(width, f"text of {width} columns")
+    if width in (5, 6) and _are_numbers(row[4] for row in rows):
+        form, kinds = "TREC run", (RUN,)
+    elif width == 4 and _are_numbers(row[3] for row in rows):
+        is_judged = all(row[1] in ("0", "Q0") for row in rows)
+        form, kinds = ("TREC judgments", (JUDGMENTS,)) if is_judged else ("TREC run", (RUN,))
+    elif width == 3 and _are_numbers(row[2] for row in rows):
+        is_measured = any(_MEASURE.match(row[0].lower()) for row in rows)
+        form, kinds = "three columns", (JUDGMENTS, RUN)
+        if is_measured:
+            form, kinds = "trec_eval", (EVALUATIONS,)
+    elif width == 2:
+        form, kinds = "two columns", (QUERIES, LABELS)
     first = file.rows[0][:_LONGEST]
-    widths = {len(row) for row in rows}
-    if len(widths) != 1:
-        blank_widths = {len(blank_fields(row)) for row in file.rows[:200]}
-        if len(blank_widths) == 1:
-            rows, widths = [blank_fields(row) for row in file.rows[:200]], blank_widths
-    width = widths.pop() if len(widths) == 1 else 0
-    last = NumberColumn.from_texts(pl.Series([row[-1] for row in rows], dtype=pl.String))
-    is_number = last.values.null_count() == 0
-    if width in (5, 6):
-        scores = NumberColumn.from_texts(pl.Series([row[4] for row in rows], dtype=pl.String))
-        if scores.values.null_count() == 0:
-            return Recognition(format="TREC run", kinds=(RUN,), first=first)
-    if width == 4 and is_number:
-        has_zero = all(row[1] in ("0", "Q0") for row in rows)
-        if has_zero:
-            return Recognition(format="TREC judgments", kinds=(JUDGMENTS,), first=first)
-        return Recognition(format="TREC run without tag", kinds=(RUN,), first=first)
-    if width == 3 and is_number:
-        is_measure = any(_MEASURE.match(row[0].lower()) for row in rows)
-        if is_measure:
-            return Recognition(format="trec_eval", kinds=(EVALUATIONS,), first=first)
-        return Recognition(width=width, format="three columns", kinds=(JUDGMENTS, RUN), first=first)
-    if width == 2:
-        return Recognition(width=width, format="two columns", kinds=(QUERIES, LABELS), first=first)
-    described = {0: "lines", 1: "one column"}.get(width, f"{width} columns")
-    return Recognition(width=width, format=f"text of {described}", first=first)
+    return Recognition(format=form, kinds=kinds, width=width, first=first)
+
+
+def _even_rows(lines: Sequence[str]) -> list[list[str]]:
+    """Return the fields of lines that have as many each; none where they have not."""
+    rows = [_fields(line) for line in lines]
+    if len(set(map(len, rows))) > 1:
+        rows = [blank_fields(line) for line in lines]
+    return rows if len(set(map(len, rows))) == 1 else []
+
+
+def _are_numbers(texts: Iterable[str]) -> bool:
+    numbers = NumberColumn.from_texts(pl.Series(list(texts), dtype=pl.String))
+    return numbers.values.null_count() == 0

@@ -42,33 +42,35 @@ _BY_NUMBER = {
 _OF_THREE = {RUN: "FILE:query=1,id=2,score=3", JUDGMENTS: "FILE:query=1,id=2,grade=3"}
 
 
-def refuse_binary(file: DataFile, wanted: str) -> None:
+def refuse_binary(file: DataFile, kind: str) -> None:
     """Refuse what is neither text nor Parquet."""
     if file.binary and file.binary != "Parquet":
-        raise refusal(file, wanted)
+        raise refusal(file, kind)
 
 
-def refusal(file: DataFile, wanted: str) -> DataError:
-    """Say what a file is that cannot be read as what is wanted, and what to do with it."""
-    recognition = recognise(file)
-    expected = f"expected {wanted} ({_COLUMNS[wanted]})"
-    # An empty file, or comments alone, has no line to name.
-    line = file.comments + 1 if file.rows and not file.has_json else None
+def refusal(file: DataFile, kind: str) -> DataError:
+    """Say what a file is that cannot be read as what is asked for, and what to do with it."""
+    expected = f"expected {kind} ({_COLUMNS[kind]})"
     if not file.rows and not file.binary:
+        is_empty = not file.start.strip()
         return DataError(
-            file.path,
-            "the file is empty" if not file.start.strip() else f"{expected}, got comments only",
+            file.path, "the file is empty" if is_empty else f"{expected}, got comments only"
         )
+    recognition = recognise(file)
     message = f"{expected}, got {recognition.described()}"
-    others = [kind for kind in recognition.kinds if kind != wanted]
     if recognition.remedy:
         return DataError(file.path, f"{message}; {recognition.remedy}")
-    if others and wanted not in recognition.kinds:
-        return DataError(file.path, f"{message}; {DOORS[others[0]]}", line=line)
+    line = None if file.has_json else file.comments + 1
+    if recognition.kinds and kind not in recognition.kinds:
+        return DataError(file.path, f"{message}; {DOORS[recognition.kinds[0]]}", line=line)
     if recognition.first and not recognition.columns:
         message += f": {shorten(recognition.first)}"
-    example = _EXAMPLES[wanted]
-    if recognition.width and example:
-        example = (_OF_THREE if recognition.width == 3 else _BY_NUMBER).get(wanted, example)
+    example = _example(kind, recognition.width)
     hint = f"; name its columns: {example}" if example else ""
     return DataError(file.path, f"{message}{hint}", line=line)
+
+
+def _example(kind: str, width: int) -> str:
+    """Return how columns are named, by their numbers where these have no names; empty for what takes none."""
+    by_number = _OF_THREE if width == 3 else _BY_NUMBER
+    return by_number.get(kind, _EXAMPLES[kind]) if width else _EXAMPLES[kind]

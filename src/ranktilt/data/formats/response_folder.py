@@ -58,7 +58,7 @@ def read(folder: DataFile, request: RunRequest) -> RunFile:
         plan = plan_of(content, RUN_COLUMNS, folder.columns)
     except UserError as error:
         raise located(folder.path, error) from error
-    return read_answers(folder.path, content, plan, names, request)
+    return read_answers(folder.path, content, plan, queries=names, request=request)
 
 
 def _answer(file: Path, folder: DataFile) -> Any:

@@ -56,7 +56,7 @@ def run_of_columns(columns: RunColumns, order: str | None, read_as: str) -> RunF
     by_rank = columns.rank.is_given
     if by_score:
         _require_scores(columns)
-    ranks = columns.rank.whole
+    ranks = columns.rank.whole_numbers
     if not by_score and by_rank and ranks.null_count():
         row = ranks.is_null().arg_max() or 0
         raise columns.fault(row, "a whole number as rank (of all, or of none)", columns.rank)
@@ -129,8 +129,8 @@ def _require_scores(columns: RunColumns) -> None:
 
 
 def _place_ranks(query: pl.Series) -> pl.Series:
-    places = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("query")
-    return query.alias("query").to_frame().select(places.alias("rank"))["rank"]
+    ranks = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("query")
+    return query.alias("query").to_frame().select(ranks.alias("rank"))["rank"]
 
 
 def _no_numbers(count: int) -> pl.Series:

@@ -88,5 +88,5 @@ def _refuse_judgments(file: DataFile, table: NamedTable, columns: dict[str, str]
     if table.names != _BEIR_QRELS or file.columns:
         return
     scores = table.frame[str(table.names.index("score"))]
-    if NumberColumn.from_texts(scores).whole.null_count() == 0:
+    if NumberColumn.from_texts(scores).whole_numbers.null_count() == 0:
         raise DataError(file.path, f"expected a run, got judgments (whole numbers); {hint}")

@@ -15,6 +15,8 @@ from ranktilt.data.formats.data_file import DataFile, blank_fields
 from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.errors import DataError, shorten
 
+_FIELD = r"[^ \t\x0b\x0c\r]+"
+_WIDTH = 3
 _NAMES = {"query": "1", "document": "2", "score": "3", "rank": "3"}
 _JUDGMENTS = (
     "three columns of whole numbers that do not count ranks are judgments (--qrels); "
@@ -51,39 +53,44 @@ def has_ranks(queries: pl.Series, third: pl.Series) -> bool:
 
 def read(file: DataFile, request: RunRequest) -> RunFile:
     """Read a run of three columns."""
-    is_tabbed = _is_tabbed(file)
-    rows, lines = list[list[str]](), list[int]()
-    for first_line, chunk in line_chunks(file.path):
-        text = decode_lines(file.path, first_line, chunk)
-        for number, line in enumerate(text.split("\n"), start=first_line):
-            if number <= file.comments or not line.strip():
-                continue
-            fields = _split(line, is_tabbed)
-            if len(fields) != 3:
-                message = f"expected 3 fields, as in the first line, got {len(fields)}"
-                raise DataError(file.path, f"{message}: {shorten(line)}", line=number)
-            rows.append(fields)
-            lines.append(number)
-    table = pl.DataFrame(rows, schema=["query", "document", "third"], orient="row")
+    table = _table(file)
+    lines = table["line"].to_list()
     numbers = NumberColumn.from_texts(table["third"])
-    query = text_ids(table["query"])
     is_ranked = has_ranks(table["query"], numbers.values)
-    is_whole = numbers.values.null_count() == 0 and numbers.whole.null_count() == 0
+    is_whole = numbers.values.null_count() == 0 and numbers.whole_numbers.null_count() == 0
     if is_whole and not is_ranked:
-        raise DataError(
-            file.path, f"expected a run, got {shorten(rows[0])}: {_JUDGMENTS}", line=lines[0]
-        )
-    nothing = NumberColumn.none(len(query))
+        first = shorten(" ".join(table.row(0)[1:]))
+        raise DataError(file.path, f"expected a run, got {first}: {_JUDGMENTS}", line=lines[0])
+    nothing = NumberColumn.none(table.height)
     columns = RunColumns(
         path=file.path,
-        query=query,
+        query=text_ids(table["query"]),
         document=text_ids(table["document"]),
         score=nothing if is_ranked else numbers,
         rank=numbers if is_ranked else nothing,
         names=_NAMES,
         lines=lines,
     )
-    meaning = "rank" if is_ranked else "score"
-    return run_of_columns(
-        columns, request.score_order, f"three columns: query, document, {meaning}"
-    )
+    read_as = f"three columns: query, document, {'rank' if is_ranked else 'score'}"
+    return run_of_columns(columns, request.score_order, read_as)
+
+
+def _table(file: DataFile) -> pl.DataFrame:
+    """Return line, query, document and the third column of each line that is not blank."""
+    text, fields = pl.col("text"), pl.col("fields")
+    split = text.str.split("\t") if _is_tabbed(file) else text.str.extract_all(_FIELD)
+    parts = list[pl.DataFrame]()
+    for first_line, lines in line_chunks(file.path):
+        texts = pl.Series("text", decode_lines(file.path, first_line, lines).split("\n"))
+        frame = texts.to_frame().with_row_index("line", offset=first_line)
+        frame = frame.filter((text.str.strip_chars() != "") & (pl.col("line") > file.comments))
+        frame = frame.with_columns(fields=split)
+        wrong = frame.filter(fields.list.len() != _WIDTH)
+        if wrong.height:
+            line, raw, cells = wrong.row(0)
+            message = f"expected 3 fields, as in the first line, got {len(cells)}: {shorten(raw)}"
+            raise DataError(file.path, message, line=line)
+        names = ("query", "document", "third")
+        cells = {name: fields.list.get(place) for place, name in enumerate(names)}
+        parts.append(frame.select("line", **cells))
+    return pl.concat(parts)

@@ -52,7 +52,7 @@ def prepare_answers(collection: Collection, llm: LLM, answering: Answering) -> A
     Refused: no query, one without text, the source ``"human"``, ids that no file of judgments could
     hold.
     """
-    queries = collection.judged.head(answering.first or collection.queries.height)
+    queries = collection.queries_with_judgments.head(answering.first or collection.queries.height)
     if not queries.height:
         raise UserError("there is no query to write a document for")
     blank = queries.filter(pl.col("text").str.strip_chars() == "")

@@ -65,6 +65,6 @@ class Direction(
         used = relevant.filter(
             pl.col("origin").is_in(pl.Series(sorted(same), dtype=pl.String).implode())
         )
-        return collection.judged.filter(pl.col("id").is_in(used["query_id"].implode()))[
-            "id"
-        ].to_list()
+        return collection.queries_with_judgments.filter(
+            pl.col("id").is_in(used["query_id"].implode())
+        )["id"].to_list()

@@ -103,7 +103,7 @@ class Dense(TemplatedQueries, FirstStage):
         limit, over = self._truncated(collection.texts(self.text))
         truncated = {} if limit is None else truncated_spec(collection.docs["source"], over, limit)
         return {
-            **self.template_spec(collection.judged["text"]),
+            **self.template_spec(collection.queries_with_judgments["text"]),
             **truncated,
             **self._direction_spec(collection),
         }
@@ -176,7 +176,7 @@ class Dense(TemplatedQueries, FirstStage):
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         cosine, texts = self.cosine, collection.texts(self.text)
-        documents, row, queries = self._vectors(texts, collection.judged["text"])
+        documents, row, queries = self._vectors(texts, collection.queries_with_judgments["text"])
         copies = TextCopies.from_rows(row, len(documents))
         label, k = f"{self!r}: searching", self.depth + slack
         for found, scores in search(

@@ -132,7 +132,10 @@ class LiveEngine(TemplatedQueries):
             "ranktilt": __version__,
             "collection": collection.spec.get("path"),
         }
-        told = {**self.template_spec(collection.judged["text"]), **exclusion_spec(own)}
+        told = {
+            **self.template_spec(collection.queries_with_judgments["text"]),
+            **exclusion_spec(own),
+        }
         return self._run(collection, replies, own, {**made, **said, **naming, **told})
 
     def read_answer(self, answer: Any, query: str) -> Hits:
@@ -148,8 +151,8 @@ class LiveEngine(TemplatedQueries):
     def ask_all(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
         """Ask for every judged query; too many failures end it."""
         texts, names = (
-            self.read_queries(collection.judged["text"]).to_list(),
-            collection.judged["id"].to_list(),
+            self.read_queries(collection.queries_with_judgments["text"]).to_list(),
+            collection.queries_with_judgments["id"].to_list(),
         )
         total = len(texts)
         allowed = allowed_failures(total, self.max_failures)
@@ -180,7 +183,7 @@ class LiveEngine(TemplatedQueries):
         spec: Mapping[str, Any],
     ) -> Run:
         """Make the run of the answers, and warn of what is odd about them."""
-        names = collection.judged["id"].to_list()
+        names = collection.queries_with_judgments["id"].to_list()
         rows = [
             (reply.number, names[reply.number], *hit) for reply in replies for hit in reply.hits
         ]

@@ -170,7 +170,9 @@ class _CollectionIndex:
         if self.dense is not None:
             self.spec["engine"]["metric"] = self.metric
             self.spec |= {**self.dense.provenance(), **self.dense.about(collection)}
-            queries = ranker.read_queries(collection.judged["text"]).unique(maintain_order=True)
+            queries = ranker.read_queries(collection.queries_with_judgments["text"]).unique(
+                maintain_order=True
+            )
             stored, row = self.dense.encoder.encode(
                 queries, "query", f"{ranker!r}: encoding queries"
             )

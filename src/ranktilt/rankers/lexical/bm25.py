@@ -74,10 +74,10 @@ class Lexical(TemplatedQueries, FirstStage):
         return {"precision": "exact"}
 
     def about(self, collection: Collection) -> dict[str, Any]:
-        return self.template_spec(collection.judged["text"])
+        return self.template_spec(collection.queries_with_judgments["text"])
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
-        table, queries = self.read(collection, collection.judged["text"])
+        table, queries = self.read(collection, collection.queries_with_judgments["text"])
         step = max(queries.shape[0] if executor().workers == 1 else _QUERIES_A_PART, 1)
         parts = (queries[start : start + step] for start in range(0, queries.shape[0], step))
         return executor().map(partial(self.best, table, self.depth + slack), parts)

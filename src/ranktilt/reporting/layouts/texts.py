@@ -205,7 +205,7 @@ def _caption(audit: Audit, name: str, sources: Sequence[str]) -> str:
 def _named(queries: Sequence[str], keys: Mapping[str, object], collection: Collection) -> list[str]:
     for query in queries:
         if query not in collection.queries["id"]:
-            raise unknown("query", query, collection.judged["id"].to_list())
+            raise unknown("query", query, collection.queries_with_judgments["id"].to_list())
         if query not in keys:
             raise UserError(
                 f"query {query!r} has no pair of texts that are both relevant to it; omit it"

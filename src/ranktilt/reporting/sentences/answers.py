@@ -67,7 +67,10 @@ def _relative_delta(estimand: RelativeDelta, effect: Effect, noun: str) -> str:
 
 
 def _digits_that_tell(means: list[float], value: float) -> int:
-    """Return the decimals in which Relative Δ of the printed means is the printed one, give or take half a point."""
+    """Return the decimals that printed means need.
+
+    Relative Δ of the means as printed is then the printed one, give or take half a point.
+    """
     for digits in range(1, _MOST_DIGITS):
         printed = [float(rounded(mean, digits)) for mean in means]
         if abs(float(relative_delta(*printed)) - value) < _HALF_A_POINT:

@@ -26,7 +26,7 @@ def leading(comparison: Comparison) -> Finding:
 
 
 def comparison_findings(comparison: Comparison) -> tuple[Finding, ...]:
-    """Return the verdicts in the order in which they come: what differs most, in standard errors, first."""
+    """Return the verdicts, those with the largest difference in standard errors first."""
     return ranked(
         Finding(
             kind=_FINDING_KINDS[verdict.kind],
@@ -52,9 +52,10 @@ def change_verdict_sentence(verdict: ChangeVerdict) -> str:
 
 
 def change_sentence(change: Change, *, common: str = "") -> str:
-    """Say what of a change is shown, with its interval and p, and on which queries where not on all.
+    """Say what of a change is shown, with its interval and p.
 
-    What both runs say by themselves is in the table.
+    `common` says on which queries, where not on all. What both runs say by themselves is in the
+    table.
     """
     is_mean = isinstance(change.estimand, Measure)
     old = "its old run" if change.run == change.old_run else change.old_run

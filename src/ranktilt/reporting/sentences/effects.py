@@ -33,7 +33,7 @@ def effect_words(effect: Effect, noun: str) -> str:
 
 
 def interval_words(effect: Effect) -> str:
-    """Print an effect's interval, with digits enough to tell it from level; empty where it has none."""
+    """Print an interval, with digits enough to tell it from level; empty where there is none."""
     estimand = effect.estimand
     if not effect.has_interval:
         return ""

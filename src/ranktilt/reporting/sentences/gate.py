@@ -12,9 +12,15 @@ from ranktilt.errors import counted
 from ranktilt.judging.result import FEWEST_QUERIES
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import half_width, margin_words
-from ranktilt.measures.printing import digits_apart, rounded
+from ranktilt.measures.printing import digits_apart, rounded, signed
 from ranktilt.reporting.numbers import probability
-from ranktilt.reporting.sentences.effects import cannot_vary, common_words, too_few, undefined
+from ranktilt.reporting.sentences.effects import (
+    bounds,
+    cannot_vary,
+    common_words,
+    too_few,
+    undefined,
+)
 from ranktilt.reporting.sentences.findings import Finding
 
 OUTCOME_KINDS: dict[Outcome, FindingKind] = {
@@ -24,7 +30,7 @@ OUTCOME_KINDS: dict[Outcome, FindingKind] = {
     "level": "level",
 }
 _WORDS = {"within": "within the limit"}
-_COST_WORDS = {"level": "within", "tilted": "beyond"}
+_ORDER_WORDS = {"level": "within", "tilted": "beyond"}
 
 
 def leading(gate: Gate) -> Finding:
@@ -55,12 +61,14 @@ def gate_questions(gate: Gate) -> list[str]:
         least = gate.spec["min_effect"]
         growth = "no growth" if least == 0 else f"growth of at most {least:g} points"
         questions.append(f"{growth} since the baseline")
+    if gate.spec.get("max_loss") is not None:
+        questions.append(f"a loss of at most {gate.spec['max_loss']:g} points")
     return questions
 
 
 def outcome_word(check: LimitCheck) -> str:
-    """Say an outcome in a word: a cost is within its limit, or beyond it."""
-    words = _COST_WORDS if check.name in ("cost", "tau") else _WORDS
+    """Say an outcome in a word: an order of systems is within its limit, or beyond it."""
+    words = _WORDS if check.name in ("tilt", "growth") else _ORDER_WORDS
     return words.get(check.outcome, check.outcome)
 
 
@@ -78,6 +86,8 @@ def limit_reason(check: LimitCheck, queries: int = 0) -> str:
     """Say why a check has its outcome; `queries` are those of its row."""
     if check.checked_tilt is not None:
         return _tilt_reason(check, check.checked_tilt)
+    if check.checked_change is not None and check.name == "loss":
+        return _loss_reason(check, check.checked_change)
     if check.checked_change is not None:
         return _growth_reason(check, check.checked_change)
     return _order_reason(check, queries)
@@ -151,6 +161,26 @@ def _growth_reason(check: LimitCheck, change: Change) -> str:
     size = f"{change.amount(change.growth_detectable, sign=False)}{change.unit}"
     could = f"{counted(change.queries, 'query', 'queries')} could detect {size}"
     return f"{numbers} reaches across {least:g}, neither shown nor excluded; {could}; {moved}"
+
+
+def _loss_reason(check: LimitCheck, change: Change) -> str:
+    """Say whether a greater loss of effectiveness than is allowed is shown or excluded."""
+    limit = float(check.asked_limit)
+    loss = f"a loss of more than {limit:g} {'point' if limit == 1 else 'points'}"
+    if math.isnan(change.value) or (change.testable and not change.has_interval):
+        return f"no query has a value of {change.measure} in both audits"
+    common = f" {common_words(change)}" if check.is_on_common_queries else ""
+    interval = f" {bounds(change.low, change.high, -limit)}" if change.has_interval else ""
+    numbers = (
+        f"{change.measure} {signed(change.value, 1)} points{interval} since the baseline{common}"
+    )
+    if not change.testable:
+        return f"{too_few(change)}; {numbers}"
+    if change.low >= -limit:
+        return f"{numbers}: {loss} is excluded"
+    if change.high < -limit:
+        return f"{numbers}: {loss} is shown"
+    return f"{numbers}: {loss} is neither shown nor excluded"
 
 
 def _order_reason(check: LimitCheck, queries: int) -> str:

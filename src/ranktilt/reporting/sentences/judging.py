@@ -54,7 +54,7 @@ def leading(audit: JudgeAudit) -> Finding:
 
 
 def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
-    """Return what is found in the order in which it comes: sides, the order of systems, agreement."""
+    """Return the findings: on sides, then on the order of systems, then on agreement."""
     sides = [
         *map(_gap_finding, audit.main_gaps),
         *map(_preference_finding, audit.preferences),
@@ -138,7 +138,7 @@ def gap_sentence(effect: Effect) -> str:
 
 
 def preference_sentence(preference: FamilyPreference) -> str:
-    """Say whether a judge favours a family; points are those of the judge's values, not of the human ones."""
+    """Say whether a judge favours a family, in points of the judge's own values."""
     judge, family, verdict = preference.judge, preference.family, preference.verdict
     if verdict == "not tested":
         reason = "a family needs two systems, and two others"
@@ -202,7 +202,8 @@ def _tilt_sentences(audit: JudgeAudit) -> list[str]:
         differing = sum(change.shown for change in changes) or "none"
         number = counted(len(changes), "ranker's tilt", "rankers' tilts")
         sentences.append(
-            f"{judge}: of {number} under its grades, {differing} differs from that under human grades"
+            f"{judge}: of {number} under its grades, {differing} differs from that under human "
+            "grades"
         )
     return sentences
 
@@ -239,7 +240,7 @@ def _decimal(value: float) -> str:
 
 
 def derived(audit: JudgeAudit) -> dict[str, Any]:
-    """Return what the file of an audit of judges says in words: verdicts on sources and families."""
+    """Return the verdicts on sources and families that the file of an audit of judges has."""
     gaps = [_gap_row(effect) for effect in audit.main_gaps]
     preferences = [_preference_row(preference) for preference in audit.preferences]
     return {"verdicts": [*gaps, *preferences]}

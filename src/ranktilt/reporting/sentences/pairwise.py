@@ -14,7 +14,7 @@ from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 
 
 def pairwise_findings(audit: PairwiseAudit) -> tuple[Finding, ...]:
-    """Return the verdicts in the order in which they come; each names its kind of pairs as its run."""
+    """Return the verdicts, the largest first; each names its kind of pairs as its run."""
     findings = []
     for outcome in audit.outcomes:
         verdict = audit.verdict(outcome)

@@ -137,10 +137,10 @@ def mark(tilt: Effect) -> str:
 
 
 def verdict_tone(verdict: Verdict, first: str) -> Tone:
-    """Return the tone of the favoured side, the first of a pair or the second, or else of the verdict."""
-    return VERDICT_TONES[
-        verdict.kind if verdict.side is None else "a" if verdict.side == first else "b"
-    ]
+    """Return the tone of the favoured side, or else of the verdict."""
+    if verdict.side is None:
+        return VERDICT_TONES[verdict.kind]
+    return VERDICT_TONES["a" if verdict.side == first else "b"]
 
 
 def sides_legend(pairs: Sequence[Pair]) -> str:

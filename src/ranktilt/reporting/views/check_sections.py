@@ -17,12 +17,12 @@ from ranktilt.explaining.check import CheckResult
 from ranktilt.explaining.equivalence import ALPHA
 from ranktilt.explaining.similarity import Map, Similarity
 from ranktilt.reporting.document import (
-    Block,
     Cell,
     Column,
     ColumnOf,
     Emphasis,
     Figure,
+    PageBlocks,
     Row,
     Section,
     Table,
@@ -115,13 +115,17 @@ def _features(check: CheckResult) -> Section:
         "What can be measured in a text should be alike on both sides: a ranker that goes by one of these favours the "
         "side that has more of it."
     )
-    figure = effect_figure(check.features, check.reference)
     table = effect_table(
         f"How texts differ from their twins in {check.reference}", check.features, check.reference
     )
-    return Section(
-        "features", "What differs", (lead,), (table, *([figure] if figure is not None else []))
-    )
+    figure = PageBlocks(make=partial(_features_figure, check))
+    return Section("features", "What differs", (lead,), (table, figure))
+
+
+def _features_figure(check: CheckResult) -> Iterator[Figure]:
+    figure = effect_figure(check.features, check.reference)
+    if figure is not None:
+        yield figure
 
 
 _SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", spare=1))
@@ -141,18 +145,20 @@ def _terms(check: CheckResult) -> Section:
     )
     columns = (named("quantity"), *_SPREAD, Column("undefined"))
     table = Table(f"Terms shared with {check.reference}, 0 to 1", columns, rows, groups=("source",))
-    jaccard = {one.source: one.jaccard for one in check.terms}
-    overlap = {one.source: one.overlap for one in check.terms}
-    figures = (
-        distribution_figure(
-            "Figure 3, left. Jaccard similarity of twins", jaccard, "Jaccard similarity"
-        ),
-        distribution_figure(
-            "Figure 3, right. Overlap: the share of terms kept", overlap, "overlap"
-        ),
-    )
+    figures = PageBlocks(make=partial(_terms_figures, check))
     lead = "A rewrite should say the same in other words: many terms kept, but not all."
-    return Section("words", "Words in common", (lead,), (table, *figures))
+    return Section("words", "Words in common", (lead,), (table, figures))
+
+
+def _terms_figures(check: CheckResult) -> Iterator[Figure]:
+    jaccard = {terms.source: terms.jaccard for terms in check.terms}
+    overlap = {terms.source: terms.overlap for terms in check.terms}
+    yield distribution_figure(
+        "Figure 3, left. Jaccard similarity of twins", jaccard, "Jaccard similarity"
+    )
+    yield distribution_figure(
+        "Figure 3, right. Overlap: the share of terms kept", overlap, "overlap"
+    )
 
 
 def _meanings(check: CheckResult) -> Iterator[Section]:
@@ -165,14 +171,20 @@ def _meanings(check: CheckResult) -> Iterator[Section]:
             f"{one.model} read what each document says ({one.text}) and made a vector of it. Twins should lie close "
             "together, unrelated texts should not."
         )
-        drawn = f"Figure 5. Cosine similarity of {check.reference} texts with their twins in {one.source}"
-        sides = {"twins": one.twins, "unrelated pairs": one.other_pairs}
-        figure = distribution_figure(
-            f"{drawn}, and with other rewrites", sides, "cosine similarity"
-        )
-        blocks: list[Block] = [_cosines(one), _separation(one), figure]
-        blocks += [map_figure(one.map, one.source, check.reference)] if one.map is not None else []
-        yield Section(f"meaning-{place}" if many else "meaning", title, (lead,), tuple(blocks))
+        figures = PageBlocks(make=partial(_meaning_figures, one, check.reference))
+        blocks = (_cosines(one), _separation(one), figures)
+        yield Section(f"meaning-{place}" if many else "meaning", title, (lead,), blocks)
+
+
+def _meaning_figures(similarity: Similarity, reference: str) -> Iterator[Figure]:
+    title = (
+        f"Figure 5. Cosine similarity of {reference} texts with their twins in "
+        f"{similarity.source}, and with other rewrites"
+    )
+    sides = {"twins": similarity.twins, "unrelated pairs": similarity.other_pairs}
+    yield distribution_figure(title, sides, "cosine similarity")
+    if similarity.map is not None:
+        yield map_figure(similarity.map, similarity.source, reference)
 
 
 def _cosines(one: Similarity) -> Table:
@@ -243,9 +255,13 @@ def _effectiveness(check: CheckResult) -> Section:
         "Each ranker searches each side alone. If one side were easier to search, a tilt in the mixed ranking could "
         f"come from that alone. The margin is ±{rows[0].margin:g}: a smaller difference would not matter."
     )
-    grouped = groupby(rows, key=lambda row: (row.source, row.measure))
-    figures = (forest_figure(list(group), check) for _, group in grouped)
-    return Section("effectiveness", "Is either side easier to search?", (lead,), (table, *figures))
+    figures = PageBlocks(make=partial(_effectiveness_figures, rows, check))
+    return Section("effectiveness", "Is either side easier to search?", (lead,), (table, figures))
+
+
+def _effectiveness_figures(rows: Sequence[Equivalence], check: CheckResult) -> Iterator[Figure]:
+    for _, group in groupby(rows, key=lambda row: (row.source, row.measure)):
+        yield forest_figure(list(group), check)
 
 
 def _difference(row: Equivalence) -> Cell:
