@@ -40,6 +40,11 @@ PRINTED: dict[str, tuple[set[str], tuple[str, ...], int]] = {
     ),
     "pool.py": ({"judged only", "bm25 @ 1", "bm25 @ 3"}, ("(target all: ",), 2),
     "judges.py": ({"a good judge", "a poor judge"}, ("(target ≤ 6 %: ",), 2),
+    "properties.py": (
+        {"60 queries, 20 of 300 documents", "60 queries, 40 of 300 documents, tilted"},
+        (),
+        2,
+    ),
     "card.py": ({"six measures", "and the card", "ranktilt"}, ("(target ≤ 60 s: ",), 2),
     "rewrite.py": ({"ranktilt", "AsyncOpenAI in a bare loop, texts only"}, ("(target ≥ 0.9: ",), 1),
     "report.py": (

@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from ranktilt.explaining.explain import explain as explain
     from ranktilt.explaining.factors.effects import factor_effects as factor_effects
     from ranktilt.explaining.factors.result import FactorEffects as FactorEffects
+    from ranktilt.explaining.properties.gaps import explain_gaps as explain_gaps
+    from ranktilt.explaining.properties.result import ExplainedGaps as ExplainedGaps
     from ranktilt.generation.answer.answer import answer as answer
     from ranktilt.generation.answer.save import save_answered as save_answered
     from ranktilt.generation.rewrite.rewrite import rewrite as rewrite
@@ -117,6 +119,7 @@ _NAMES = {
     "Crossing": "generation.versions.options",
     "DataError": "errors",
     "Estimand": "measures.base",
+    "ExplainedGaps": "explaining.properties.result",
     "Explanation": "explaining.explain",
     "FactorEffects": "explaining.factors.result",
     "Gate": "auditing.answer.gate",
@@ -156,6 +159,7 @@ _NAMES = {
     "controls": "auditing.controls",
     "estimand": "measures.base",
     "explain": "explaining.explain",
+    "explain_gaps": "explaining.properties.gaps",
     "factor_effects": "explaining.factors.effects",
     "gate": "auditing.answer.gate",
     "grade": "judging.grading",

@@ -148,7 +148,9 @@ CHECK = [
     ("toy --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
 ]
 EXPLAIN = [
-    ("toy --attribution", "--attribution needs rankers: name one or more with -r"),
+    ("toy --attribution", "--attribution needs rankers or runs: name one or more with -r or --run"),
+    ("--groups labels.csv", "name a collection DIR; without one: --groups FILE and --run FILE"),
+    ("--groups labels.csv -r bm25", "ranker 'bm25' needs texts: name a collection DIR"),
     ("toy --by-factor", "--by-factor needs rankers: name one or more with -r"),
     ("toy --by-factor -r bm25 --attribution", "--by-factor examines no texts: omit --probe,"),
     ("toy --by-factor -r bm25", "no factors: expected columns factor:NAME of low and high"),

@@ -97,7 +97,8 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
     assert found.notes == ("gpt has no twins of human: nothing of it can be compared",)
     alone = Collection(llm, exclaiming().queries, exclaiming().qrels.clear())
     with refused(
-        "nothing to explain: no other source has twins of llm (documents with the same origin)"
+        "nothing to explain: no other source has twins of llm (documents with the same origin); "
+        "which properties go with a ranker's gap without twins: --attribution -r RANKER"
     ):
         rt.explain(alone)
     assert (

@@ -51,6 +51,7 @@ from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
 from tests.explaining.checks import toy_check
 from tests.explaining.factors.designed import caused
+from tests.explaining.properties.planted import shop_gaps
 from tests.judging.judged import whole as judged
 from tests.mitigation.planted import swept, whole
 from tests.reporting.audits import clear, small, three, twins, uneven
@@ -337,6 +338,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "comparison, turned": turned,
     "comparison, nothing new": gone,
     "comparison, runs of one audit": prompts,
+    "explained gaps": shop_gaps,
     "factors": caused,
     "factors, no source": partial(caused, ("facts", "length")),
     "gate": gated,

@@ -20,6 +20,7 @@ KINDS = (
     "bench",
     "check",
     "comparison",
+    "explained gaps",
     "factors",
     "gate",
     "judges",

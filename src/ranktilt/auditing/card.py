@@ -19,6 +19,7 @@ from ranktilt.auditing.null_distributions.lists import (
     shuffled_in_lists,
 )
 from ranktilt.auditing.null_distributions.pages import TopRanks, page_labels, share_bands
+from ranktilt.auditing.null_distributions.properties import property_sample
 from ranktilt.auditing.null_distributions.twins import (
     TwinPairs,
     all_paired,
@@ -30,6 +31,7 @@ from ranktilt.auditing.null_distributions.twins import (
 from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.exposure.base import AttentionEstimand
+from ranktilt.measures.exposure.property_lift import PropertyEstimand
 from ranktilt.measures.ndsr import NDSR
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
@@ -90,8 +92,11 @@ class Card:
                     yield CardKey(run, number, question), sample
 
     def of_groups(self, judged_runs: Sequence[JudgedRun]) -> Iterator[tuple[CardKey, Sample]]:
-        """Answer the questions about groups for all runs."""
+        """Answer the questions about groups, and about a property of documents, for all runs."""
         for question, estimand in enumerate(self.questions):
+            if isinstance(estimand, PropertyEstimand):
+                for run, judged_run in enumerate(judged_runs):
+                    yield CardKey(run, 0, question), self._property(estimand, judged_run)
             if not isinstance(estimand, GroupEstimand):
                 continue
             if isinstance(estimand, AttentionEstimand):
@@ -203,6 +208,17 @@ class Card:
                 distinct=judged_run.distinct,
             )
             yield run, 0, sample.among(null)
+
+    def _property(self, estimand: PropertyEstimand, judged_run: JudgedRun) -> Sample:
+        """Ask about a property of documents, whose values are shuffled within each list."""
+        return property_sample(
+            judged_run,
+            estimand,
+            self.groups,
+            self.origins,
+            seed=self.shuffles.seed,
+            count=self.shuffles.count,
+        )
 
     def _sample(
         self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers

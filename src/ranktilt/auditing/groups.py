@@ -16,6 +16,7 @@ from ranktilt.data.collection import POOL, Collection
 from ranktilt.data.group_names import REST, name_among, read_sides
 from ranktilt.data.label_remarks import (
     MOST_PAIRED,
+    MOST_VALUES,
     LabelRemark,
     label_remarks,
     parts_of_numbers,
@@ -36,6 +37,7 @@ Pair = tuple[str, str]
 _VALUE = re.compile(r"-?(?:\d+\.\d*|\.\d+)|-\d+")
 """What parts a column in two; a whole number asks for so many bins."""
 _HALVES = ("below {}", "{} and above")
+_HIGH, _LOW = "high-", "low-"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,22 @@ class Groups:
     """Number of each document's combination, -1 for none; None where no document is of several groups."""
     remarks: tuple[LabelRemark, ...] = ()
     """What a reader should know of the labels as they are written."""
+    values: npt.NDArray[np.float64] | None = None
+    """The number of each document where groups are the ends of a property (`property_sides`); NaN where unknown."""
+
+    @property
+    def mean_value(self) -> float:
+        """Mean of the property over the documents that have a number."""
+        return float(np.nanmean(self._known_values))
+
+    @property
+    def spread_of_values(self) -> float:
+        """Standard deviation of the property over the documents that have a number."""
+        return float(np.nanstd(self._known_values))
+
+    @property
+    def _known_values(self) -> npt.NDArray[np.float64]:
+        return np.array([np.nan]) if self.values is None else self.values
 
     @property
     def unlabelled(self) -> int:
@@ -122,7 +140,40 @@ def grouping(
     )
 
 
+def property_sides(by: str) -> Pair:
+    """Name the two ends of a property: documents above and below its mean."""
+    return f"{_HIGH}{by}", f"{_LOW}{by}"
+
+
+def is_property(collection: Collection, by: str | None) -> bool:
+    """Return whether a column holds more than ten different numbers, so that no value is a group.
+
+    It is then a property that documents have more or less of, such as popularity, age or price.
+    """
+    if by is None or by == "source":
+        return False
+    columns = [name for name in collection.docs.columns if name not in _SINGLE]
+    if by not in columns or collection.docs[by].dtype == pl.Binary:
+        return False
+    numbers = as_numbers(known_labels(collection.docs[by]))
+    return numbers.dtype.is_numeric() and numbers.drop_nulls().n_unique() > MOST_VALUES
+
+
+def _by_property(collection: Collection, by: str) -> Groups:
+    """Take the numbers of a column for a property: its two ends are the documents above and below the mean."""
+    column = known_labels(collection.docs[by])
+    values = as_numbers(column).cast(pl.Float64).fill_null(np.nan).to_numpy()
+    values = np.where(np.isfinite(values), values, np.nan)
+    mean = float(np.nanmean(values))
+    code = np.where(np.isnan(values), -1, np.where(values > mean, 0, 1))
+    parts = parts_of_numbers(by, column)
+    remark = LabelRemark(f"{by} is taken for a property, and not for groups", parts)
+    return Groups(by, property_sides(by), code, remarks=(remark,), values=values)
+
+
 def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: int) -> Groups:
+    if set(property_sides(by)) <= set(keep) and is_property(collection, by):
+        return _by_property(collection, by)
     columns = [c for c in collection.docs.columns if c not in _SINGLE]
     if by not in columns and ":" in by:
         return _binned(collection, by, columns)

@@ -227,7 +227,7 @@ def twin_notes(
 def card_notes(collection: Collection, groups: Groups, *, twins: bool) -> Iterator[str]:
     """Say what a card lacks where no document has a twin."""
     labels = only_labels(collection)
-    if twins or not (labels or groups.by == "source"):
+    if twins or groups.values is not None or not (labels or groups.by == "source"):
         return
     alone = (collection.docs["origin"] == collection.docs["id"]).all()
     needed = f"documents of two {'sources' if groups.by == 'source' else 'groups'} with one origin"

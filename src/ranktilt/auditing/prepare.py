@@ -9,7 +9,15 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.card import HEAD_TO_HEAD, card_estimands
-from ranktilt.auditing.groups import Groups, Pair, are_twins, grouped_pairs, twin_rows
+from ranktilt.auditing.groups import (
+    Groups,
+    Pair,
+    are_twins,
+    grouped_pairs,
+    is_property,
+    property_sides,
+    twin_rows,
+)
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import without_fitted
@@ -27,6 +35,7 @@ from ranktilt.measures.ranking import Ints
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5")
 SHARE = "Share@10"
+PROPERTY_LIFT = "PropertyLift@10"
 
 Estimands = str | Estimand | Iterable[str | Estimand] | None
 """What an audit is asked: notations or objects, one or several; None for the usual ones."""
@@ -106,7 +115,11 @@ def prepare(
         raise UserError(
             f"expected a collection, got {shorten(collection)}; load it first: load(folder)"
         )
+    is_continuous = options.pairs is None and is_property(collection, options.by)
+    if is_continuous and measures is None:
+        measures = options.primary or PROPERTY_LIFT
     estimands = _read_estimands(measures, options, has_judgments=collection.qrels.height > 0)
+    _check_property(estimands, options, is_continuous=is_continuous)
     runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
     options.check()
     _check_runs(runs)
@@ -115,7 +128,8 @@ def prepare(
     collection, notes = without_fitted(collection, runs)
     margin = read_margin(options.margin)
     _check_grouped(estimands, options)
-    groups, pair_names = grouped_pairs(collection, options.by, options.pairs, fewest=1)
+    pairs = [property_sides(options.by or "")] if is_continuous else options.pairs
+    groups, pair_names = grouped_pairs(collection, options.by, pairs, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
     if not estimands and options.by is not None:
         estimands = _usual_estimands(collection, groups, pair_names)
@@ -125,7 +139,7 @@ def prepare(
     _check_answerable(questions, runs, groups, has_relevant=judgments.has_relevant)
     if relevance:
         _check_judged(judgments, groups, pair_names, collection)
-    if options.card:
+    if options.card and not is_continuous:
         standard = card_estimands(options.depth, judged=judgments.has_relevant)
         questions = list(dict.fromkeys([*standard, *questions]))
     origins = collection.origin_codes()
@@ -175,6 +189,24 @@ def _read_estimands(
                 f"ask what needs none, such as {SHARE}, or HeadToHead of twins"
             )
     return estimands
+
+
+def _check_property(
+    estimands: Sequence[Estimand], options: AuditOptions, *, is_continuous: bool
+) -> None:
+    """Refuse questions about groups where a column of numbers makes none, and the reverse."""
+    for question in estimands:
+        if (question.kind == "property") == is_continuous:
+            continue
+        if is_continuous:
+            raise UserError(
+                f"{question!r} compares groups, and {options.by} is a column of numbers: ask "
+                f"{PROPERTY_LIFT}, or make groups: --by {options.by}:2"
+            )
+        raise UserError(
+            f"{question!r} needs a column of more than ten different numbers, such as --by "
+            "popularity"
+        )
 
 
 def _usual_estimands(

@@ -207,6 +207,14 @@ class InputOptions(options.LabelOptions):
 
         They are checked before anything is ranked.
         """
+        from ranktilt.auditing.groups import is_property
+
+        if self.pairs is None and is_property(collection, self.column):
+            if self.reference is not None:
+                raise UserError(
+                    f"--reference names a group, and {self.column} is a column of numbers"
+                )
+            return None
         if self.reference is None and was_ranked_before:
             return self.pairs
         return self.reference_first(collection, self.column, self.pairs)

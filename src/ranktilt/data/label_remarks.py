@@ -14,6 +14,8 @@ from ranktilt.errors import DataWarning, counted
 
 MOST_PAIRED = 12
 """Groups of which every pair is compared; the tests of more would be too many to show anything, and take long."""
+MOST_VALUES = 10
+"""Different numbers up to which each is a group; a column of more is a property that documents have more or less of."""
 _HALF = 0.5
 _FEWEST_NUMBERS = 3
 """Different numbers that can be parted; two are groups already."""
@@ -56,7 +58,7 @@ def parts_of_numbers(by: str, labels: pl.Series) -> str:
     numbers = as_numbers(labels).drop_nulls()
     if not numbers.dtype.is_numeric() or not len(numbers):
         return ""
-    if not numbers.dtype.is_float() and numbers.n_unique() <= MOST_PAIRED:
+    if not numbers.dtype.is_float() and numbers.n_unique() <= MOST_VALUES:
         return ""
     low, high = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
     middle = _HALF if low < _HALF <= high else float(numbers.median())  # type: ignore[arg-type]

@@ -636,9 +636,16 @@ def _refuse_unjudged(runs: Sequence[Run], judgments: pl.DataFrame) -> None:
         raise DataError(run.spec.get("file", run.name), message)
 
 
-def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: str) -> Collection:
+def with_labels(
+    collection: Collection,
+    labels: str | Path | LabelFile,
+    *,
+    by: str,
+    other_columns: bool = False,
+) -> Collection:
     """Add a column of labels from a file to a collection's documents, and the file's origins where it has some.
 
+    With `other_columns` the file's other columns are added too, in place of columns of their names.
     Labels of other documents are left out; documents without one are in no group, or have that of
     the rest. What takes a document's source away, or contradicts the sources that a collection has,
     is refused.
@@ -675,6 +682,10 @@ def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: s
             given.path, f"{message}: omit --groups, or name another column: --by COLUMN"
         )
     docs = collection.docs.with_columns(joined[column])
+    if other_columns:
+        more = table.select("id", pl.exclude(*kept, *DOC_COLUMNS))
+        docs = docs.drop(more.columns[1:], strict=False)
+        docs = docs.join(more, on="id", how="left", maintain_order="left")
     if "origin" in kept:
         docs = docs.with_columns(pl.coalesce(joined["origin"], docs["origin"]).alias("origin"))
     files = [*collection.spec.get("files", ()), str(given.path)]

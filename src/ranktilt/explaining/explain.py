@@ -135,7 +135,8 @@ def explain(
     first = reference_of(collection, reference, to="explain")
     if not twin_sources(collection, first):
         raise UserError(
-            f"nothing to explain: no other source has twins of {first} (documents with the same origin)"
+            f"nothing to explain: no other source has twins of {first} (documents with the same origin); "
+            "which properties go with a ranker's gap without twins: --attribution -r RANKER"
         )
     by_default = probes is None and not attribute
     asked = list[str | Probe[Any]]()

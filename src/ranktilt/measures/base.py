@@ -39,6 +39,7 @@ ESTIMANDS = {
     "AWRF": "exposure.awrf:AWRF",
     "EEL": "exposure.expected_exposure:EEL",
     "NDKL": "exposure.ndkl:NDKL",
+    "PropertyLift": "exposure.property_lift:PropertyLift",
     "RelativeDelta": "contrast:RELATIVE_DELTA",
     "Preference": "preference:Preference",
     "GradeGap": "grade_gap:GradeGap",
@@ -74,8 +75,9 @@ class Estimand:
 
     name: ClassVar[str]
     """What is typed: ``nDCG``."""
-    kind: ClassVar[Literal["relevance", "group", "twins", "choices", "grades"]]
-    """What it is given: judgments; the ranks of groups; twins; choices between two documents; a judge's grades."""
+    kind: ClassVar[Literal["relevance", "group", "twins", "choices", "grades", "property"]]
+    """What it is given: judgments; the ranks of groups; twins; choices between two documents; a judge's grades; a
+    number of each document."""
     unit: ClassVar[Literal["query", "pair", "list"]] = "query"
     """What its values are a mean over."""
     question: ClassVar[str] = ""
@@ -489,7 +491,7 @@ def _named(name: str) -> Estimand:
 
 
 def _typed(one: Estimand) -> str:
-    return f"{one.name}@k" if one.kind in ("relevance", "group") else one.name
+    return f"{one.name}@k" if one.kind in ("relevance", "group", "property") else one.name
 
 
 def _options(written: str, text: str, of: Estimand) -> dict[str, Any]:

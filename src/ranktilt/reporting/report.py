@@ -24,6 +24,7 @@ from ranktilt.errors import DataError, UserError, counted, join_words, shorten, 
 from ranktilt.explaining.check import CheckResult
 from ranktilt.explaining.explain import Explanation
 from ranktilt.explaining.factors.result import FactorEffects
+from ranktilt.explaining.properties.result import ExplainedGaps
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
@@ -51,6 +52,7 @@ RESULTS: tuple[type[Result], ...] = (
     SourceAudits,
     Explanation,
     FactorEffects,
+    ExplainedGaps,
     PairwiseAudit,
     JudgeAudit,
     Bench,

@@ -14,7 +14,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.data.group_names import OTHERS, REST
 from ranktilt.data.labels import SEVERAL, LabelFile
 from ranktilt.errors import UserError
-from ranktilt.measures.margin import DEFAULT_MARGIN
+from ranktilt.measures.margin import DEFAULT_MARGIN, unit_of
 from ranktilt.spec import OBJECT_NAMES, Stage, parse_stages
 
 Audit = Any
@@ -28,6 +28,8 @@ _UNFAIR = 0.05
 _EXPLAINED = 30
 """Pairs of twins in the same rankings from which texts can explain a tilt."""
 _MOST = 3
+_SMALL_LIFT = 0.2
+"""Standard deviations of a property that a gate lets pass, where no margin is named."""
 
 
 StepKind = Literal["check", "explain", "twins", "mitigate", "keep", "fail", "queries", "card"]
@@ -114,6 +116,22 @@ def _explain(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
     return ["ranktilt", "explain", str(_folder(audit)), *words, *_split(audit), *named]
 
 
+def _explain_groups(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
+    """Return the words of the command that explains a gap between groups without twins by their texts."""
+    folder, collection = _folder(audit), audit.spec["collection"]
+    is_united = any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
+    if folder is None or collection.get("labels") or is_united or _are_twins(audit, pair):
+        return []
+    # Sources without twins are checked first.
+    if audit.spec["by"] == "source" or audit.primary.kind == "property":
+        return []
+    ranked = _ranked(audit, [run], with_names=False)
+    if not ranked or {"--score-order", "--queries"} & set(ranked):
+        return []  # which explain does not read
+    groups = ["--by", str(audit.spec["by"]), "--reference", pair[0]]
+    return ["ranktilt", "explain", folder, *ranked, *_split(audit), *groups]
+
+
 def _pairs_retrieved(audit: Audit, run: str, sides: tuple[str, str]) -> int:
     """Return how many twins one run holds in the same rankings."""
     counts = audit.pair_counts.filter(
@@ -197,13 +215,12 @@ def _pairs(audit: Audit) -> list[str]:
 
 def _question(audit: Audit) -> list[str]:
     """Return the words that name the primary question and its margin, where they are not the usual ones."""
-    usual = (
-        "nDCG@10"
-        if audit.measures
-        else "HeadToHead"
-        if any(e.twins for e in audit.card)
-        else "Share@10"
-    )
+    if audit.measures:
+        usual = "nDCG@10"
+    elif audit.primary.kind == "property":
+        usual = "PropertyLift@10"
+    else:
+        usual = "HeadToHead" if any(e.twins for e in audit.card) else "Share@10"
     words = [] if repr(audit.primary) == usual else ["--primary", repr(audit.primary)]
     return words if audit.margin == DEFAULT_MARGIN else [*words, "--margin", _margin(audit)]
 
@@ -221,6 +238,13 @@ def _computation(audit: Audit) -> list[str]:
 
 def _margin(audit: Audit) -> str:
     return audit.margin if isinstance(audit.margin, str) else f"{audit.margin:g}"
+
+
+def _limit(audit: Audit) -> str:
+    """Return the margin as a limit of a gate; of a question that is not in points, a small one in its unit."""
+    if isinstance(audit.margin, str) or audit.primary.kind != "property":
+        return _margin(audit)
+    return f"{_SMALL_LIFT:g} {unit_of(audit.primary)}"
 
 
 def _split(audit: Audit) -> list[str]:
@@ -272,6 +296,8 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
         yield _step("explain", explain, "--attribution", control=control)
     elif audit.measures and not audit.card and _are_twins(audit, pair):
         yield _step("twins", _audit_again(audit), "--card")
+    elif properties := _explain_groups(audit, run, pair):
+        yield _step("explain", properties, "--attribution")
     if verdict.slight:
         yield _gate(audit)
         return
@@ -282,7 +308,7 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
 
 def _gate(audit: Audit, kind: StepKind = "keep") -> NextStep:
     make = shlex.join([*_audit_again(audit), "--json", "audit.json"])
-    limit = shlex.quote(_margin(audit))
+    limit = shlex.quote(_limit(audit))
     return NextStep(kind=kind, command=f"{make} && ranktilt gate audit.json --max-tilt {limit}")
 
 

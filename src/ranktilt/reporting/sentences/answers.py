@@ -17,6 +17,7 @@ from ranktilt.measures.exposure.awrf import FLOOR, AttentionWeightedRankFairness
 from ranktilt.measures.exposure.base import AttentionEstimand
 from ranktilt.measures.exposure.expected_exposure import ExpectedExposureLoss
 from ranktilt.measures.exposure.ndkl import NormalizedDiscountedDivergence
+from ranktilt.measures.exposure.property_lift import PropertyLiftOfFirstRanks
 from ranktilt.measures.exposure_ratio import ExposureRatioOfGroups
 from ranktilt.measures.grade_gap import GradeGapOfTwins
 from ranktilt.measures.ndsr import PageShare
@@ -131,6 +132,25 @@ def _exposure_ratio_basis(estimand: ExposureRatioOfGroups, effect: Effect) -> st
     level = estimand.amount(effect.neutral)
     return (
         f"{effect.a} / {effect.b}; {_queries(effect)}; level {level}, the median of random labels"
+    )
+
+
+@answer_words.register
+def _property_lift(estimand: PropertyLiftOfFirstRanks, effect: Effect, noun: str) -> str:
+    # Sides are called high-price and low-price.
+    _, _, property_name = effect.a.partition("-")
+    where = "above" if (effect.value > 0) == effect.a.startswith("high") else "below"
+    return f"in {property_name} its first {estimand.cutoff} results lie {where} the whole list"
+
+
+@basis_words.register
+def _property_lift_basis(estimand: PropertyLiftOfFirstRanks, effect: Effect) -> str:
+    first, list_mean = (effect.details.get(name, math.nan) for name in ("mean_first", "mean_list"))
+    if math.isnan(first):
+        return _queries(effect)
+    return (
+        f"mean {first:,.4g} in the first {estimand.cutoff}, by exposure, and {list_mean:,.4g} in "
+        f"the list; {_queries(effect)}"
     )
 
 

@@ -27,6 +27,7 @@ _DERIVED = {
 _LEADING = {
     "Bench": "mitigate:leading",
     "Comparison": "comparison:leading",
+    "ExplainedGaps": "properties:leading",
     "FactorEffects": "factors:leading",
     "Gate": "gate:leading",
     "JudgeAudit": "judging:leading",

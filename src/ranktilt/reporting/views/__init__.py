@@ -13,6 +13,7 @@ _VIEWS = {
     "Bench": "experiments.bench",
     "CheckResult": "check",
     "Comparison": "compare",
+    "ExplainedGaps": "properties",
     "Explanation": "explain",
     "FactorEffects": "factors",
     "FileReport": "check_file",

@@ -1,0 +1,270 @@
+"""Which properties go with the gap between groups that are no twins, run by run.
+
+For every document of a list: score (in standard deviations of the list's scores), rank, and whether
+it is among the first k. Each is regressed on the group with an effect of the query, without and
+with the properties, and the difference is split among them (Gelbach 2016; see
+`ranktilt.statistics.gelbach`). All of it is correlation: a ranker may go by something that comes
+with a property.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ranktilt.auditing.groups import Groups, Pair, grouped_pairs, twin_rows
+from ranktilt.auditing.provenance import audit_provenance
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run, named_apart, require_runs
+from ranktilt.errors import UserError
+from ranktilt.explaining.properties.outcomes import RunEntries
+from ranktilt.explaining.properties.result import (
+    FEWEST,
+    ExplainedGap,
+    ExplainedGaps,
+    GapPart,
+    LeftOutProperty,
+    ListCoverage,
+)
+from ranktilt.explaining.properties.rows import GroupedProperties, PairRows
+from ranktilt.explaining.properties.values import PropertyName, has_texts, measure_properties
+from ranktilt.progress import report
+from ranktilt.statistics.correction import correct, detectable_effect
+from ranktilt.statistics.gelbach import DRAWS, Decomposition, PropertyShare, decompose
+
+CUTOFF = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapOptions:
+    """How gaps are split; `explain_gaps` has the meaning of each."""
+
+    cutoff: int
+    draws: int
+    seed: int
+    correction: str
+
+
+def explain_gaps(
+    collection: Collection,
+    runs: Run | Sequence[Run],
+    properties: Sequence[PropertyName] | None = None,
+    *,
+    by: str = "source",
+    pairs: Sequence[Pair] | None = None,
+    cutoff: int = CUTOFF,
+    draws: int = DRAWS,
+    seed: int = 0,
+    correction: str = "holm",
+) -> ExplainedGaps:
+    """Split the gap between groups within lists among properties of their documents.
+
+    Parameters
+    ----------
+    collection : Collection
+        Documents with groups and properties; of labels alone (`labelled`) or with texts.
+    runs : Run or sequence of Run
+        Lists as they were ranked. A run that holds only the best of what was scored answers for
+        what it holds.
+    properties : sequence of str or TextProbe, optional
+        Columns of numbers, or probes of texts such as ``"readability"``; by default all columns of
+        numbers, and length, sentence length, readability, type/token ratio and query words where
+        there are texts.
+    by : str, optional
+        Column that groups the documents.
+    pairs : sequence of (str, str), optional
+        Groups to compare, the first standing higher where a gap is above 0; all by default.
+    cutoff : int, optional
+        How many ranks count as the first ones.
+    draws, seed : int, optional
+        Joint draws behind the intervals of parts, and their seed.
+    correction : {"holm", "bonferroni"}, optional
+        Of the p of all gaps in one outcome together, and of all parts in one outcome.
+
+    Returns
+    -------
+    ExplainedGaps
+        Gaps with and without the properties, and the part that goes with each of them.
+
+    Raises
+    ------
+    UserError
+        If there are no groups or no properties, or no list holds two documents of a pair.
+    """
+    if cutoff < 1:
+        raise UserError(f"expected a cutoff of at least 1, got {cutoff}")
+    options = GapOptions(cutoff=cutoff, draws=draws, seed=seed, correction=correction)
+    runs = named_apart(require_runs(runs))
+    groups, pair_names = grouped_pairs(collection, by, pairs)
+    table = measure_properties(collection, groups, properties)
+    measured = GroupedProperties(collection=collection, groups=groups, table=table)
+    gaps: list[ExplainedGap] = []
+    left_out = list(table.left_out)
+    coverage = []
+    for number, run in enumerate(runs):
+        report("explaining gaps", number, len(runs))
+        entries = RunEntries.from_run(run, collection, cutoff=cutoff)
+        coverage.append(_coverage(run, entries, groups))
+        for pair in pair_names:
+            rows = PairRows.from_entries(entries, measured, pair)
+            left_out += [replace(missing, run=run.name) for missing in rows.left_out]
+            gaps += _gaps(rows, run.name, pair, options)
+    report("explaining gaps", len(runs), len(runs))
+    run_names = [run.name for run in runs]
+    twin_counts = [len(twin_rows(collection, groups, pair)) for pair in pair_names]
+    properties_measured = tuple(single.about for single in table.measured)
+    return ExplainedGaps(
+        spec=_spec(collection, runs, by, options),
+        by=by,
+        cutoff=cutoff,
+        properties=properties_measured,
+        gaps=_corrected(gaps, correction),
+        left_out=_said_once(left_out, run_names),
+        coverage=tuple(coverage),
+        has_twins=max(twin_counts) > 0,
+        has_texts=table.has_texts,
+    )
+
+
+def are_mostly_twins(collection: Collection, by: str) -> bool:
+    """Return whether texts of two groups are mostly twins, so that these are the comparison.
+
+    That is where half of the smaller group's documents, or more, have a twin in another group.
+    """
+    if not has_texts(collection):
+        return False
+    groups, pairs = grouped_pairs(collection, by, None)
+    for pair in pairs:
+        sizes = [int((groups.code == groups.number(name)).sum()) for name in pair]
+        if 2 * len(twin_rows(collection, groups, pair)) >= min(sizes):
+            return True
+    return False
+
+
+def _gaps(rows: PairRows, run: str, pair: Pair, options: GapOptions) -> Iterator[ExplainedGap]:
+    """Yield the gap of one run and pair in every outcome, not yet corrected."""
+    if not rows.list_count:
+        raise UserError(
+            f"{run}: no list holds documents of both {pair[0]} and {pair[1]} with a value of every "
+            "property"
+        )
+    if not rows.names:
+        reasons = ", ".join(f"{single.name} ({single.reason})" for single in rows.left_out)
+        raise UserError(f"{run}: no property is left for {pair[0]} and {pair[1]}: {reasons}")
+    group_a, group_b = pair
+    for outcome in rows.entries.outcomes:
+        fit = decompose(rows.with_outcome(outcome), draws=options.draws, seed=options.seed)
+        is_tested = fit.effective_n >= FEWEST
+        gap_p = fit.gap.p if is_tested else np.nan
+        parts = tuple(_parts(rows.names, fit, is_tested=is_tested))
+        gap = ExplainedGap(
+            run=run,
+            outcome=outcome,
+            group_a=group_a,
+            group_b=group_b,
+            value=fit.gap.value,
+            low=fit.gap.low,
+            high=fit.gap.high,
+            error=fit.gap.error,
+            p=gap_p,
+            p_corrected=np.nan,
+            detectable=np.nan,
+            remaining=fit.remaining.value,
+            remaining_low=fit.remaining.low,
+            remaining_high=fit.remaining.high,
+            explained=fit.explained.value,
+            explained_low=fit.explained.low,
+            explained_high=fit.explained.high,
+            parts=parts,
+            queries=rows.list_count,
+            documents=rows.document_count,
+            entries=len(rows.rows),
+            dropped=rows.dropped,
+            effective_n=fit.effective_n,
+        )
+        yield gap
+
+
+def _parts(names: Sequence[str], fit: Decomposition, *, is_tested: bool) -> Iterator[GapPart]:
+    for name, share in zip(names, fit.shares, strict=True):
+        yield _part(name, share, p=share.part.p if is_tested else np.nan)
+
+
+def _part(name: str, share: PropertyShare, *, p: float) -> GapPart:
+    """Make a part, whose coefficient is one of a standard deviation of the property."""
+    coefficient, low, high = (
+        share.spread * number
+        for number in (share.coefficient.value, share.coefficient.low, share.coefficient.high)
+    )
+    return GapPart(
+        property_name=name,
+        value=share.part.value,
+        low=share.part.low,
+        high=share.part.high,
+        error=share.part.error,
+        p=p,
+        p_corrected=np.nan,
+        difference=share.difference.value,
+        difference_low=share.difference.low,
+        difference_high=share.difference.high,
+        coefficient=coefficient,
+        coefficient_low=low,
+        coefficient_high=high,
+        spread=share.spread,
+        inflation=share.inflation,
+    )
+
+
+def _corrected(gaps: Sequence[ExplainedGap], correction: str) -> tuple[ExplainedGap, ...]:
+    """Correct the p of gaps, and of parts, over all runs and pairs of one outcome."""
+    corrected: list[ExplainedGap] = []
+    for outcome in dict.fromkeys(gap.outcome for gap in gaps):
+        family = [gap for gap in gaps if gap.outcome == outcome]
+        gap_ps = correct([gap.p for gap in family], correction)
+        parts = chain.from_iterable(gap.parts for gap in family)
+        part_ps = iter(correct([part.p for part in parts], correction).tolist())
+        family_size = max(int((~np.isnan(gap_ps)).sum()), 1)
+        for gap, p in zip(family, gap_ps.tolist(), strict=True):
+            gap_parts = tuple(replace(part, p_corrected=next(part_ps)) for part in gap.parts)
+            detectable = detectable_effect(gap.error, family_size, gap.effective_n)
+            corrected.append(replace(gap, p_corrected=p, detectable=detectable, parts=gap_parts))
+    return tuple(corrected)
+
+
+def _coverage(run: Run, entries: RunEntries, groups: Groups) -> ListCoverage:
+    """Count what a run's lists hold of the documents that have a group."""
+    return ListCoverage(
+        run=run.name,
+        queries=len(run.queries),
+        listed=int((groups.code[entries.document] >= 0).sum()),
+        documents=int((groups.code >= 0).sum()),
+    )
+
+
+def _said_once(
+    left_out: Sequence[LeftOutProperty], runs: Sequence[str]
+) -> tuple[LeftOutProperty, ...]:
+    """Say of a property that is left out of every run that it is left out, and nothing of runs."""
+    singles = list(dict.fromkeys(left_out))
+    shortened: list[LeftOutProperty] = []
+    for single in singles:
+        in_every_run = all(replace(single, run=run) in singles for run in runs)
+        shortened.append(replace(single, run="") if in_every_run else single)
+    return tuple(dict.fromkeys(shortened))
+
+
+def _spec(
+    collection: Collection, runs: Sequence[Run], by: str, options: GapOptions
+) -> dict[str, Any]:
+    return {
+        **audit_provenance(collection, [run.spec for run in runs]),
+        "by": by,
+        "cutoff": options.cutoff,
+        "draws": options.draws,
+        "seed": options.seed,
+        "correction": options.correction,
+    }

@@ -1,0 +1,224 @@
+"""Gaps between groups, and the parts of them that go with properties: data only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ranktilt.auditing.effects import ALPHA
+from ranktilt.data.artifact import Result
+
+FEWEST = 10
+"""Effective queries or documents below which nothing is said about a side."""
+
+Outcome = Literal["score", "rank", "first ranks"]
+"""What a gap is in: standard deviations of the list's scores, ranks, or percent of the first k."""
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+"""The one that is told first, where a run has it, first."""
+
+Reason = Literal["no number", "mostly unknown", "one value", "follows"]
+"""Why a property is left out.
+
+It holds no numbers; more than half of the documents have no value; it does not vary within lists;
+or the groups and the properties before it give it exactly.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapProperty:
+    """A property of documents."""
+
+    name: str
+    unit: str
+    """What its numbers count, such as ``words``; empty where a column does not say."""
+    kind: Literal["column", "text"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOutProperty:
+    """A property that is in no part, and why."""
+
+    name: str
+    reason: Reason
+    run: str = ""
+    """Where it is left out of one run's gaps alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListCoverage:
+    """How much of what could be ranked a run's lists hold."""
+
+    run: str
+    queries: int
+    listed: int
+    """Documents with a group in all lists together."""
+    documents: int
+    """Documents that each list could hold: all that have a group."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every list holds every document."""
+        return self.listed >= self.queries * self.documents
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapPart:
+    """How much of a gap goes with one property."""
+
+    property_name: str
+    value: float
+    """Γ·β, in the outcome's unit; above 0 it goes with more for the first group."""
+    low: float
+    high: float
+    error: float
+    p: float
+    p_corrected: float
+    difference: float
+    """Γ: how much more of the property the first group has within lists, in its unit."""
+    difference_low: float
+    difference_high: float
+    coefficient: float
+    """What one standard deviation of the property goes with, at equal others and in one group."""
+    coefficient_low: float
+    coefficient_high: float
+    spread: float
+    """Standard deviation of the property within lists."""
+    inflation: float
+    """How much the group and the other properties inflate the coefficient's variance."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether corrected p < .05; the 95 % interval then excludes 0."""
+        return self.p_corrected < ALPHA
+
+    def derived(self) -> dict[str, Any]:
+        """Return what a file tells besides."""
+        return {"is_shown": self.is_shown}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedGap:
+    """The gap between two groups in one run, and what it goes with."""
+
+    run: str
+    outcome: Outcome
+    group_a: str
+    group_b: str
+    value: float
+    """The gap within lists, above 0 where the first group stands higher."""
+    low: float
+    high: float
+    error: float
+    p: float
+    p_corrected: float
+    detectable: float
+    """Smallest gap that the table would show with 80 % power."""
+    remaining: float
+    """The gap at equal properties."""
+    remaining_low: float
+    remaining_high: float
+    explained: float
+    """The sum of all parts."""
+    explained_low: float
+    explained_high: float
+    parts: tuple[GapPart, ...]
+    """One for each property, in the order in which they were given."""
+    queries: int
+    """Lists that hold both groups."""
+    documents: int
+    """Different documents of both groups, twins counted once."""
+    entries: int
+    """Documents of both groups over all lists, with a value of every property."""
+    dropped: int
+    """Those without a value of some property."""
+    effective_n: float
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether there are enough queries and documents to say anything about a side."""
+        return self.effective_n >= FEWEST
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a gap: corrected p < .05, with enough queries and documents."""
+        return self.has_enough and self.p_corrected < ALPHA
+
+    @property
+    def shown_parts(self) -> tuple[GapPart, ...]:
+        """The parts whose sign is known, the largest first; none where there is too little to say."""
+        if not self.has_enough:
+            return ()
+        parts = [part for part in self.parts if part.is_shown]
+        return tuple(sorted(parts, key=lambda part: -abs(part.value)))
+
+    def share(self, part: GapPart) -> float:
+        """Return a part over the gap; NaN where no gap is shown, so that nothing could be shared."""
+        return part.value / self.value if self.is_shown else np.nan
+
+    def derived(self) -> dict[str, Any]:
+        """Return what a file tells besides."""
+        return {"is_shown": self.is_shown}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExplainedGaps(
+    Result,
+    format="ranktilt-explained-gaps",
+    version=1,
+    noun="an explanation of gaps",
+    command="ranktilt explain",
+):
+    """What `explain_gaps` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: collection, runs, versions.
+    by : str
+        The column that groups the documents.
+    cutoff : int
+        How many ranks ``first ranks`` counts.
+    properties : tuple of GapProperty
+        What was measured, in the order of the parts.
+    gaps : tuple of ExplainedGap
+        One for each run, outcome and pair of groups.
+    left_out : tuple of LeftOutProperty
+        Properties that are in no part.
+    coverage : tuple of ListCoverage
+        What the lists of each run hold.
+    has_twins : bool
+        Whether some documents are twins across groups, so that a stronger comparison is possible.
+    has_texts : bool
+        Whether features of texts could be measured.
+    """
+
+    spec: Mapping[str, Any]
+    by: str
+    cutoff: int
+    properties: tuple[GapProperty, ...]
+    gaps: tuple[ExplainedGap, ...]
+    left_out: tuple[LeftOutProperty, ...] = ()
+    coverage: tuple[ListCoverage, ...] = ()
+    has_twins: bool = False
+    has_texts: bool = False
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Names, in the order in which they were given."""
+        return tuple(dict.fromkeys(gap.run for gap in self.gaps))
+
+    @property
+    def primary(self) -> tuple[ExplainedGap, ...]:
+        """One gap for each run and pair: in scores, or in ranks where a run has an order alone."""
+        firsts: dict[tuple[str, str, str], ExplainedGap] = {}
+        for outcome in OUTCOMES:
+            for gap in self.of_outcome(outcome):
+                firsts.setdefault((gap.run, gap.group_a, gap.group_b), gap)
+        return tuple(firsts.values())
+
+    def of_outcome(self, outcome: Outcome) -> tuple[ExplainedGap, ...]:
+        """Return the gaps in one outcome."""
+        return tuple(gap for gap in self.gaps if gap.outcome == outcome)

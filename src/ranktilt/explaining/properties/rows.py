@@ -1,0 +1,170 @@
+"""The rows of a regression: documents of two groups in a run's lists, with the properties that count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.auditing.groups import Groups, Pair
+from ranktilt.data.collection import Collection
+from ranktilt.explaining.properties.outcomes import RunEntries
+from ranktilt.explaining.properties.result import LeftOutProperty, Outcome
+from ranktilt.explaining.properties.values import MeasuredProperty, PropertyTable
+from ranktilt.statistics.fixed_effects import within
+from ranktilt.statistics.gelbach import ListRows
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+MOST_UNKNOWN = 0.5
+"""Share of documents without a value from which a property is left out, and not the documents."""
+_FOLLOWS = 1e-8
+"""Share of a property's variance within lists that must be its own."""
+_SAME = 1e-12
+"""Variance within lists, over the square of the largest value, that is rounding."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GroupedProperties:
+    """A collection with its groups, and everything that was measured of its documents."""
+
+    collection: Collection
+    groups: Groups
+    table: PropertyTable
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairRows:
+    """The documents of two groups in a run's lists, with their properties."""
+
+    entries: RunEntries
+    """All entries of the run."""
+    rows: Ints
+    """Numbers of those that are rows here: of either group, with a value of every property."""
+    side: Floats
+    properties: Floats
+    names: tuple[str, ...]
+    """Of the properties that are in the regression."""
+    document: Ints
+    """Number of each row's document; twins share one."""
+    dropped: int
+    left_out: tuple[LeftOutProperty, ...]
+
+    @classmethod
+    def from_entries(cls, entries: RunEntries, measured: GroupedProperties, pair: Pair) -> PairRows:
+        """Take the entries of both groups, and the properties that can be told apart."""
+        first, second = (measured.groups.number(name) for name in pair)
+        group = measured.groups.code[entries.document]
+        of_pair = np.flatnonzero((group == first) | (group == second))
+        properties = measured.table.measured
+        values = _property_values(properties, measured.collection, entries, of_pair)
+        names = [single.about.name for single in properties]
+        left_out = []
+        is_mostly_unknown = np.isnan(values).mean(axis=0) > MOST_UNKNOWN
+        for name in np.array(names)[is_mostly_unknown].tolist():
+            left_out.append(LeftOutProperty(name=name, reason="mostly unknown"))
+        known_names = [
+            name for name, unknown in zip(names, is_mostly_unknown, strict=True) if not unknown
+        ]
+        values = values[:, ~is_mostly_unknown]
+        is_known = ~np.isnan(values).any(axis=1)
+        rows, values = of_pair[is_known], values[is_known]
+        is_compared = _in_long_lists(entries.query[rows])
+        rows, values = rows[is_compared], values[is_compared]
+        side = (group[rows] == first).astype(np.float64)
+        chosen, following = _told_apart(side, values, entries.query[rows], known_names)
+        return cls(
+            entries=entries,
+            rows=rows,
+            side=side,
+            properties=values[:, chosen],
+            names=tuple(known_names[column] for column in chosen),
+            document=measured.collection.origin_codes()[entries.document[rows]],
+            dropped=int((~is_known).sum()),
+            left_out=(*left_out, *following),
+        )
+
+    @property
+    def query(self) -> Ints:
+        return self.entries.query[self.rows]
+
+    @cached_property
+    def list_count(self) -> int:
+        """Lists that hold documents of both groups."""
+        if not len(self.side):
+            return 0
+        side = within(self.side[:, None], self.query)[:, 0]
+        return len(np.unique(self.query[side != 0]))
+
+    @property
+    def document_count(self) -> int:
+        """Different documents, twins counted once."""
+        return len(np.unique(self.document))
+
+    def with_outcome(self, outcome: Outcome) -> ListRows:
+        """Return the rows of a decomposition."""
+        return ListRows(
+            outcome=self.entries.outcomes[outcome][self.rows],
+            side=self.side,
+            properties=self.properties,
+            query=self.query,
+            document=self.document,
+        )
+
+
+def _property_values(
+    measured: Sequence[MeasuredProperty], collection: Collection, entries: RunEntries, rows: Ints
+) -> Floats:
+    """Return the value of each property, shape (n_rows, n_properties)."""
+    query_row, document = entries.query_row[rows], entries.document[rows]
+    columns = []
+    for single in measured:
+        values = single.of_entries(collection, query_row, document)
+        # What depends on a query is unknown beside one that the collection does not have.
+        columns.append(values if single.probe is None else np.where(query_row < 0, np.nan, values))
+    return np.stack(columns, axis=1)
+
+
+def _in_long_lists(query: Ints) -> Bools:
+    """Tell which rows are not alone in their list: one document has no gap to another."""
+    count = np.bincount(query) if len(query) else np.empty(0, dtype=np.int64)
+    is_long: Bools = count[query] > 1
+    return is_long
+
+
+def _told_apart(
+    side: Floats, values: Floats, query: Ints, names: Sequence[str]
+) -> tuple[list[int], list[LeftOutProperty]]:
+    """Choose the properties that vary within lists and do not follow from those before them."""
+    chosen: list[int] = []
+    left_out: list[LeftOutProperty] = []
+    if not len(side):
+        return chosen, left_out
+    basis = _normed(within(side[:, None], query))
+    centred = within(values, query)
+    for column, name in enumerate(names):
+        property_values = centred[:, column]
+        variance = float(property_values @ property_values)
+        largest = float(np.abs(values[:, column]).max())
+        if variance <= _SAME * len(property_values) * largest**2:
+            left_out.append(LeftOutProperty(name=name, reason="one value"))
+            continue
+        rest = property_values - basis @ (basis.T @ property_values)
+        rest = rest - basis @ (basis.T @ rest)  # twice, for what rounding leaves
+        if float(rest @ rest) <= _FOLLOWS * variance:
+            left_out.append(LeftOutProperty(name=name, reason="follows"))
+            continue
+        basis = np.column_stack([basis, _normed(rest[:, None])])
+        chosen.append(column)
+    return chosen, left_out
+
+
+def _normed(column: Floats) -> Floats:
+    size = float(np.sqrt(np.square(column).sum()))
+    unit: Floats = column / size if size > 0 else column
+    return unit

@@ -1,0 +1,193 @@
+"""Properties of documents as numbers: columns that hold some, and features of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.groups import Groups
+from ranktilt.data.collection import DOC_COLUMNS, POOL, Collection
+from ranktilt.data.labels import LENGTH
+from ranktilt.data.text.label_values import as_numbers, known_labels
+from ranktilt.errors import UserError, refuse_twice, unknown
+from ranktilt.explaining.base import TextProbe
+from ranktilt.explaining.explain import probe, probe_classes
+from ranktilt.explaining.properties.result import GapProperty, LeftOutProperty
+from ranktilt.explaining.text_probes import (
+    QueryWordsProbe,
+    ReadabilityProbe,
+    SentenceLengthProbe,
+    TypeTokenProbe,
+    WordsProbe,
+)
+from ranktilt.generation.versions.design import PREFIX
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+PropertyName = str | TextProbe
+"""A column of numbers, a probe's text, or a probe."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MeasuredProperty:
+    """A property, and its value of every document."""
+
+    about: GapProperty
+    values: Floats
+    """In the order of ``collection.docs``; NaN where unknown."""
+    probe: TextProbe | None = None
+    """What measured it, where it is one of texts: some depend on the query too."""
+
+    @classmethod
+    def from_column(cls, name: str, column: pl.Series) -> MeasuredProperty:
+        """Take a column of numbers."""
+        values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        about = GapProperty(name=name, unit="", kind="column")
+        return cls(about=about, values=np.where(np.isfinite(values), values, np.nan))
+
+    @classmethod
+    def from_probe(
+        cls, feature: TextProbe, collection: Collection, groups: Groups
+    ) -> MeasuredProperty:
+        """Measure every text; a probe that learns from one side's texts takes the first group's."""
+        values = feature.measure(_by_group(collection, groups), groups.names[0], None)
+        about = GapProperty(name=feature.label or feature.name, unit=feature.what, kind="text")
+        return cls(about=about, values=values, probe=feature)
+
+    def of_entries(self, collection: Collection, query: Ints, document: Ints) -> Floats:
+        """Return the value of each document beside a query, both by their rows in the collection."""
+        if self.probe is None:
+            return self.values[document]
+        return self.probe.of_pairs(collection, self.values, query, document)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PropertyTable:
+    """Everything that was measured, and what holds no numbers."""
+
+    measured: tuple[MeasuredProperty, ...]
+    left_out: tuple[LeftOutProperty, ...]
+    has_texts: bool
+
+
+def has_texts(collection: Collection) -> bool:
+    """Return whether any document has a text; a collection of labels has none."""
+    return bool((collection.docs["text"] != "").any())
+
+
+def text_features() -> list[TextProbe]:
+    """Return the features of texts that are measured unless others are named.
+
+    None of them learns from one group's texts, as perplexity and specificity do: such a number
+    tells the groups apart by itself, and would take a part of the gap that is no property's.
+    """
+    return [
+        WordsProbe(),
+        SentenceLengthProbe(),
+        ReadabilityProbe(),
+        TypeTokenProbe(),
+        QueryWordsProbe(),
+    ]
+
+
+def measure_properties(
+    collection: Collection, groups: Groups, names: Sequence[PropertyName] | None
+) -> PropertyTable:
+    """Measure the properties that are named: columns of numbers, or probes of texts; all by default.
+
+    Raises
+    ------
+    UserError
+        If a property is unknown, named twice or no number, or there is none.
+    """
+    if names is None:
+        return _all_properties(collection, groups)
+    columns = {column.name: column for column in _columns(collection, groups)}
+    measured = []
+    for name in names:
+        if isinstance(name, str) and name in columns:
+            measured.append(_named_column(columns[name]))
+        else:
+            numbers = [column for column in columns if _numbers(columns[column]) is not None]
+            measured.append(_named_probe(name, collection, groups, numbers))
+    refuse_twice([single.about.name for single in measured], "property")
+    if not measured:
+        raise UserError("expected at least one property, such as words")
+    return PropertyTable(measured=tuple(measured), left_out=(), has_texts=has_texts(collection))
+
+
+def _all_properties(collection: Collection, groups: Groups) -> PropertyTable:
+    measured, left_out = [], []
+    for column in _columns(collection, groups):
+        numbers = _numbers(column)
+        if numbers is None:
+            left_out.append(LeftOutProperty(name=column.name, reason="no number"))
+        else:
+            measured.append(MeasuredProperty.from_column(column.name, numbers))
+    with_texts = has_texts(collection)
+    taken = {single.about.name for single in measured}
+    if groups.by == LENGTH:
+        taken.add(LENGTH)
+    for feature in text_features() if with_texts else ():
+        if not {feature.name, feature.label} & taken:
+            measured.append(MeasuredProperty.from_probe(feature, collection, groups))
+    if not measured:
+        raise UserError(
+            "no properties: expected columns of numbers beside the labels, such as words, age or "
+            "price, or a collection DIR with texts"
+        )
+    return PropertyTable(measured=tuple(measured), left_out=tuple(left_out), has_texts=with_texts)
+
+
+def _columns(collection: Collection, groups: Groups) -> list[pl.Series]:
+    """Return the columns that may be properties: not ids, texts, the groups, or levels of a design."""
+    taken = {*DOC_COLUMNS, groups.by, POOL}
+    return [
+        column
+        for column in collection.docs.iter_columns()
+        if column.name not in taken and not column.name.startswith(PREFIX)
+    ]
+
+
+def _numbers(column: pl.Series) -> pl.Series | None:
+    """Return a column as numbers; None where it holds none."""
+    if column.dtype == pl.Boolean:
+        return column.cast(pl.Int64)
+    if column.dtype == pl.Binary or column.dtype.is_nested():
+        return None
+    numbers = as_numbers(known_labels(column))
+    return numbers if numbers.dtype.is_numeric() and numbers.count() else None
+
+
+def _named_column(column: pl.Series) -> MeasuredProperty:
+    numbers = _numbers(column)
+    if numbers is None:
+        raise UserError(f"property {column.name!r}: expected a column of numbers")
+    return MeasuredProperty.from_column(column.name, numbers)
+
+
+def _named_probe(
+    name: PropertyName, collection: Collection, groups: Groups, columns: list[str]
+) -> MeasuredProperty:
+    if isinstance(name, str) and not has_texts(collection):
+        raise unknown("property", name, columns)
+    if isinstance(name, str) and name.split(":")[0].split("(")[0] not in probe_classes():
+        raise unknown("property", name, [*columns, *probe_classes()])
+    feature = probe(name)
+    if not isinstance(feature, TextProbe) or feature.needs_encoder:
+        raise UserError(f"{feature.name} gives no number of each text, so it is no property")
+    feature.check()
+    return MeasuredProperty.from_probe(feature, collection, groups)
+
+
+def _by_group(collection: Collection, groups: Groups) -> Collection:
+    """Put the groups in the place of the sources, which is where probes look for sides."""
+    if groups.by == "source":
+        return collection
+    names = [groups.names[code] if code >= 0 else None for code in groups.code.tolist()]
+    docs = collection.docs.with_columns(source=pl.Series(names, dtype=pl.String))
+    return Collection(docs, collection.queries, collection.qrels, collection.spec)

@@ -1,0 +1,179 @@
+"""Sentences about gaps that are split among properties: what goes with them, never because of what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ranktilt.errors import counted, join_words
+from ranktilt.explaining.properties.result import (
+    FEWEST,
+    ExplainedGap,
+    ExplainedGaps,
+    GapPart,
+    LeftOutProperty,
+    ListCoverage,
+    Outcome,
+    Reason,
+)
+from ranktilt.reporting.numbers import always_signed, count
+from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+
+UNITS: Mapping[Outcome, str] = {"score": "sd", "rank": "ranks", "first ranks": "points"}
+DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1}
+COLLINEAR = 10
+"""Variance inflation from which parts of two properties cannot be told apart."""
+_REASONS: Mapping[Reason, str] = {
+    "no number": "no numbers",
+    "mostly unknown": "more than half of the documents have no value",
+    "one value": "one value within each list",
+    "follows": "given exactly by the groups and other properties",
+}
+
+
+def gap_findings(gaps: ExplainedGaps) -> tuple[Finding, ...]:
+    """Return what goes with each gap, the largest gap first."""
+    return ranked(_finding(gap) for gap in gaps.primary)
+
+
+def leading(gaps: ExplainedGaps) -> Finding:
+    """Return the finding that leads."""
+    return first_of(gap_findings(gaps))
+
+
+def _finding(gap: ExplainedGap) -> Finding:
+    if gap.is_shown:
+        size = abs(gap.value / gap.error) if gap.error > 0 else 0.0
+        return Finding(kind="favours", sentence=gap_sentence(gap), size=size, run=gap.run)
+    return Finding(kind="inconclusive", sentence=gap_sentence(gap), run=gap.run)
+
+
+def gap_sentence(gap: ExplainedGap) -> str:
+    """Say how large a gap is, which properties go with it, and what remains."""
+    if not gap.has_enough:
+        return (
+            f"{gap.run}: inconclusive between {gap.group_a} and {gap.group_b}: the lists amount to "
+            f"{gap.effective_n:.1f} independent queries or documents, fewer than {FEWEST}."
+        )
+    parts = _parts_phrase(gap)
+    if not gap.is_shown:
+        numbers = f"{_number(gap, gap.value)} {_ends(gap, gap.low, gap.high)}"
+        sentence = f"{gap.run} shows no gap between {gap.group_a} and {gap.group_b} ({numbers})"
+        return f"{sentence}, but {parts}." if gap.shown_parts else f"{sentence}."
+    higher, lower = gap.group_a, gap.group_b
+    if gap.value < 0:
+        higher, lower = lower, higher
+    verb = "scores" if gap.outcome == "score" else "ranks"
+    lead = f"{gap.run} {verb} {higher} higher than {lower}: "
+    remaining = f"{_number(gap, gap.remaining)} {_ends(gap, gap.remaining_low, gap.remaining_high)}"
+    numbers = f"{_number(gap, gap.value)} {_ends(gap, gap.low, gap.high)}"
+    return f"{lead}{numbers}. Of this gap {parts}; {remaining} remains at equal properties."
+
+
+def _parts_phrase(gap: ExplainedGap) -> str:
+    """Say which parts are shown: ``+0.120 [..] goes with words and −0.050 [..] with age``."""
+    parts = gap.shown_parts
+    if not parts:
+        return "no part is shown to go with a property"
+    phrases = [f"{_part_number(gap, part)} with {part.property_name}" for part in parts]
+    first = f"{_part_number(gap, parts[0])} goes with {parts[0].property_name}"
+    return join_words([first, *phrases[1:]])
+
+
+def _part_number(gap: ExplainedGap, part: GapPart) -> str:
+    return f"{always_signed(part.value, DIGITS[gap.outcome])} {_ends(gap, part.low, part.high)}"
+
+
+def _number(gap: ExplainedGap, value: float) -> str:
+    return f"{always_signed(value, DIGITS[gap.outcome])} {UNITS[gap.outcome]}"
+
+
+def _ends(gap: ExplainedGap, low: float, high: float) -> str:
+    digits = DIGITS[gap.outcome]
+    return f"[{always_signed(low, digits)}, {always_signed(high, digits)}]"
+
+
+def gap_cautions(gaps: ExplainedGaps) -> Iterator[str]:
+    """Say what these numbers are not, and what is left out."""
+    yield stronger_way(gaps)
+    partial = [coverage for coverage in gaps.coverage if not coverage.is_complete]
+    for size in dict.fromkeys(_list_size(coverage) for coverage in partial):
+        yield coverage_sentence([single for single in partial if _list_size(single) == size])
+    yield from _dropped(gaps)
+    if gaps.left_out:
+        yield f"Left out: {'; '.join(_left_out_phrases(gaps.left_out))}."
+    yield from _inflated(gaps)
+
+
+def stronger_way(gaps: ExplainedGaps) -> str:
+    """Say that a part goes with a property, and name the comparison that says more."""
+    front = "A part goes with a property; this does not show that the ranker goes by it."
+    if gaps.has_twins:
+        return (
+            f"{front} Some of these documents are twins: explain DIR --attribution, with their "
+            "texts, compares each with its twin."
+        )
+    return (
+        f"{front} Twins (generate rewrite, then explain --attribution) hold the content equal, and "
+        "versions by a design (generate versions, then explain --by-factor) show causes."
+    )
+
+
+def coverage_sentence(coverages: Sequence[ListCoverage]) -> str:
+    """Say that the lists of some runs, which are of one size, hold only what scored well."""
+    list_size, documents = _list_size(coverages[0])
+    return (
+        f"{join_words([coverage.run for coverage in coverages])}: a list holds {list_size} of "
+        f"{documents} documents on average, those that scored best; gaps and parts are those among "
+        "what it holds."
+    )
+
+
+def _list_size(coverage: ListCoverage) -> tuple[str, str]:
+    """Return how many documents a list holds on average, and could hold, as they are printed."""
+    mean = coverage.listed / max(coverage.queries, 1)
+    return f"{mean:,.0f}", count(coverage.documents)
+
+
+def _dropped(gaps: ExplainedGaps) -> Iterator[str]:
+    for gap in gaps.primary:
+        if gap.dropped:
+            total = gap.entries + gap.dropped
+            yield (
+                f"{gap.run}, {gap.group_a} and {gap.group_b}: {count(gap.dropped)} of "
+                f"{count(total)} results are left out, because a property of theirs is unknown."
+            )
+
+
+def _left_out_phrases(left_out: tuple[LeftOutProperty, ...]) -> Iterator[str]:
+    """Name what is left out by reason: ``url and title: no numbers``."""
+    names: dict[tuple[str, Reason], list[str]] = {}
+    for single in left_out:
+        names.setdefault((single.run, single.reason), []).append(single.name)
+    for (run, reason), members in names.items():
+        where = f" ({run})" if run else ""
+        yield f"{join_words(members)}{where}: {_REASONS[reason]}"
+
+
+def _inflated(gaps: ExplainedGaps) -> Iterator[str]:
+    """Name properties whose parts cannot be told apart."""
+    for gap in gaps.primary:
+        names = [
+            f"{part.property_name} ({part.inflation:.0f})"
+            for part in gap.parts
+            if part.inflation > COLLINEAR
+        ]
+        if names:
+            pair = f"{gap.group_a} and {gap.group_b}"
+            yield (
+                f"{gap.run}, {pair}: what goes with which of {join_words(names)} is uncertain, "
+                "because they go together (variance inflation)."
+            )
+
+
+def basis_sentence(gap: ExplainedGap) -> str:
+    """Say how much a gap rests on."""
+    queries = counted(gap.queries, "list", "lists")
+    return (
+        f"{count(gap.entries)} results, {count(gap.documents)} documents, "
+        f"{queries} with both groups; effective n {gap.effective_n:.0f}"
+    )

@@ -1,0 +1,287 @@
+"""Gaps split among properties: a table of parts, their figure, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+
+from ranktilt.explaining.properties.result import (
+    OUTCOMES,
+    ExplainedGap,
+    ExplainedGaps,
+    GapPart,
+    GapProperty,
+    Outcome,
+)
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Column,
+    ColumnOf,
+    Document,
+    Figure,
+    PageBlocks,
+    Section,
+    Sentence,
+    Table,
+    named,
+    tabulated,
+    worded,
+)
+from ranktilt.reporting.figures.charts import Mark, forest
+from ranktilt.reporting.headline import headline
+from ranktilt.reporting.numbers import DASH, estimate, number, p_value, short_decimal, signed
+from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.sentences.properties import (
+    DIGITS,
+    UNITS,
+    basis_sentence,
+    gap_cautions,
+    gap_findings,
+)
+from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
+
+ALL, REMAINS = "the gap", "what remains"
+_TITLES: dict[Outcome, str] = {"score": "score", "rank": "rank", "first ranks": "first {}"}
+_HINTS: dict[Outcome, str] = {
+    "score": "In standard deviations of the list's scores; above 0 the first group scores higher.",
+    "rank": "In ranks; above 0 the first group stands higher.",
+    "first ranks": "Chance to be among the first ranks, in points of percent.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellEstimate:
+    """What a cell shows."""
+
+    value: float
+    low: float
+    high: float
+    is_shown: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartLine:
+    """A line of the table: the gap, one of its parts, or what remains."""
+
+    name: str
+    gaps: tuple[ExplainedGap, ...]
+    """The same run and pair in every outcome, the primary one first."""
+
+    def part(self, gap: ExplainedGap) -> GapPart | None:
+        return next((part for part in gap.parts if part.property_name == self.name), None)
+
+    def estimate(self, outcome: Outcome) -> CellEstimate | None:
+        """Return what the line shows in one outcome."""
+        gap = next((gap for gap in self.gaps if gap.outcome == outcome), None)
+        if gap is None:
+            return None
+        if self.name == ALL:
+            return CellEstimate(value=gap.value, low=gap.low, high=gap.high, is_shown=gap.is_shown)
+        if self.name == REMAINS:
+            return CellEstimate(
+                value=gap.remaining, low=gap.remaining_low, high=gap.remaining_high, is_shown=False
+            )
+        part = self.part(gap)
+        if part is None:
+            return None
+        is_shown = gap.has_enough and part.is_shown
+        return CellEstimate(value=part.value, low=part.low, high=part.high, is_shown=is_shown)
+
+    @property
+    def primary_part(self) -> GapPart | None:
+        return self.part(self.gaps[0])
+
+    @property
+    def p_corrected(self) -> float:
+        """The corrected p in the primary outcome; NaN for what remains, which is not tested."""
+        if self.name == ALL:
+            return self.gaps[0].p_corrected
+        part = self.primary_part
+        return float("nan") if part is None else part.p_corrected
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The heading that the line stands under."""
+        gap = self.gaps[0]
+        return (f"{gap.run}: {gap.group_a} and {gap.group_b}",)
+
+
+def view(gaps: ExplainedGaps) -> Document:
+    """Return what is said of gaps and the properties that go with them."""
+    findings = gap_findings(gaps)
+    cautions = tuple(gap_cautions(gaps))
+    blocks: list[Block] = [_parts_table(gaps), PageBlocks(make=partial(_figures, gaps))]
+    blocks.append(_property_table(gaps))
+    lead = ("Which properties of the documents go with the gap between groups, and what remains?",)
+    sentences = [Sentence(finding.sentence, emphasis="strong") for finding in findings]
+    sentences += [Sentence(caution, emphasis="quiet") for caution in cautions]
+    return Document(
+        kind=titled("Why:", gaps.spec),
+        headline=headline(gaps),
+        answer_first=True,
+        sentences=tuple(sentences),
+        sections=(
+            Section("parts", "Parts of the gap", lead, tuple(blocks)),
+            provenance(gaps.spec, cautions),
+        ),
+        legend=tuple(_legend(gaps)),
+    )
+
+
+def _lines(gaps: ExplainedGaps) -> Iterator[PartLine]:
+    """Yield the gap of each run and pair, its parts by size, and what remains."""
+    for primary in gaps.primary:
+        pair = (primary.run, primary.group_a, primary.group_b)
+        of_outcomes = chain.from_iterable(gaps.of_outcome(outcome) for outcome in OUTCOMES)
+        same = tuple(gap for gap in of_outcomes if (gap.run, gap.group_a, gap.group_b) == pair)
+        yield PartLine(name=ALL, gaps=same)
+        for part in sorted(primary.parts, key=_size):
+            yield PartLine(name=part.property_name, gaps=same)
+        yield PartLine(name=REMAINS, gaps=same)
+
+
+def _size(part: GapPart) -> float:
+    return -abs(part.value)
+
+
+def _outcomes(gaps: ExplainedGaps) -> list[Outcome]:
+    outcomes = {gap.outcome for gap in gaps.gaps}
+    return [outcome for outcome in OUTCOMES if outcome in outcomes]
+
+
+def _parts_table(gaps: ExplainedGaps) -> Table:
+    units = {about.name: about.unit for about in gaps.properties}
+    columns: list[ColumnOf] = [(named("goes with"), lambda line: line.name)]
+    for index, outcome in enumerate(_outcomes(gaps)):
+        title = f"{_title(outcome, gaps.cutoff)}, {UNITS[outcome]}"
+        head = Column(title, hint=_HINTS[outcome], spare=0 if index == 0 else 4 - index)
+        columns.append((head, partial(_estimate_cell, outcome)))
+        if index == 0:
+            columns.append((Column("corrected p", spare=6), _p_cell))
+            columns.append((_difference_column(), partial(_difference_cell, units)))
+            columns.append((_coefficient_column(), _coefficient_cell))
+    return tabulated(
+        "What goes with the gap",
+        list(_lines(gaps)),
+        columns,
+        group=lambda line: line.group,
+        groups=("run and groups",),
+    )
+
+
+def _title(outcome: Outcome, cutoff: int) -> str:
+    return _TITLES[outcome].format(cutoff)
+
+
+def _difference_column() -> Column:
+    return Column(
+        "first group has more",
+        hint="How much more of the property the first group has within lists, in its own unit.",
+        spare=5,
+    )
+
+
+def _coefficient_column() -> Column:
+    return Column(
+        "one sd goes with",
+        hint="What a standard deviation of the property goes with, at equal other properties and "
+        "within a group.",
+        spare=4,
+    )
+
+
+def _estimate_cell(outcome: Outcome, line: PartLine) -> Cell:
+    cell_estimate = line.estimate(outcome)
+    if cell_estimate is None:
+        return Cell(DASH)
+    show = partial(signed, digits=DIGITS[outcome])
+    if cell_estimate.is_shown:
+        return estimate(cell_estimate, show, "*", emphasis="strong")
+    return estimate(cell_estimate, show)
+
+
+def _p_cell(line: PartLine) -> Cell:
+    return number(line.p_corrected, p_value)
+
+
+def _difference_cell(units: dict[str, str], line: PartLine) -> Cell:
+    part = line.primary_part
+    if part is None:
+        return Cell(DASH)
+    sign = "+" if part.difference > 0 else ""
+    unit = units.get(part.property_name, "")
+    text = f"{sign}{short_decimal(part.difference)}"
+    return Cell(f"{text} {unit}".strip(), part.difference)
+
+
+def _coefficient_cell(line: PartLine) -> Cell:
+    part = line.primary_part
+    if part is None:
+        return Cell(DASH)
+    digits = DIGITS[line.gaps[0].outcome]
+    return Cell(signed(part.coefficient, digits), part.coefficient)
+
+
+def _figures(gaps: ExplainedGaps) -> Iterator[Block]:
+    """Draw the parts of every gap, those of one unit together."""
+    for outcome in _outcomes(gaps):
+        primary = [gap for gap in gaps.primary if gap.outcome == outcome]
+        if primary:
+            yield _figure(primary, outcome)
+
+
+def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
+    marks: dict[str, list[Mark]] = {}
+    for gap in primary:
+        rows = [Mark(ALL, gap.value, gap.low, gap.high)]
+        for part in sorted(gap.parts, key=_size):
+            rows.append(Mark(part.property_name, part.value, part.low, part.high))
+        rows.append(Mark(REMAINS, gap.remaining, gap.remaining_low, gap.remaining_high))
+        marks[f"{gap.run}: {gap.group_a} and {gap.group_b}"] = rows
+    says = (
+        "The gap between groups within lists, the part that goes with each property, and what "
+        "remains at equal properties, with 95 % intervals; parts and rest add up to the gap."
+    )
+    drawing = forest(marks, x=f"gap, {UNITS[outcome]}")
+    return Figure("What the gap goes with", says, drawing)
+
+
+def _property_table(gaps: ExplainedGaps) -> Table:
+    columns: list[ColumnOf] = [
+        (named("property"), lambda about: about.name),
+        (worded("unit"), lambda about: about.unit or DASH),
+        (worded("from"), _origin),
+    ]
+    return tabulated("Properties", gaps.properties, columns, only="page")
+
+
+def _origin(about: GapProperty) -> str:
+    return "the texts" if about.kind == "text" else "a column of numbers"
+
+
+def _legend(gaps: ExplainedGaps) -> Iterator[str]:
+    """Say what the numbers are."""
+    sizes = {gap.run: basis_sentence(gap) for gap in gaps.primary}
+    if len(gaps.primary) == 1:
+        yield f"{next(iter(sizes.values()))}."
+    else:
+        for gap in gaps.primary:
+            yield f"{gap.run}, {gap.group_a} and {gap.group_b}: {basis_sentence(gap)}."
+    yield (
+        "Gap: the first group less the second within lists, by regression with an effect of each "
+        "query. Part: how much more of a property the first group has, times what the property "
+        "goes with at equal others (Gelbach 2016); parts and rest add up to the gap, in whatever "
+        "order properties are taken."
+    )
+    yield (
+        f"* corrected p < .05 ({_correction(gaps)}, over all gaps, and over all parts, of a "
+        "column). Intervals (95 %) and p: of other queries and other documents. "
+        f"{ONE_AT_A_TIME}"
+    )
+
+
+def _correction(gaps: ExplainedGaps) -> str:
+    return str(gaps.spec.get("correction", "holm")).capitalize()
