@@ -539,7 +539,7 @@ def audit(
         Parameter(
             name="DIR",
             help="A collection: a folder, hub:OWNER/NAME or irds:ID. Not needed with --run and "
-            "--groups.",
+            "--groups. Or an audit (FILE.json), to make it again.",
         ),
     ] = None,
     /,

@@ -32,7 +32,7 @@ def explain(
         Parameter(
             name="DIR",
             help="A collection: BEIR, Cocktail or the papers' layout. Not needed with --run and "
-            "--groups.",
+            "--groups. Or an audit (FILE.json), whose gaps are explained.",
         ),
     ] = None,
     /,

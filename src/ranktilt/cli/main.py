@@ -40,6 +40,7 @@ from ranktilt.cli import (  # noqa: F401 - each verb joins the root where it is 
     train_study,
 )
 from ranktilt.cli.app import HELP_ALL, HELP_PAGE, OTHER, app
+from ranktilt.cli.from_audit import with_inputs_of_audit
 from ranktilt.cli.notes import say
 from ranktilt.cli.settings import MachineOptions, assignable_keys, in_force, model_keys
 from ranktilt.errors import UserError, nearest
@@ -85,7 +86,7 @@ def _launch(
         app.help_print(words, console=Console(stderr=True))
         return _REFUSED
     with in_force(machine, path):
-        return _call(app, words)
+        return _call(app, with_inputs_of_audit(path, words))
 
 
 def _call(called: Any, words: Any) -> Any:

@@ -106,7 +106,9 @@ def mitigate(
     folder: Annotated[
         Path | None,
         Parameter(
-            name="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID, unless --groups."
+            name="DIR",
+            help="A collection: a folder, hub:OWNER/NAME or irds:ID, unless --groups; or an audit "
+            "(FILE.json), whose run is corrected.",
         ),
     ] = None,
     /,

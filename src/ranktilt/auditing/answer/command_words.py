@@ -1,0 +1,245 @@
+"""Commands that read what an audit was made of: the words that are typed, taken from its spec."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import polars as pl
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.data.group_names import OTHERS, REST
+from ranktilt.data.labels import SEVERAL, LabelFile
+from ranktilt.errors import UserError
+from ranktilt.measures.margin import DEFAULT_MARGIN, unit_of
+from ranktilt.spec import OBJECT_NAMES, Stage, parse_stages
+
+Audit = Any
+"""A `ranktilt.auditing.result.Audit`, which lists next steps and so imports this module."""
+_EXPLAINED = 30
+"""Pairs of twins in the same rankings from which texts can explain a tilt."""
+_SMALL_LIFT = 0.2
+"""Standard deviations of a property that a gate lets pass, where no margin is named."""
+
+
+def audit_words(audit: Audit) -> list[str]:
+    """Return the words of the command that makes the audit again; none where what was read has no name."""
+    inputs = input_words(audit, list(audit.runs))
+    if not inputs:
+        return []
+    words = [*inputs, *_sources(audit), *_pairs(audit), *_question(audit), *_computation(audit)]
+    return ["ranktilt", "audit", *words]
+
+
+def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
+    """Return the words of the command that levels one run; none where level cannot be asked about these groups."""
+    is_percent = audit.primary in audit.measures or not math.isnan(audit.primary.point)
+    is_united = any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
+    if not is_percent or not audit.primary.sided or is_united:
+        return []  # it is judged in percent, between two single groups
+    if any("," in name for name in pair):
+        return []  # which --pair could not tell apart
+    several = (
+        len(audit.groups) > 3
+        or audit.spec["collection"].get("without_sources")
+        or "pairs" in audit.spec
+    )
+    sides = ["--pair", ",".join(pair)] if several else []
+    inputs = input_words(audit, [run], with_names=False)
+    return ["ranktilt", "mitigate", *inputs, *sides, *_question(audit)]
+
+
+def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
+    """Return the words of the command that explains runs by texts; none without enough twins."""
+    collection = audit.spec["collection"]
+    if audit.spec["by"] != "source" or not audit.confounds or collection.get("labels"):
+        return []
+    words = list[str]()
+    for spec in _run_specs(audit, runs):
+        ranker = str(spec["ranker"])
+        if ranker.startswith("replay:") and ("pairs" in audit.spec or "only_sources" in collection):
+            return []  # explain looks at every source, of which the run need not hold each
+        words += ["-r", ranker]
+    reference = "human" if "human" in audit.groups else pair[0]
+    compared = [sides for sides in audit.pairs if reference in sides]
+    if not compared:
+        return []
+    for run, sides in product(runs, compared):
+        if _pairs_retrieved(audit, run, sides) < _EXPLAINED:
+            return []
+    named = [] if reference == "human" else ["--reference", reference]
+    return ["ranktilt", "explain", str(folder_of(audit)), *words, *split_words(audit), *named]
+
+
+def explain_groups_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
+    """Return the words of the command that explains a gap between groups without twins by their texts."""
+    folder, collection = folder_of(audit), audit.spec["collection"]
+    is_united = any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
+    if folder is None or collection.get("labels") or is_united or are_twins(audit, pair):
+        return []
+    # Sources without twins are checked first.
+    if audit.spec["by"] == "source" or audit.primary.kind == "property":
+        return []
+    ranked = _ranked(audit, runs, with_names=False)
+    if not ranked or {"--score-order", "--queries"} & set(ranked):
+        return []  # which explain does not read
+    groups = ["--by", str(audit.spec["by"]), "--reference", pair[0]]
+    return ["ranktilt", "explain", folder, *ranked, *split_words(audit), *groups]
+
+
+def _pairs_retrieved(audit: Audit, run: str, sides: tuple[str, str]) -> int:
+    """Return how many twins one run holds in the same rankings."""
+    counts = audit.pair_counts.filter(
+        (pl.col("run") == run) & pl.col("a").is_in(sides) & pl.col("b").is_in(sides)
+    )
+    return int(counts["both"].sum())
+
+
+def input_words(audit: Audit, runs: list[str], *, with_names: bool = True) -> list[str]:
+    """Return the words that name the same collection or labels, runs and judgments; none where one has no name."""
+    collection = audit.spec["collection"]
+    folder, labels = folder_of(audit), collection.get("labels")
+    ranked = _ranked(audit, runs, with_names=with_names)
+    if not (folder or labels) or not ranked:
+        return []
+    words = [*([folder] if folder else []), *ranked]
+    if labels:
+        words += LabelFile(**{**collection.get("label_file", {}), "path": str(labels)}).words
+    if collection.get("qrels"):
+        words += ["--qrels", str(collection["qrels"])]
+    elif folder:
+        words += split_words(audit)
+    words += ["--ignore-unknown"] if collection.get("ignore_unknown") else []
+    return words + (
+        ["--by", str(audit.spec["by"])] if audit.spec["by"] not in ("source", None) else []
+    )
+
+
+def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
+    every = zip(audit.runs, audit.spec["runs"], strict=False)
+    return [spec for name, spec in every if name in runs]
+
+
+def _ranked(audit: Audit, runs: list[str], *, with_names: bool) -> list[str]:
+    """Return the words that name the same runs and rankers; none where one of them was made in memory."""
+    words, read = list[str](), dict[str, str]()
+    for spec in _run_specs(audit, runs):
+        stages = _stages(str(spec.get("ranker", "")))
+        if not stages:
+            return []
+        first = stages[0]
+        name = f"{spec['alias']}=" if with_names and "alias" in spec else ""
+        if len(stages) == 1 and first.name == "replay" and first.argument is not None:
+            words += ["--run", f"{name}{first.argument}"]
+            read |= {
+                name: first.options[name]
+                for name in ("score_order", "queries")
+                if name in first.options
+            }
+        elif folder_of(audit) is None:
+            return []  # labels alone have no texts to rank
+        else:
+            words += ["-r", f"{name}{spec['ranker']}"]
+    return words + [
+        word for name, value in read.items() for word in (f"--{name.replace('_', '-')}", value)
+    ]
+
+
+def _stages(ranker: str) -> list[Stage]:
+    """Return the stages that a command line could read; none of a ranker that is an object of its maker's."""
+    try:
+        stages = parse_stages(ranker)
+    except UserError:
+        return []
+    return [] if any(stage.name in OBJECT_NAMES for stage in stages) else stages
+
+
+def _sources(audit: Audit) -> list[str]:
+    """Return the words that choose what was ranked together."""
+    held = audit.spec["collection"].get("only_sources", ())
+    if held:
+        return [word for name in held for word in ("--source", str(name))]
+    is_mixed = audit.spec["by"] == "source" and len(audit.groups) > 3 and "pairs" not in audit.spec
+    return ["--mixed"] if is_mixed else []
+
+
+def _pairs(audit: Audit) -> list[str]:
+    chosen = [",".join(pair) for pair in audit.spec.get("pairs", ())]
+    return [word for text in chosen if text.count(",") == 1 for word in ("--pair", text)]
+
+
+def _question(audit: Audit) -> list[str]:
+    """Return the words that name the primary question and its margin, where they are not the usual ones."""
+    if audit.measures:
+        usual = "nDCG@10"
+    elif audit.primary.kind == "property":
+        usual = "PropertyLift@10"
+    else:
+        usual = "HeadToHead" if any(e.twins for e in audit.card) else "Share@10"
+    words = [] if repr(audit.primary) == usual else ["--primary", repr(audit.primary)]
+    return words if audit.margin == DEFAULT_MARGIN else [*words, "--margin", _margin(audit)]
+
+
+def _computation(audit: Audit) -> list[str]:
+    """Return the words that say how values are computed, where that is not as usual."""
+    spec = audit.spec
+    words = ["--preset", str(spec["preset"])] if spec.get("preset") else []
+    if words or spec["ties"] != "expected":
+        words += ["--ties", str(spec["ties"])]
+    if spec["correction"] != "holm":
+        words += ["--set", f"statistics.correction={spec['correction']}"]
+    return words
+
+
+def _margin(audit: Audit) -> str:
+    return audit.margin if isinstance(audit.margin, str) else f"{audit.margin:g}"
+
+
+def limit_text(audit: Audit) -> str:
+    """Return the margin as a limit of a gate; of a question that is not in points, a small one in its unit."""
+    if isinstance(audit.margin, str) or audit.primary.kind != "property":
+        return _margin(audit)
+    return f"{_SMALL_LIFT:g} {unit_of(audit.primary)}"
+
+
+def split_words(audit: Audit) -> list[str]:
+    split = audit.spec["collection"].get("split")
+    return [] if split in (None, "test") else ["--split", str(split)]
+
+
+def folder_of(audit: Audit) -> str | None:
+    """The collection as it was loaded; None for one that was made in memory, as the bundled one."""
+    collection = audit.spec["collection"]
+    return str(collection["path"]) if collection.get("layout") and collection.get("path") else None
+
+
+def are_twins(audit: Audit, pair: tuple[str, str]) -> bool:
+    effects: list[Effect] = [*audit.tilts, *audit.card]
+    return any(e.twins for e in effects if e.estimand.sided and {e.a, e.b} == set(pair))
+
+
+def explain_words(audit: Audit, runs: list[str]) -> list[str]:
+    """Return the words of the command that explains runs of an audit, by the strongest way there is.
+
+    Twins are compared by their texts, other groups within each list; without a question that can
+    be answered about the gap, the texts of both sides are examined. None where nothing was read.
+    """
+    pair = audit.pairs[0] if audit.pairs else ("", "")
+    for words in (
+        explain_twins_words(audit, runs, pair),
+        explain_groups_words(audit, runs, pair),
+        _explain_labels_words(audit, runs, pair),
+    ):
+        if words:
+            return [*words, "--attribution"]
+    folder = folder_of(audit)
+    return [] if folder is None else ["ranktilt", "explain", folder, *split_words(audit)]
+
+
+def _explain_labels_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
+    """Return the words of the command that explains saved runs by the columns of their labels."""
+    collection = audit.spec["collection"]
+    if not collection.get("labels"):
+        return []
+    return ["ranktilt", "explain", *input_words(audit, runs), "--reference", pair[0]]

@@ -1,0 +1,136 @@
+"""An audit's file in place of a collection: later commands read what the audit was made of.
+
+``ranktilt explain audit.json`` is the explain command with the folder or labels, runs and judgments
+that the audit names. Options that are typed win over those of the audit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ranktilt.cli.notes import note
+from ranktilt.errors import UserError, join_words
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.result import Audit
+
+VERBS = ("audit", "explain", "mitigate")
+_RUN_OPTIONS = ("-r", "--ranker", "--run")
+_SUFFIXES = (".json", ".json.gz")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypedOption:
+    """An option with its value, or a flag; a bare value where nothing stands before it."""
+
+    name: str
+    words: tuple[str, ...]
+
+
+def with_inputs_of_audit(path: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Put what an audit was made of in place of its file, where the first word names one.
+
+    `path` is the verb, `words` everything that was typed, the verb first.
+    """
+    rest = list(words[len(path) :])
+    if len(path) != 1 or path[0] not in VERBS or not rest or not _is_audit_file(rest[0]):
+        return list(words)
+    from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.reporting.report import read_result
+
+    file, typed = Path(rest[0]), rest[1:]
+    result = read_result(file, (Audit, SourceAudits))
+    audit = result.audits[0] if isinstance(result, SourceAudits) else result
+    _check_files(file, audit)
+    runs = _runs_to_ask(file, path[0], audit, typed)
+    inputs = _words_of_verb(path[0], audit, runs)
+    if not inputs:
+        raise UserError(
+            f"{file}: this audit cannot be read again by {path[0]}: name a collection DIR or labels"
+        )
+    inputs = inputs[2:]  # without ranktilt and the verb
+    typed = _without_run_names(typed, audit)
+    names = {option.name for option in _options(typed)}
+    if names & set(_RUN_OPTIONS):
+        names |= set(_RUN_OPTIONS)
+    kept = [option for option in _options(inputs) if not option.name or option.name not in names]
+    expanded = [word for option in kept for word in option.words]
+    return [*path, *expanded, *typed]
+
+
+def _is_audit_file(word: str) -> bool:
+    return word.endswith(_SUFFIXES) and os.path.isfile(word)
+
+
+def _check_files(file: Path, audit: Audit) -> None:
+    """Refuse an audit whose files have moved, and say which have changed since."""
+    from ranktilt.data.files import sha256
+
+    inputs = audit.spec.get("inputs", ())
+    moved = [entry["path"] for entry in inputs if not os.path.isfile(entry["path"])]
+    if moved:
+        raise UserError(
+            f"{file} was made of {join_words(moved[:3])}, which {'is' if len(moved) == 1 else 'are'} "
+            "not there now: run this where the audit was made, or name the inputs themselves"
+        )
+    for entry in inputs:
+        if sha256(Path(entry["path"])) != entry["sha256"]:
+            note(f"{entry['path']} has changed since {file} was made")
+
+
+def _runs_to_ask(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> list[str]:
+    """Return the runs of the audit that are asked about: those named by -r, or all."""
+    named = [
+        option.words[1]
+        for option in _options(typed)
+        if option.name in _RUN_OPTIONS and len(option.words) > 1
+    ]
+    runs = [name for name in audit.runs if name in named] or list(audit.runs)
+    if verb == "mitigate" and len(runs) > 1 and not named:
+        choices = join_words([f"-r {name}" for name in runs], "or")
+        raise UserError(f"{file} holds {len(runs)} runs, and mitigate takes one: {choices}")
+    return runs
+
+
+def _without_run_names(typed: Sequence[str], audit: Audit) -> list[str]:
+    """Leave out -r where it names a run of the audit, which the audit's own words name already."""
+    words: list[str] = []
+    for option in _options(typed):
+        is_run = option.name in _RUN_OPTIONS and len(option.words) > 1
+        if not (is_run and option.words[1] in audit.runs):
+            words += option.words
+    return words
+
+
+def _words_of_verb(verb: str, audit: Audit, runs: list[str]) -> list[str]:
+    from ranktilt.auditing.answer.command_words import audit_words, explain_words, mitigate_words
+
+    if verb == "audit":
+        return audit_words(audit)
+    if verb == "explain":
+        return explain_words(audit, runs)
+    pair = audit.pairs[0] if audit.pairs else ("", "")
+    return mitigate_words(audit, runs[0], pair)
+
+
+def _options(words: Sequence[str]) -> Iterator[TypedOption]:
+    """Take words apart into options with their values; a flag has none."""
+    index = 0
+    while index < len(words):
+        word = words[index]
+        has_value = index + 1 < len(words) and not words[index + 1].startswith("-")
+        if not word.startswith("-"):
+            yield TypedOption(name="", words=(word,))
+        elif "=" in word and word.startswith("--"):
+            yield TypedOption(name=word.partition("=")[0], words=(word,))
+        elif has_value:
+            yield TypedOption(name=word, words=(word, words[index + 1]))
+            index += 1
+        else:
+            yield TypedOption(name=word, words=(word,))
+        index += 1

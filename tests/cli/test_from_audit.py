@@ -1,0 +1,99 @@
+"""An audit's file in place of a collection: explain, mitigate and audit read what it was made of."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ranktilt.cli.from_audit import with_inputs_of_audit
+from ranktilt.cli.main import run
+from ranktilt.data.bundled.reader import bundled
+from ranktilt.data.save import save
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled collection with an audit of two runs, and one of labels and a saved run."""
+    folder = tmp_path_factory.mktemp("audited")
+    save(bundled(), folder / "bundled")
+    words = ["audit", str(folder / "bundled"), "-m", "nDCG@10", "--quiet"]
+    two = [*words, "-r", "bm25", "-r", "ours=tfidf", "--json", str(folder / "two.json")]
+    assert run(two) == 0
+    lines = [f"q{query} Q0 d{rank} {rank} {-rank} tag" for query in range(12) for rank in range(9)]
+    (folder / "run.trec").write_text("\n".join(lines) + "\n")
+    rows = [f"d{rank},{'ai' if rank % 2 else 'human'},{rank}" for rank in range(9)]
+    (folder / "labels.csv").write_text("\n".join(["doc_id,source,words", *rows]) + "\n")
+    labelled = ["audit", "--run", str(folder / "run.trec"), "--groups", str(folder / "labels.csv")]
+    assert run([*labelled, "--quiet", "--json", str(folder / "labels.json")]) == 0
+    return folder
+
+
+def test_audit_is_made_again_from_its_file(folder: Path) -> None:
+    file, again = folder / "two.json", folder / "again.json"
+    assert run(["audit", str(file), "-m", "nDCG@10", "--quiet", "--json", str(again)]) == 0
+    first, second = (json.loads(path.read_text()) for path in (file, again))
+    assert first["runs"] == second["runs"] == ["bm25", "ours"]
+    assert first["tilts"] == second["tilts"]
+
+
+def test_explain_names_folder_and_rankers(folder: Path) -> None:
+    words = with_inputs_of_audit(["explain"], ["explain", str(folder / "two.json"), "-r", "bm25"])
+    assert words == ["explain", str(folder / "bundled"), "-r", "bm25", "--attribution"]
+
+
+def test_mitigate_takes_the_run_that_is_named(folder: Path) -> None:
+    file = str(folder / "two.json")
+    words = with_inputs_of_audit(["mitigate"], ["mitigate", file, "-r", "ours", "--budget", "0.1"])
+    assert words[:4] == ["mitigate", str(folder / "bundled"), "-r", "tfidf"]
+    assert words[-2:] == ["--budget", "0.1"]
+
+
+def test_mitigate_asks_which_of_several_runs(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["mitigate", str(folder / "two.json")]) == 2
+    assert "holds 2 runs, and mitigate takes one: -r bm25 or -r ours" in capsys.readouterr().err
+
+
+def test_typed_options_win(folder: Path) -> None:
+    file = str(folder / "two.json")
+    words = with_inputs_of_audit(["audit"], ["audit", file, "-r", "bm25(b=0)", "--ties=expected"])
+    assert [word for word in words if word.startswith(("bm25", "ours"))] == ["bm25(b=0)"]
+    assert words[-1] == "--ties=expected"
+
+
+def test_labels_and_saved_runs_are_explained(folder: Path) -> None:
+    words = with_inputs_of_audit(["explain"], ["explain", str(folder / "labels.json")])
+    assert words[:3] == ["explain", "--run", str(folder / "run.trec")]
+    assert words[words.index("--groups") + 1].startswith(str(folder / "labels.csv"))
+    assert run([*words, "--quiet"]) == 0
+
+
+def test_moved_files_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "run.trec"
+    path.rename(folder / "elsewhere.trec")
+    try:
+        assert run(["explain", str(folder / "labels.json")]) == 2
+    finally:
+        (folder / "elsewhere.trec").rename(path)
+    message = capsys.readouterr().err
+    assert f"was made of {path}, which is not there now" in message
+
+
+def test_changed_files_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "labels.csv"
+    text = path.read_text()
+    path.write_text(text + "d9,human,9\n")
+    try:
+        with_inputs_of_audit(["explain"], ["explain", str(folder / "labels.json")])
+    finally:
+        path.write_text(text)
+    assert f"{path} has changed since" in capsys.readouterr().err
+
+
+def test_other_json_is_refused_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    assert run(["explain", str(tmp_path / "other.json")]) == 2
+    assert "expected an audit" in capsys.readouterr().err
