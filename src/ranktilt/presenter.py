@@ -27,6 +27,9 @@ class Presenter(Protocol):
     def headline(self, result: Any) -> str:
         """Return what a result says first, in one sentence."""
 
+    def sentences(self, result: Any) -> str:
+        """Return a result's verdicts in words, one a line."""
+
     def sentence(self, record: Any) -> str:
         """Return a verdict in words."""
 

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ranktilt import Audit, Collection, Run, UserError, audit, controls
+from ranktilt import Audit, Collection, Run, UserError, audit, controls, gate
 from ranktilt.auditing.breakdown import RankShares, contributions, parts, rank_shares
 from ranktilt.auditing.top_results import MOST, TopResults
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.statistics.correction import detectable_effect
 from tests.auditing.arrays import audit_of
+from tests.refusals import refused
 from tests.reporting.audits import small, twins
 from tests.toy import run_of, toy
 
@@ -380,3 +381,16 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
     ):
         with pytest.raises(UserError, match=f"unknown {kind} '{name}'.*valid: "):
             contributions(small(), *names[:at], name, *names[at + 1 :])
+
+
+def test_printed_results_show_their_verdicts() -> None:
+    alone = audit_of(np.full((1, 1, 3, 12), 0.5))
+    assert str(alone) == "\n".join(verdict.sentence for verdict in alone.verdicts())
+    assert str(gate(alone)).startswith("run, nDCG@5, human | llm: ")
+
+
+def test_verdict_needs_no_name_of_the_only_run(three: Audit) -> None:
+    alone = audit_of(np.full((1, 1, 3, 12), 0.5))
+    assert alone.verdict() == alone.verdict("run")
+    with refused("name one of 3 runs: people, machines, blind"):
+        three.verdict()

@@ -256,11 +256,17 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
             [place[self.repeated[run].get(query, query)] for query in self.queries], dtype=np.int64
         )
 
-    def verdict(self, run: str, a: str | None = None, b: str | None = None) -> Verdict:
-        """Return the verdict on one run and pair of groups, by default the first.
+    def verdict(
+        self, run: str | None = None, a: str | None = None, b: str | None = None
+    ) -> Verdict:
+        """Return the verdict on one run and pair of groups, by default the only run and the first pair.
 
-        It is given on the primary question, with how many others agree; its `sentence` says it.
+        It is given on the primary question, with how many others agree.
         """
+        if run is None and len(self.runs) == 1:
+            run = self.runs[0]
+        if run is None:
+            raise UserError(f"name one of {len(self.runs)} runs: {', '.join(self.runs)}")
         if run not in self.runs:
             raise unknown("run", run, self.runs)
         if not self.pairs:

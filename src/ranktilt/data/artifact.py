@@ -121,6 +121,11 @@ class Result:
         """Return what the file has besides the fields: numbers that follow from them."""
         return {}
 
+    def __str__(self) -> str:
+        """Return the verdicts in words, one a line: what ``print(result)`` shows."""
+        with used_from_files(self):
+            return presenter().sentences(self)
+
     def _repr_html_(self) -> str:
         """Show it in a notebook."""
         return presenter().notebook(self)

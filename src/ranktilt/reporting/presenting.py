@@ -10,9 +10,25 @@ from ranktilt.reporting.output import notebook, table
 from ranktilt.reporting.sentences.derived import derived, sentence
 from ranktilt.reporting.views import view
 
-__all__ = ["derived", "frame", "headline", "notebook", "result_figure", "sentence", "table"]
+__all__ = [
+    "derived",
+    "frame",
+    "headline",
+    "notebook",
+    "result_figure",
+    "sentence",
+    "sentences",
+    "table",
+]
 
 
 def headline(result: Any) -> str:
     """Return what a result says first, in one sentence."""
     return view(result).headline
+
+
+def sentences(result: Any) -> str:
+    """Return a result's verdicts in words, one a line, or else what it says first."""
+    document = view(result)
+    lines = [line.text for line in document.lines(notes=False)]
+    return "\n".join(lines or [document.headline])
