@@ -351,7 +351,7 @@ def _parallel_lists(document: Mapping[str, Any]) -> list[Any] | None:
         return None
     name = scores.removesuffix("s")
     if numbers is None:
-        return [[{PLACE: doc} for doc in names] for names in ids]
+        return [list(map(_as_record, names)) for names in ids]
     if len(numbers) != len(ids):
         return None
     answers = list[Any]()
@@ -528,8 +528,9 @@ def _numbers_beside(records: Sequence[Any], hits: str, documents: Sequence[Any])
     parent = hits.rpartition(".")[0]
     for record in records:
         siblings = value_at(record, parent) if parent else record
-        for key in siblings if isinstance(siblings, Mapping) else ():
-            if folded(key) in NUMBER_KEYS and isinstance(siblings[key], list):
+        lists = siblings if isinstance(siblings, Mapping) else {}
+        for key in lists:
+            if folded(key) in NUMBER_KEYS and isinstance(lists[key], list):
                 return f"{parent}.{key}" if parent else key
     return ""
 
