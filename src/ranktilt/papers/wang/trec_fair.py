@@ -9,8 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from ranktilt.data.formats.delimited import LINE
 from ranktilt.data.irds import dataset_qrels, dataset_queries, find_dataset, open_library
-from ranktilt.data.labels import LINE, SEVERAL, one_row_each, read_delimited, split_labels
+from ranktilt.data.labels import SEVERAL, one_row_each, read_delimited, split_labels
 from ranktilt.data.named import Named, read_name
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.progress import report
