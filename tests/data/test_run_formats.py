@@ -437,6 +437,58 @@ def test_responses_hold_the_run_however_they_are_stored(case: ResponseCase, tmp_
     assert entries(Run.load(folder)) == expected
 
 
+@pytest.mark.parametrize("case", RESPONSES, ids=lambda case: case.name)
+def test_one_response_is_one_list(case: ResponseCase, tmp_path: Path) -> None:
+    path = write(tmp_path / "response.json", case.responses[0])
+    run = Run.load(path, queries=["q1"])
+    expected = SCORED if case.scored else ORDERED
+    assert entries(run) == expected[:3]
+    assert run.spec["read_as"].startswith(f"responses of {case.name}: ")
+
+
+def test_a_partial_response_fails_wherever_it_lies(tmp_path: Path) -> None:
+    partial = '{"took": 1, "timed_out": true, "hits": {"hits": [{"_id": "a", "_score": 1.0}]}}'
+    for content in (
+        partial,
+        f'{{"q1": {partial}}}',
+        f"[{partial}]",
+        f'{{"responses": [{partial}]}}',
+    ):
+        path = write(tmp_path / "response.json", content)
+        with refused(f"{path}: 1 of 1 query failed, …", DataError):
+            Run.load(path, queries=["q1"])
+
+
+def test_batches_of_qdrant_are_read(tmp_path: Path) -> None:
+    lists = '[{"id": 1, "score": 0.9}], [{"id": 2, "score": 0.8}]'
+    points = '{"points": [{"id": 1, "score": 0.9}]}, {"points": [{"id": 2, "score": 0.8}]}'
+    for result in (lists, points):
+        content = f'{{"result": [{result}], "status": "ok", "time": 0.1}}'
+        run = Run.load(write(tmp_path / "batch.json", content), queries=["q1", "q2"])
+        assert entries(run) == [("q1", "1", 0.9), ("q2", "2", 0.8)]
+
+
+def test_fields_of_documents_are_no_queries(tmp_path: Path) -> None:
+    documents = (
+        '[{"id": "a", "topic": "tea", "score": 2.0}, {"id": "b", "topic": "milk", "score": 1.0}]'
+    )
+    for content in (
+        f'{{"took": 1, "results": {documents}}}',
+        f'{{"nbHits": 2, "hits": {documents.replace("id", "objectID").replace("topic", "qid")}}}',
+    ):
+        run = Run.load(write(tmp_path / "response.json", content), queries=["q1"])
+        assert entries(run) == [("q1", "a", 2.0), ("q1", "b", 1.0)]
+
+
+def test_parts_of_one_response_are_no_queries(tmp_path: Path) -> None:
+    content = '{"took": 1, "results": {"web": [{"url": "a"}], "news": [{"url": "b"}]}}'
+    path = write(tmp_path / "response.json", content)
+    with refused(
+        f"{path}: there are lists of documents under 'results.web' and 'results.news'; …", DataError
+    ):
+        Run.load(path)
+
+
 def test_responses_that_name_their_queries_need_no_ids(tmp_path: Path) -> None:
     serp = next(case for case in RESPONSES if case.name == "SerpAPI")
     run = Run.load(write(tmp_path / "run.jsonl", in_lists(serp.responses)["lines"]))

@@ -9,6 +9,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,8 @@ def describe_file(text: str | Path) -> FileReport:
     DataError
         If it is nothing that is read, with what it is instead.
     """
-    named = split_notation(text)
-    path, columns = (Path(text), {}) if named is None else (Path(named[0]), dict(named[1]))
+    parts = split_notation(text)
+    path, columns = (Path(text), {}) if parts is None else (Path(parts[0]), dict(parts[1]))
     if path.is_dir():
         return _run_report(str(text), Recognition(format=_folder_format(path), kinds=(RUN,)))
     with rereadable(path) as file:
@@ -131,12 +132,12 @@ def _report(text: str, recognition: Recognition) -> FileReport:
     """Read a file as the first of its kinds as which it can be read."""
     reports = [_PARTS[kind](text, recognition) for kind in recognition.kinds]
     report = next((report for report in reports if report.is_readable), reports[0])
-    others = [other for other in reports if other is not report and other.is_readable]
-    if not others:
+    rest = [reading for reading in reports if reading is not report and reading.is_readable]
+    if not rest:
         return report
-    kinds = " or ".join(other.kind for other in others)
+    kinds = " or ".join(reading.kind for reading in rest)
     note = f"it could be {kinds} as well; the option by which you name it decides"
-    commands = tuple(command for other in others for command in other.commands[:1])
+    commands = chain.from_iterable(reading.commands[:1] for reading in rest)
     return replace(report, notes=(*report.notes, note), commands=(*report.commands, *commands))
 
 
@@ -399,8 +400,8 @@ _PARTS: dict[str, Callable[[str, Recognition], FileReport]] = {
 
 def is_described(text: Any) -> bool:
     """Return whether `describe_file` is meant: a file, standard input, or a folder of responses."""
-    named = split_notation(text)
-    path = Path(text if named is None else named[0])
-    if str(path) == "-" or named is not None or os.path.isfile(path) or path.is_fifo():
+    parts = split_notation(text)
+    path = Path(text if parts is None else parts[0])
+    if str(path) == "-" or parts is not None or os.path.isfile(path) or path.is_fifo():
         return True
     return path.is_dir() and not any(path.glob("corpus*")) and any(path.glob("*.json*"))

@@ -136,14 +136,14 @@ class _LineNames:
             is_by_order=not is_by_text and (are_ids_asked or not names_query),
         )
 
-    def of(self, values: Sequence[Any], place: int) -> list[str | None] | None:
-        """Return the query of each value, the first of which stands at a place; None where values name them."""
+    def of(self, values: Sequence[Any], start: int) -> list[str | None] | None:
+        """Return the query of each value, the first of which stands at a start; None where values name them."""
         if self.is_by_text:
             texts = self.request.texts
             return [texts.get(str(self.plan.query_of(value))) for value in values]
         if not self.is_by_order:
             return None
-        names = list((self.request.queries or ())[place : place + len(values)])
+        names = list((self.request.queries or ())[start : start + len(values)])
         return [*names, *[None] * (len(values) - len(names))]
 
 

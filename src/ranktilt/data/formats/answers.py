@@ -51,7 +51,7 @@ PLACE, VALUE = "id", "score"
 """Fields of a hit that is no record: its id, and its score."""
 _MOST_HITS = 2_000
 """Documents that are looked at to find out where fields lie."""
-_STRONG_QUERY = QUERY[: QUERY.index("query") + 1]
+_STRONG_QUERY = tuple(name for name in QUERY[: QUERY.index("query") + 1] if name != "topic")
 """Names of queries that a document would hardly have for something else."""
 _IDS_OF_QUERIES = QUERY[: QUERY.index("query")]
 """Names of ids of queries, not of their texts."""
@@ -174,15 +174,21 @@ def _as_record(hit: Any) -> Any:
 
 def unwrapped(document: Any) -> Any:
     """Return ``{query: …}`` without an object around it that has its name; any other value as it is."""
-    if not isinstance(document, Mapping):
+    if not isinstance(document, Mapping) or layout_of(document) is not None:
         return document
-    inner = [value for value in document.values() if isinstance(value, Mapping) and value]
-    others = [value for value in document.values() if isinstance(value, Mapping | list)]
-    if len(inner) != 1 or len(others) != 1:
+    nested = [value for value in document.values() if isinstance(value, Mapping | list) and value]
+    if len(nested) != 1 or not isinstance(nested[0], Mapping):
         return document
-    answers = list(inner[0].values())
-    are_lists = len(document) > 1 and all(isinstance(value, list) for value in answers)
-    return inner[0] if are_lists or all(map(_is_number_map, answers)) else document
+    answers = list(nested[0].values())
+    # Lists of records may as well be parts of one response, such as its web pages and its news.
+    are_ids = len(document) > 1 and all(map(_holds_ids, answers))
+    return nested[0] if are_ids or all(map(_is_number_map, answers)) else document
+
+
+def _holds_ids(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(type(hit) in (str, int) or is_pair(hit) for hit in value)
 
 
 def _is_number_map(value: Any) -> bool:
@@ -270,8 +276,10 @@ def _holds_answers(key: str, values: list[Any], document: Mapping[str, Any], val
     has_lists = has_hit_list(sample[0])
     if has_lists and not pick_path(top_level, _plain_ids(valid)):
         return True
+    if layout_of(document) is not None:
+        return False
     numbers = [*valid.get("score", ()), *valid.get("rank", ()), *valid.get("grade", ())]
-    if has_lists and layout_of(document) is None and not pick_path(top_level, numbers):
+    if has_lists and not pick_path(top_level, numbers):
         return True
     query = pick_query(paths, _STRONG_QUERY) if "query" in valid else ""
     if not query:
@@ -351,7 +359,7 @@ def _parallel_lists(document: Mapping[str, Any]) -> list[Any] | None:
         return None
     name = scores.removesuffix("s")
     if numbers is None:
-        return [[{PLACE: doc} for doc in names] for names in ids]
+        return [list(map(_as_record, names)) for names in ids]
     if len(numbers) != len(ids):
         return None
     answers = list[Any]()
@@ -528,8 +536,9 @@ def _numbers_beside(records: Sequence[Any], hits: str, documents: Sequence[Any])
     parent = hits.rpartition(".")[0]
     for record in records:
         siblings = value_at(record, parent) if parent else record
-        for key in siblings if isinstance(siblings, Mapping) else ():
-            if folded(key) in NUMBER_KEYS and isinstance(siblings[key], list):
+        lists = siblings if isinstance(siblings, Mapping) else {}
+        for key in lists:
+            if folded(key) in NUMBER_KEYS and isinstance(lists[key], list):
                 return f"{parent}.{key}" if parent else key
     return ""
 

@@ -155,7 +155,9 @@ def require_distinct(names: Iterable[str], columns: Mapping[str, str]) -> None:
     spellings = Counter(map(folded, names))
     for name in columns.values():
         if spellings[folded(name)] > 1:
-            both = " and ".join(repr(other) for other in names if folded(other) == folded(name))
+            both = " and ".join(
+                repr(spelling) for spelling in names if folded(spelling) == folded(name)
+            )
             raise UserError(f"{both} are one column by name; keep one of them")
 
 

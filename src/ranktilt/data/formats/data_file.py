@@ -141,8 +141,8 @@ class DataFile:
         """What parts the columns of a table whose first line names them; empty where it is no such table."""
         if self.has_markdown:
             return ""
-        named = [_NAMED_SEPARATOR.fullmatch(line.strip()) for line in self.lines[: self.comments]]
-        for match in named:
+        matches = [_NAMED_SEPARATOR.fullmatch(line.strip()) for line in self.lines[: self.comments]]
+        for match in matches:
             if match:
                 return match[1]
         return self._separator_of_header()

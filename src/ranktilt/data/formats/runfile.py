@@ -120,8 +120,8 @@ def warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
             counted(lists.height, "query", "queries"),
         )
         if 2 * flat > lists.height:
-            told = f"all scores are equal in {flat:,} of {queries}, though the ranks order them"
-            _warn(f"{path}: {told}; such documents are tied {hint}")
+            message = f"all scores are equal in {flat:,} of {queries}, though the ranks order them"
+            _warn(f"{path}: {message}; such documents are tied {hint}")
     if _falls(ranked):
         return
     ranked = ranked.sort("query_id", "rank", -pl.col("score"), maintain_order=True)

@@ -22,7 +22,7 @@ from ranktilt.errors import DataError, UserError, located
 _BEIR_QRELS = ["query-id", "corpus-id", "score"]
 _INDEX = ("", "index", "unnamed:_0")
 """What a column of row numbers is called."""
-_NAMES = {"\t": "TSV", ",": "CSV"}
+_NAMES = {"\t": "TSV", ",": "CSV", " ": "columns parted by blanks"}
 
 
 def sniff(file: DataFile) -> bool:

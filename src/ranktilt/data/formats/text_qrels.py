@@ -26,14 +26,14 @@ class _Form(NamedTuple):
     """What a line of judgments holds."""
 
     expected: str
-    places: tuple[int, int, int]
+    indices: tuple[int, int, int]
     """Of query, document and grade."""
     noun: str
     tabs: bool = False
 
     @property
     def width(self) -> int:
-        return self.places[-1] + 1
+        return self.indices[-1] + 1
 
 
 _BEIR = _Form(f"{', '.join(_HEADER)} (3 tab-separated fields)", (0, 1, 2), "score", tabs=True)
@@ -105,7 +105,7 @@ def _parse(path: Path, frame: pl.DataFrame, form: _Form, *, head_line: int) -> p
         line, raw, fields = wrong.row(0)
         message = f"expected {form.expected}, got {len(fields)}: {shorten(raw)}"
         raise DataError(path, message, line=line)
-    query, doc, grade = (pl.col("fields").list.get(place) for place in form.places)
+    query, doc, grade = (pl.col("fields").list.get(index) for index in form.indices)
     number = (
         pl.when(grade.str.contains(_NUMBER))
         .then(grade.str.strip_chars())
@@ -127,8 +127,8 @@ def _parse(path: Path, frame: pl.DataFrame, form: _Form, *, head_line: int) -> p
 
 def _refuse_run(path: Path, frame: pl.DataFrame) -> None:
     """Refuse a run of four columns, in which the third counts from 1 (or 0) in every query."""
-    place = pl.col("doc_id").cast(pl.Int64, strict=False) - pl.int_range(pl.len()).over("query_id")
-    first = frame.select(place)["doc_id"]
+    offset = pl.col("doc_id").cast(pl.Int64, strict=False) - pl.int_range(pl.len()).over("query_id")
+    first = frame.select(offset)["doc_id"]
     if first[0] in (0, 1) and first.null_count() == 0 and first.n_unique() == 1:
         if frame["second"].is_in(["0", "Q0"]).all():
             return

@@ -46,8 +46,8 @@ def _split(line: str, is_tabbed: bool) -> list[str]:
 def has_ranks(queries: pl.Series, third: pl.Series) -> bool:
     """Return whether a column counts 1, 2, 3, … in each query, and further than one in some."""
     frame = pl.DataFrame({"query": queries, "number": third})
-    place = pl.int_range(1, pl.len() + 1).over("query")
-    counts = frame.select(is_place=pl.col("number") == place, number="number")
+    position = pl.int_range(1, pl.len() + 1).over("query")
+    counts = frame.select(is_place=pl.col("number") == position, number="number")
     return bool(counts["is_place"].fill_null(value=False).all()) and counts["number"].n_unique() > 1
 
 
@@ -91,6 +91,6 @@ def _table(file: DataFile) -> pl.DataFrame:
             message = f"expected 3 fields, as in the first line, got {len(cells)}: {shorten(raw)}"
             raise DataError(file.path, message, line=line)
         names = ("query", "document", "third")
-        cells = {name: fields.list.get(place) for place, name in enumerate(names)}
+        cells = {name: fields.list.get(position) for position, name in enumerate(names)}
         parts.append(frame.select("line", **cells))
     return pl.concat(parts)

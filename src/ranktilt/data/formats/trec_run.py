@@ -127,7 +127,7 @@ def _parse(
     )
     if frame[names[-1]].null_count():  # one line too long, another too short
         raise _wrong_width(path, first_line, lines, width)
-    query_id, doc_id, ranked, scored = (names[place] for place in _PLACES[width])
+    query_id, doc_id, ranked, scored = (names[index] for index in _PLACES[width])
     rank = pl.col(ranked).cast(pl.Int32, strict=False)
     score = pl.col(scored).cast(pl.Float64, strict=False)
     entries = frame.select(query_id=query_id, doc_id=doc_id, rank=rank, score=score, tag=names[-1])

@@ -33,9 +33,6 @@ def _sentences(report: FileReport) -> Iterator[Sentence]:
         yield Sentence(f"Missing for more: {need}.")
     for command in report.commands:
         yield Sentence(f"Type: {command}", emphasis="strong")
-    if not report.is_readable:
-        for note in report.notes:
-            yield Sentence(note, "bad", "alarm")
 
 
 def _shortened(text: str) -> str:
