@@ -150,13 +150,16 @@ class TestFiles:
             ),
             (
                 '{"query_id": "q1", "results": []}\n{"query_id": "q1", "results": []}',
-                "2: query 'q1' occurs twice",
+                "2: query 'q1' comes twice",
             ),
             (
                 '{"query_id": "q1", "results": []}\n{"x": 1}',
-                "2: expected query_id and results as JSON",
+                "2: expected query_id and results, got {'x': 1}",
             ),
-            ('{"query_id": "q1", "results": []}\n{"x', "2: expected query_id and results as JSON"),
+            (
+                '{"query_id": "q1", "results": []}\n{"x',
+                "2: expected one JSON value a line, got broken JSON",
+            ),
         ],
     )
     def test_what_is_refused(self, tmp_path: Path, content: str, message: str) -> None:

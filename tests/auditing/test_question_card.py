@@ -65,7 +65,7 @@ class Inferred(NamedTuple):
 
     ends: tuple[float, float]
     error: float
-    votes: float
+    effective_n: float
     p_above: float
     p_below: float
 
@@ -78,7 +78,7 @@ def inferred(cells: Cells, bounds: tuple[float, float] = (-np.inf, np.inf)) -> I
         float(((part[:, 0] - value * part[:, 1]) ** 2).sum())
         for part in (queries, origins, np.array(list(cells.values())))
     )
-    votes = min(
+    effective_n = min(
         float(part[:, 1].sum() ** 2 / (part[:, 1] ** 2).sum()) for part in (queries, origins)
     )
     wider = math.sqrt(max(q + o - both, q, o) / q)
@@ -88,15 +88,19 @@ def inferred(cells: Cells, bounds: tuple[float, float] = (-np.inf, np.inf)) -> I
     level = 0.05 * orders / 250
     width = (
         wider
-        * math.sqrt(votes / (votes - 1))
-        * stats.t.ppf(1 - level / 2, votes - 1)
+        * math.sqrt(effective_n / (effective_n - 1))
+        * stats.t.ppf(1 - level / 2, effective_n - 1)
         / stats.norm.ppf(1 - level / 2)
     )
     low, high = (value + width * (ordered[index] - value) for index in (orders - 1, -orders))
     holding = int(((low <= 0) & (high >= 0)).sum())
     ends = np.clip([low[249], high[249]], *bounds)
     return Inferred(
-        (ends[0], ends[1]), wider * float(ordered.std()), votes, level[holding - 1], level[holding]
+        (ends[0], ends[1]),
+        wider * float(ordered.std()),
+        effective_n,
+        level[holding - 1],
+        level[holding],
     )
 
 
@@ -375,7 +379,7 @@ class TestHeadToHead:
     @pytest.mark.parametrize(
         ("per_query", "p"),
         [
-            ([(1, 0)] * 5, 2 * 0.5**5),  # all votes on one side
+            ([(1, 0)] * 5, 2 * 0.5**5),  # all effective_n on one side
             # Queries say the same, pairs do not: (45 · .2² + 5 · 1.8²)/50² · 5/4, four degrees of
             # freedom.
             ([(9, 1)] * 5, 2 * stats.t.sf(0.8 / math.sqrt(18 / 50**2 * 5 / 4), 4)),
@@ -577,7 +581,7 @@ def test_ps_beside_the_primary_one_are_a_family_but_those_of_the_score_gap(corre
     tested = [e for e in found if e.estimand.key not in ("score gap", "other twins")]
     exact = sorted([2 / 4096, 26 / 4096, 158 / 4096] * 4)
     assert sorted(e.checks["sign flips"] for e in tested) == pytest.approx(exact)
-    # Where no query is lost, p is that of twelve votes on one side, to the same number.
+    # Where no query is lost, p is that of twelve effective_n on one side, to the same number.
     assert [e.p for e in tested if e.run == "r"] == pytest.approx([2 * 0.5**12] * 4)
     for members in (
         [e for e in tested if (e.measure == "nDCG@1") is first] for first in (True, False)

@@ -516,6 +516,12 @@ def test_nested_keys_are_named_by_dots(tmp_path: Path) -> None:
     assert entries(run) == [("q1", "a", -1.0), ("q1", "b", -2.0)]
 
 
+def test_scores_below_a_name_are_read(tmp_path: Path) -> None:
+    content = '{"name": "bm25", "results": {"q1": {"a": 1.5, "b": 1.0}, "q2": {"a": 1.0}}}'
+    run = Run.load(write(tmp_path / "run.json", content))
+    assert entries(run) == [("q1", "a", 1.5), ("q1", "b", 1.0), ("q2", "a", 1.0)]
+
+
 def test_several_lists_are_no_choice_until_one_is_named(tmp_path: Path) -> None:
     content = """[{"qid": "q1", "sparse": [{"id": "a"}, {"id": "b"}],
         "dense": [{"id": "b"}, {"id": "a"}]}]"""
@@ -647,6 +653,39 @@ SHAPES = [
         read_as="responses of Typesense: request_params.q, document.id, in their order",
     ),
     ShapeCase(
+        name="rank_llm of before",
+        content="""[{"query": "one", "hits": [
+            {"content": "A", "qid": 7, "docid": "a", "rank": 1, "score": 2.0},
+            {"content": "B", "qid": 7, "docid": "b", "rank": 2, "score": 1.0}]}]""",
+        entries=[("7", "a", 2.0), ("7", "b", 1.0)],
+        read_as="JSON answers: hits.qid, hits: docid, score",
+    ),
+    ShapeCase(
+        name="lists below a name",
+        content='{"model": "x", "rankings": {"q1": ["a", "b"]}}',
+        entries=[("q1", "a", -1.0), ("q1", "b", -2.0)],
+        read_as="JSON lists: id, in their order",
+    ),
+    ShapeCase(
+        name="scores beside ids",
+        content='[{"qid": "q1", "doc_ids": ["a", "b"], "scores": [2, 1]}]',
+        entries=[("q1", "a", 2.0), ("q1", "b", 1.0)],
+        read_as="JSON answers: qid, doc_ids: id, score",
+    ),
+    ShapeCase(
+        name="distances beside ids",
+        content='[{"qid": "q1", "ids": [4, 5], "distances": [0.1, 0.2]}]',
+        entries=[("q1", "4", -0.1), ("q1", "5", -0.2)],
+        read_as="JSON answers: qid, ids: id, distance, smaller is better",
+    ),
+    ShapeCase(
+        name="Databricks",
+        content="""{"q1": {"manifest": {"column_count": 2, "columns": [{"name": "id"}, {"name": "score"}]},
+            "result": {"row_count": 1, "data_array": [["a", 0.9]]}}}""",
+        entries=[("q1", "a", 0.9)],
+        read_as="JSON lists: id, score",
+    ),
+    ShapeCase(
         name="a table of SQL",
         content="""{"columns": [{"name": "query"}, {"name": "doc_id"}, {"name": "score"}],
             "rows": [["q1", "a", 2.0], ["q1", "b", 1.0]]}""",
@@ -693,10 +732,23 @@ def test_json_is_read_by_its_shape_and_says_so(case: ShapeCase, tmp_path: Path) 
             "doc_id,source\na,human\n",
             ":1: expected a run (query, document and score (or rank)), got labels (CSV: …",
         ),
+        (
+            "docno\tqid\tsim\na\tq\t2\nb\tq\t1\n",
+            ": no column is called score or rank, but 'sim' holds numbers; FILE:score=sim or FILE:rank=sim …",
+        ),
+        (
+            '["q", "a", 2.5]\n["q", "b", 1.0]\n',
+            ":1: expected lists of documents, or records with names, got a row without names: ['q', 'a', 2.5]",
+        ),
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_what_is_no_run_is_said_with_a_way_on(content: str, words: str, tmp_path: Path) -> None:
     path = write(tmp_path / "run", content)
     with refused(f"{path}{words}", DataError):
         Run.load(path)
+
+
+def test_quotes_count_in_tables_of_runs(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.tsv", 'qid\tdocno\tscore\nq\t"""a"""\t2\nq\t"b\tc"\t1\n')
+    assert entries(Run.load(path)) == [("q", '"a"', 2.0), ("q", "b\tc", 1.0)]

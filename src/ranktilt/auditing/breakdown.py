@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ranktilt.auditing.groups import Groups, grouping
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run

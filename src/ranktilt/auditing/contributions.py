@@ -6,8 +6,6 @@ an audit's file holds, for every answer that `compare` reads, one number a query
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.array_text import array_of_text, text_of_array
 from ranktilt.auditing.significance import Sample
 from ranktilt.data.artifact import register
 from ranktilt.data.collection import Collection
@@ -89,7 +88,7 @@ class Contributions:
         rows = []
         for key, clusters in self.answers.items():
             packed = {
-                name: _packed(column.astype(kind))
+                name: text_of_array(column.astype(kind))
                 for (name, kind), column in zip(_COLUMNS.items(), clusters, strict=True)
             }
             rows.append({**dict(zip(("run", "estimand", "a", "b"), key, strict=True)), **packed})
@@ -100,7 +99,7 @@ class Contributions:
         """Make them from what `row` returns."""
         answers = {}
         for answer in row["answers"]:
-            columns = [_unpacked(answer[name], kind) for name, kind in _COLUMNS.items()]
+            columns = [array_of_text(answer[name], kind) for name, kind in _COLUMNS.items()]
             query, origin, total, weight = columns
             key = (answer["run"], answer["estimand"], answer["a"], answer["b"])
             answers[key] = Clusters(query.astype(np.int64), origin.astype(np.int64), total, weight)
@@ -151,14 +150,6 @@ def _largest(clusters: Clusters, count: int) -> Clusters:
         clusters.total[kept],
         clusters.weight[kept],
     )
-
-
-def _packed(array: npt.NDArray[Any]) -> str:
-    return base64.b64encode(zlib.compress(array.tobytes(), 1)).decode()
-
-
-def _unpacked(text: str, kind: str) -> npt.NDArray[Any]:
-    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind)
 
 
 register(Contributions, Contributions.row, Contributions.from_row)

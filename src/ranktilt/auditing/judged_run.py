@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,117 +11,15 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.groups import Groups
+from ranktilt.auditing.judgments import MIXER, Judgments, signatures
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels import no_overlap
 from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.errors import DataError
 from ranktilt.measures.base import Measure
 from ranktilt.measures.exposure.base import GroupLists
-from ranktilt.measures.ranking import Floats, Ints, Judged, Ranking
+from ranktilt.measures.ranking import Floats, Ints, Ranking
 from ranktilt.measures.relevance import values
-
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(frozen=True)
-class Judgments:
-    """Relevant judgments: queries by number, documents by row; rows beyond the collection's are unknown documents."""
-
-    queries: tuple[str, ...]
-    known_query: npt.NDArray[np.bool_]
-    """Whether the collection has the query; judgments of others count in no group."""
-    ids: pl.Series
-    query: Ints
-    row: Ints
-    grade: Floats
-    group: Ints
-    """Group of each judged document; -1 for none."""
-    same_text: Ints
-    """Number of the first query with the same text; its own where it has none."""
-    documents: int
-    """Documents of the collection."""
-
-    @classmethod
-    def from_collection(cls, collection: Collection, groups: Groups) -> Judgments:
-        """Collect the relevant judgments of a collection's queries."""
-        qrels = collection.qrels
-        names = qrels["query_id"].unique(maintain_order=True)
-        known = collection.queries_with_judgments["id"]
-        queries = pl.concat([known, names.filter(~names.is_in(known.implode()))])
-        strange = (
-            qrels["doc_id"]
-            .filter(~qrels["doc_id"].is_in(collection.ids.implode()))
-            .unique(maintain_order=True)
-        )
-        ids = pl.concat([collection.ids, strange.alias("id")])
-        relevant = qrels.filter(pl.col("grade") > 0)
-        query, row = codes(relevant["query_id"], queries), codes(relevant["doc_id"], ids)
-        order = np.lexsort((row, query))
-        is_known = np.arange(len(queries)) < len(known)
-        group = np.append(groups.code, np.full(len(strange), -1))[row]
-        group = np.where(is_known[query], group, -1)
-        grade = relevant["grade"].to_numpy().astype(np.float64)
-        return cls(
-            tuple(queries),
-            is_known,
-            ids,
-            query[order],
-            row[order],
-            grade[order],
-            group[order],
-            _same_text(collection, queries),
-            collection.docs.height,
-        )
-
-    @cached_property
-    def first_of_equal(self) -> Ints:
-        """Place of each judgment in the first query with the same ones, whose documents have one label only."""
-        key = _signature(self.query, self.row, self.grade, len(self.queries))
-        first = np.unique(key, return_index=True, return_inverse=True)[1:]
-        start = np.searchsorted(self.query, np.arange(len(self.queries)))
-        moved: Ints = (start[first[0][first[1].ravel()]] - start)[self.query] + np.arange(
-            len(self.query)
-        )
-        return moved
-
-    def of_group(self, group: int | None) -> Judged:
-        keep = np.ones(len(self.query), dtype=bool) if group is None else self.group == group
-        return Judged(self.query[keep], self.grade[keep], len(self.queries))
-
-    @property
-    def has_relevant(self) -> bool:
-        """Whether any document is relevant to any query."""
-        return len(self.grade) > 0
-
-    def judged_groups(self, groups: Groups) -> set[str]:
-        """Return the names of the groups that hold a relevant document."""
-        return {groups.names[number] for number in np.unique(self.group) if number >= 0}
-
-    def frame(self) -> pl.DataFrame:
-        return pl.DataFrame({"query": self.query, "row": self.row, "grade": self.grade})
-
-    def find(self, query: Ints, row: Ints) -> Ints:
-        """Position of each (query, document row) among the judgments; -1 where it is not relevant."""
-        width = len(self.ids) + 1
-        keys, wanted = self.query * width + self.row, query * width + row
-        at = np.searchsorted(keys, wanted)
-        at = np.minimum(at, max(len(keys) - 1, 0))
-        return (
-            np.where((row >= 0) & (keys[at] == wanted), at, -1)
-            if len(keys)
-            else np.full(len(row), -1)
-        )
-
-
-def _same_text(collection: Collection, queries: pl.Series) -> Ints:
-    text = collection.queries["text"].str.strip_chars()
-    row = codes(queries, collection.queries["id"])
-    named = pl.DataFrame(
-        {"at": np.arange(len(queries)), "row": row, "text": text.gather(np.maximum(row, 0))}
-    )
-    told = (pl.col("row") >= 0) & (pl.col("text") != "")
-    first = pl.when(told).then(pl.col("at").first().over("text", told)).otherwise("at")
-    return named.select(first)["at"].to_numpy().astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -152,12 +50,12 @@ class JudgedRun:
         entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
         absent = ~held & judgments.known_query
         return cls(
-            run,
-            Ranking(offsets, run.scores[entries]),
-            rows[run.docs[entries]],
-            entries,
-            absent,
-            judgments,
+            run=run,
+            ranking=Ranking(offsets, run.scores[entries]),
+            row=rows[run.docs[entries]],
+            entry=entries,
+            absent=absent,
+            judgments=judgments,
         )
 
     @property
@@ -182,9 +80,11 @@ class JudgedRun:
         """Return the run as trec_eval orders it (score as float32, then id, both descending), without ties."""
         by_id = np.argsort(self.run.ids.arg_sort().to_numpy())[self.run.docs[self.entry]]
         order = np.lexsort((-by_id, -self.ranking.scores.astype(np.float32), self.ranking.query))
-        ranking = Ranking(self.ranking.offsets, -np.arange(len(order), dtype=np.float64))
-        return JudgedRun(
-            self.run, ranking, self.row[order], self.entry[order], self.absent, self.judgments
+        return replace(
+            self,
+            ranking=Ranking(self.ranking.offsets, -np.arange(len(order), dtype=np.float64)),
+            row=self.row[order],
+            entry=self.entry[order],
         )
 
     @cached_property
@@ -196,14 +96,14 @@ class JudgedRun:
     def list_keys(self) -> npt.NDArray[np.uint64]:
         """A number for each query's list: equal lists, ties included, have equal numbers."""
         docs, ranks = self.run.docs[self.entry], np.repeat(self.ranking.before, self.ranking.sizes)
-        return _signature(self.ranking.query, docs, ranks, len(self.judgments.queries))
+        return signatures(self.ranking.query, docs, ranks, len(self.judgments.queries))
 
     @property
     def fingerprint(self) -> bytes:
         """What runs have in common that give every query the same list, ties included, whatever their scores are."""
         ids = self.run.ids.hash().to_numpy()[self.run.docs[self.entry]]
         ranks = np.repeat(self.ranking.before, self.ranking.sizes)
-        return _signature(self.ranking.query, ids, ranks, len(self.judgments.queries)).tobytes()
+        return signatures(self.ranking.query, ids, ranks, len(self.judgments.queries)).tobytes()
 
     @cached_property
     def distinct(self) -> Ints | None:
@@ -213,8 +113,8 @@ class JudgedRun:
             self.judgments,
             np.arange(len(self.judgments.queries)),
         )
-        key = self.list_keys * _ODD
-        key += _signature(judgments.query, judgments.row, judgments.grade, len(every))
+        key = self.list_keys * MIXER
+        key += signatures(judgments.query, judgments.row, judgments.grade, len(every))
         _, first, place = np.unique(key, return_index=True, return_inverse=True)
         same_ranking = np.where(np.diff(ranking.offsets) > 0, first[place], every)
         if (same_ranking == every).all() and (judgments.same_text == every).all():
@@ -260,14 +160,14 @@ class JudgedRun:
         ).reshape(shape)
         population = np.bincount(groups.kind, minlength=shape[1])
         return GroupLists(
-            self.ranking,
-            kind[held],
-            self.judgment >= 0,
-            groups.names,
-            parts,
-            counts.astype(np.float64),
-            population.astype(np.float64),
-            judgments.same_text,
+            ranking=self.ranking,
+            kind=kind[held],
+            relevant=self.judgment >= 0,
+            names=groups.names,
+            parts=parts,
+            judged=counts.astype(np.float64),
+            population=population.astype(np.float64),
+            repeats=judgments.same_text,
         )
 
     def group_counts(self, groups: Groups) -> dict[str, float]:
@@ -292,22 +192,6 @@ class JudgedRun:
         if group is not None:
             relevant &= self.judgments.group[at] == group
         return np.where(relevant, self.judgments.grade[at], 0.0)
-
-
-def _signature(
-    query: Ints, one: npt.NDArray[np.number], two: npt.NDArray[np.number], n: int
-) -> npt.NDArray[np.uint64]:
-    """A number for each query's set of (one, two): equal sets have equal numbers, others hardly ever."""
-    mixed = one.astype(np.uint64) * _ODD + two.astype(np.float64).view(np.uint64)
-    for shift, factor in (
-        (30, 0xBF58476D1CE4E5B9),
-        (27, 0x94D049BB133111EB),
-        (31, 1),
-    ):  # the mixing of SplitMix64
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    sums = np.zeros(n, dtype=np.uint64)
-    np.add.at(sums, query, mixed)
-    return sums
 
 
 def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:

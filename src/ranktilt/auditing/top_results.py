@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.array_text import array_of_text, text_of_array
 from ranktilt.data.artifact import register
 from ranktilt.data.run import Run, codes
 from ranktilt.measures.ranking import Ranking
@@ -55,8 +53,8 @@ class TopResults:
         for run in self.runs:
             docs = codes(run.ids, ids)[run.docs]
             packed = {
-                "docs": _packed(docs.astype(_DOCS)),
-                "scores": _packed(run.scores.astype(_SCORES)),
+                "docs": text_of_array(docs.astype(_DOCS)),
+                "scores": text_of_array(run.scores.astype(_SCORES)),
             }
             rows.append({"queries": run.queries, "lengths": np.diff(run.offsets), **packed})
         return {
@@ -75,7 +73,8 @@ class TopResults:
         for number, (one, name) in enumerate(zip(row["runs"], names, strict=True)):
             offsets = np.concatenate([[0], np.cumsum(np.array(one["lengths"], dtype=np.int64))])
             docs, scores = (
-                _unpacked(one[part], kind) for part, kind in (("docs", _DOCS), ("scores", _SCORES))
+                array_of_text(one[part], kind)
+                for part, kind in (("docs", _DOCS), ("scores", _SCORES))
             )
             spec = {**(specs[number] if number < len(specs) else {}), "ranker": name}
             runs.append(Run(tuple(map(str, one["queries"])), offsets, docs, scores, ids, spec))
@@ -91,14 +90,6 @@ def _results(run: Run, depth: int) -> int:
 def _head(run: Run, depth: int) -> Run:
     ranking, keep = Ranking(run.offsets, run.scores).head(depth)
     return Run(run.queries, ranking.offsets, run.docs[keep], ranking.scores, run.ids, run.spec)
-
-
-def _packed(array: npt.NDArray[Any]) -> str:
-    return base64.b64encode(zlib.compress(array.tobytes(), 1)).decode()
-
-
-def _unpacked(text: str, kind: str) -> npt.NDArray[Any]:
-    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind)
 
 
 register(TopResults, TopResults.row, TopResults.from_row)

@@ -201,7 +201,7 @@ class InputOptions(options.LabelOptions):
         return self.labelled(collection, self.column or "source"), []
 
     def pairs_to_compare(
-        self, collection: Collection, *, is_ranked: bool
+        self, collection: Collection, *, was_ranked_before: bool
     ) -> list[tuple[str, str]] | None:
         """Return the pairs to compare, the reference first; refuses those that cannot be compared.
 
@@ -215,7 +215,7 @@ class InputOptions(options.LabelOptions):
                     f"--reference names a group, and {self.column} is a column of numbers"
                 )
             return None
-        if self.reference is None and is_ranked:
+        if self.reference is None and was_ranked_before:
             return self.pairs
         return self.reference_first(collection, self.column, self.pairs)
 
@@ -282,13 +282,14 @@ class SourceOptions:
         no sources.
         """
         from ranktilt.auditing.sources_apart import take_apart
+        from ranktilt.rankers.base import stages_of
         from ranktilt.rankers.engines.base import LiveEngine
         from ranktilt.rankers.replay import Replay
 
-        is_ranked = not rankers or any(
-            isinstance(options.stages_of(ranker)[0], LiveEngine | Replay) for ranker in rankers
+        was_ranked_before = not rankers or any(
+            isinstance(stages_of(ranker)[0], LiveEngine | Replay) for ranker in rankers
         )
-        if inputs.column != "source" or is_ranked or self.mixed or inputs.pairs is not None:
+        if inputs.column != "source" or was_ranked_before or self.mixed or inputs.pairs is not None:
             return None
         chosen = self._chosen(inputs, collection)
         if len(chosen) <= 2:
@@ -602,7 +603,7 @@ def audit(
     apart = sources.apart(inputs, collection, rankers)
     if apart is None:
         collections = [sources.together(inputs, collection)]
-        pairs_to_compare = [inputs.pairs_to_compare(collections[0], is_ranked=bool(runs))]
+        pairs_to_compare = [inputs.pairs_to_compare(collections[0], was_ranked_before=bool(runs))]
     else:
         collections = list(apart.collections)
         pairs_to_compare = list(map(pairs_to_name, apart.collections, apart.pairs))

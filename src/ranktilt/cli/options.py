@@ -535,12 +535,6 @@ def with_names(runs: Sequence[Run], names: Sequence[str | None]) -> list[Run]:
     return named
 
 
-def stages_of(ranker: Ranker) -> Sequence[Ranker]:
-    """The stages of a pipeline; of any other ranker itself."""
-    stages: Sequence[Ranker] = getattr(ranker, "stages", (ranker,))
-    return stages
-
-
 def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: Any) -> list[Ranker]:
     """Read rankers and give each the options of the command line that it has and does not set itself.
 

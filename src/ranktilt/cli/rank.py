@@ -137,7 +137,9 @@ def rank(
 
 def _run_words(file: Path, ranker: Ranker) -> list[str]:
     """Return the words that name a run for an audit, with what its ranker did about queries that are documents."""
-    choices = [getattr(stage, "exclude_self", None) for stage in options.stages_of(ranker)]
+    from ranktilt.rankers.base import stages_of
+
+    choices = [getattr(stage, "exclude_self", None) for stage in stages_of(ranker)]
     chosen = [choice for choice in choices if choice is not None]
     if not chosen:
         return ["--run", str(file)]
@@ -148,10 +150,11 @@ def _estimates(
     rankers: Sequence[Ranker], collection: Collection, price: tuple[float, float] | None
 ) -> Iterator[str]:
     """A block of lines for each stage that asks a language model; the stages before it rank."""
+    from ranktilt.rankers.base import stages_of
     from ranktilt.rankers.llm.base import LLMRanker
 
     for one in rankers:
-        stages, run, certain = options.stages_of(one), None, True
+        stages, run, certain = stages_of(one), None, True
         asking = [number for number, stage in enumerate(stages) if isinstance(stage, LLMRanker)]
         for number, stage in enumerate(stages[: asking[-1] + 1 if asking else 0]):
             if not isinstance(stage, LLMRanker):
@@ -183,13 +186,11 @@ def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
 
 def _read(rankers: Sequence[Ranker]) -> Iterator[Path]:
     """Files that rankers read: saved runs."""
+    from ranktilt.rankers.base import stages_of
     from ranktilt.rankers.replay import Replay
 
     yield from (
-        Path(stage.file)
-        for one in rankers
-        for stage in options.stages_of(one)
-        if isinstance(stage, Replay)
+        Path(stage.file) for one in rankers for stage in stages_of(one) if isinstance(stage, Replay)
     )
 
 

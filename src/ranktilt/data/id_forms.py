@@ -70,11 +70,13 @@ def near_matches(ids: pl.Series, known: pl.Series, *, all_forms: bool = False) -
 
     With `all_forms` ways are tried, too, in which different ids may become one.
     """
+    if not len(ids) or not len(known):
+        return ""
     strange = ids.unique(maintain_order=True).head(_MOST)
     strange = strange.filter(~strange.is_in(known.implode()))
-    others = known.unique(maintain_order=True).head(_MOST)
-    if not len(strange) or not len(others):
+    if not len(strange):
         return ""
+    others = known.unique(maintain_order=True).head(_MOST)
     best, most = "", 0
     example = ("", "")
     for form in _ALIKE if all_forms else _SAME:

@@ -467,34 +467,59 @@ def read_delimited(
     path: Path, separator: str, labels: LabelFile | None = None, *, comments: int = 0
 ) -> pl.DataFrame:
     """Read a table of strings with ``doc_id`` and each row's `LINE`; `labels` may name its columns, or a bare list."""
-    frames, names = list[pl.DataFrame](), list[str]()
-    header = list[str]()
+    frames, header = list[pl.DataFrame](), None
     for rows in field_rows(path, separator, comments=comments):
-        if not names:
-            first, line = [str(name).strip() for name in rows["fields"][0]], rows[LINE][0]
-            is_headless = (
-                labels is not None and DataFile(path=path, columns=labels.columns).is_headless
-            )
-            first = numbered_names(first) if is_headless else first
-            bare = labels is not None and labels.rest and not labels.columns and len(first) == 1
-            names = first if labels is None else ["doc_id"] if bare else labels.renamed(first)
-            _require_names(path, names, line, own=labels is not None)
-            is_row = is_headless or (bare and first[0].lower() not in _IDS)
-            header = [] if is_row else rows["fields"][0].to_list()
-            rows = rows if is_row else rows[1:]
-        refuse_second_header(path, rows, header)
-        wrong = rows.filter(pl.col("fields").list.len() != len(names))
-        if wrong.height:
-            line, fields = wrong.row(0)
-            message = f"expected {counted(len(names), 'field', 'fields')} as in the first line, got {len(fields)}"
-            raise DataError(path, f"{message}: {shorten(separator.join(fields))}", line=line)
-        kept = {
-            name: pl.col("fields").list.get(i)
-            for i, name in enumerate(names)
-            if name and name not in _TAKEN
-        }
-        frames.append(rows.select(LINE, **kept))
+        if header is None:
+            header = _header(path, rows, labels)
+            rows = rows if header.is_row else rows[1:]
+        if not header.is_row:
+            refuse_second_header(path, rows, header.fields)
+        frames.append(_named_columns(path, rows, header.names, separator))
     return pl.concat(frames)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Header:
+    """The first line of a table."""
+
+    fields: list[str]
+    names: list[str]
+    """What each column holds; empty for one that is passed over."""
+    is_row: bool
+    """Whether it is a row already."""
+
+
+def _header(path: Path, rows: pl.DataFrame, labels: LabelFile | None) -> _Header:
+    """Read the names of a table's columns from its first row, or as the user says them."""
+    fields = rows["fields"][0].to_list()
+    cells = [str(name).strip() for name in fields]
+    if labels is None:
+        _require_names(path, cells, rows[LINE][0], own=False)
+        return _Header(fields=fields, names=cells, is_row=False)
+    is_headless = DataFile(path=path, columns=labels.columns).is_headless
+    is_bare = bool(labels.rest) and not labels.columns and len(cells) == 1
+    columns = numbered_names(cells) if is_headless else cells
+    names = ["doc_id"] if is_bare else labels.renamed(columns)
+    _require_names(path, names, rows[LINE][0])
+    is_row = is_headless or (is_bare and cells[0].lower() not in _IDS)
+    return _Header(fields=fields, names=names, is_row=is_row)
+
+
+def _named_columns(
+    path: Path, rows: pl.DataFrame, names: Sequence[str], separator: str
+) -> pl.DataFrame:
+    """Return rows of fields as columns; `DataError` where a row has another number of fields."""
+    wrong = rows.filter(pl.col("fields").list.len() != len(names))
+    if wrong.height:
+        line, fields = wrong.row(0)
+        expected = counted(len(names), "field", "fields")
+        message = f"expected {expected} as in the first line, got {len(fields)}"
+        raise DataError(path, f"{message}: {shorten(separator.join(fields))}", line=line)
+    columns = dict[str, pl.Expr]()
+    for number, name in enumerate(names):
+        if name and name not in _TAKEN:
+            columns[name] = pl.col("fields").list.get(number)
+    return rows.select(LINE, **columns)
 
 
 def _plain_columns(given: LabelFile, frame: pl.DataFrame, path: Path) -> pl.DataFrame:
@@ -569,16 +594,7 @@ def labelled(
     if qrels is not None:
         judgments, read_as = read_qrels_as(qrels)
         judgments = judgments.drop("line")
-    if judgments is not None:
-        judged = set(judgments["query_id"].unique())
-        for run in runs:
-            if judged.isdisjoint(run.queries):
-                first = f" (first: {run.queries[0]!r})" if run.queries else ""
-                asked = pl.Series(run.queries, dtype=pl.String)
-                near = near_matches(asked, judgments["query_id"], all_forms=True)
-                first += f"; {near}" if near else ""
-                message = f"no overlap: none of its {counted(len(run.queries), 'query', 'queries')} has a judgment"
-                raise DataError(run.spec.get("file", run.name), f"{message}{first}")
+        _refuse_unjudged(runs, judgments)
     table = read_labels(labels, by=by)
     queries = (query for run in runs for query in run.queries)
     documents = pl.concat([pl.Series(dtype=pl.String), *(run.ids for run in runs)])
@@ -586,11 +602,11 @@ def labelled(
         bare = from_labels(table, queries=(), by=by, labels_file=LabelFile.of(labels).path)
         raise DataError(runs[0].spec.get("file", runs[0].name), no_overlap(runs[0].ids, bare))
     for run in runs:
-        file, where = run.spec.get("file", run.name), LabelFile.of(labels).path
-        warn_of_near_matches(file, run.ids, table["doc_id"], where)
+        file = str(run.spec.get("file", run.name))
+        warn_of_near_matches(file, run.ids, table["doc_id"], LabelFile.of(labels).path)
         if judgments is not None:
-            judged_ids = judgments["doc_id"].unique(maintain_order=True)
-            warn_of_near_matches(file_of(qrels or ""), judged_ids, run.ids, str(file))
+            judged = judgments["doc_id"].unique(maintain_order=True)
+            warn_of_near_matches(file_of(qrels or ""), judged, run.ids, file)
     collection = from_labels(
         table,
         queries=queries,
@@ -603,6 +619,21 @@ def labelled(
     if not read_as:
         return collection
     return replace(collection, spec={**collection.spec, "judgments_read": read_as})
+
+
+def _refuse_unjudged(runs: Sequence[Run], judgments: pl.DataFrame) -> None:
+    """Refuse a run of whose queries none is judged."""
+    judged = set(judgments["query_id"].unique())
+    for run in runs:
+        if not judged.isdisjoint(run.queries):
+            continue
+        queries = pl.Series(run.queries, dtype=pl.String)
+        near = near_matches(queries, judgments["query_id"], all_forms=True)
+        hint = f" (first: {run.queries[0]!r})" if run.queries else ""
+        hint += f"; {near}" if near else ""
+        count = counted(len(run.queries), "query", "queries")
+        message = f"no overlap: none of its {count} has a judgment{hint}"
+        raise DataError(run.spec.get("file", run.name), message)
 
 
 def with_labels(

@@ -164,21 +164,31 @@ def _tab_separated(path: Path) -> pl.DataFrame:
     texts, has_header = dict[str, str](), False
     for first, lines in line_chunks(path):
         for number, line in enumerate(decode_lines(path, first, lines).split("\n"), start=first):
-            name, *rest = line.split("\t")
-            header = len(rest) == 1 and _HEADER[0].fullmatch(name) and _HEADER[1].fullmatch(rest[0])
-            if not line.strip() or (not texts and not has_header and header):
-                has_header = has_header or bool(header)
+            if not line.strip():
                 continue
-            if len(rest) != 1 or not name.strip():
-                came = f"{1 + len(rest)} fields" if name.strip() else "no id"
-                raise DataError(
-                    path,
-                    f"expected id and text separated by a tab, got {came}: {shorten(line)}",
-                    line=number,
-                )
+            if not texts and not has_header and _is_header(line):
+                has_header = True
+                continue
+            name, text = _id_and_text(path, number, line)
             if name in texts:
                 raise DataError(path, f"query {name!r} came before", line=number)
-            texts[name] = rest[0]
+            texts[name] = text
     if not texts:
         raise DataError(path, "expected queries, got a header only")
     return pl.DataFrame({"id": list(texts), "text": list(texts.values())})
+
+
+def _is_header(line: str) -> bool:
+    fields = line.split("\t")
+    if len(fields) != 2:
+        return False
+    return all(name.fullmatch(field) for name, field in zip(_HEADER, fields, strict=True))
+
+
+def _id_and_text(path: Path, number: int, line: str) -> tuple[str, str]:
+    name, *rest = line.split("\t")
+    if len(rest) == 1 and name.strip():
+        return name, rest[0]
+    came = f"{1 + len(rest)} fields" if name.strip() else "no id"
+    message = f"expected id and text separated by a tab, got {came}: {shorten(line)}"
+    raise DataError(path, message, line=number)

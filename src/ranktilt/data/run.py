@@ -279,19 +279,13 @@ class Run:
     @classmethod
     def _from_file(cls, path: Path, file: Path, run_file: RunFile, *, keep: str | None) -> Run:
         """Make a run of what was read; `file` holds it, and `path` is what its user calls it."""
-        spec: dict[str, Any] = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
-        beside = read_spec(sidecar(path))
-        spec = {**({} if "ranker" in beside else spec), **beside, "file": str(path)}
-        spec.pop("read_as", None)  # of the file that the sidecar's run was once read from
-        spec |= {"read_as": run_file.read_as} if run_file.read_as else {}
-        spec |= {"failed": dict(run_file.failed)} if run_file.failed else {}
+        spec = _file_spec(path, run_file)
         if spec.pop(_ESCAPED, False) is True:
             frame = _with_ids(run_file.frame, list(_ESCAPES.values()), list(_ESCAPES))
             run_file = replace(
                 run_file, frame=frame, queries=frame["query_id"].unique(maintain_order=True)
             )
         if run_file.skipped:
-            spec |= {"skipped": run_file.skipped}
             entries = counted(run_file.skipped, "entry", "entries")
             _warn(f"{path}: {entries} without a query or a document id left out")
         frame = run_file.frame
@@ -300,13 +294,15 @@ class Run:
             spec |= {"repeated_documents_dropped": dropped} if dropped else {}
             run_file = replace(run_file, lines=(), has_lines=False) if dropped else run_file
         every = list(dict.fromkeys([*run_file.queries, *spec.pop(_WITHOUT, ())]))
-        line_of: Callable[[int], int] | None = None
-        if len(run_file.lines):
-            line_of = run_file.lines.__getitem__
-        elif run_file.has_lines and file.is_file():
-            line_of = partial(nth_line, file, first=run_file.first_line)
         order = run_file.score_order
-        run = cls._from_entries(frame, every, spec, score_order=order, path=file, line_of=line_of)
+        run = cls._from_entries(
+            frame,
+            every,
+            spec,
+            score_order=order,
+            path=file,
+            line_of=_line_of_entry(file, run_file),
+        )
         if run_file.failed:
             _warn_of_failures(path, run_file.failed, len(run_file.queries))
         if order is None:
@@ -498,6 +494,29 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}: {len(self.queries)} queries, {len(self.docs)} entries)"
+
+
+def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
+    """Return what made a file's run: as the sidecar says, or the file itself; and how the file was read."""
+    spec: dict[str, Any] = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
+    beside = read_spec(sidecar(path))
+    spec = {**({} if "ranker" in beside else spec), **beside, "file": str(path)}
+    spec.pop("read_as", None)  # of the file that the sidecar's run was once read from
+    facts = {
+        "read_as": run_file.read_as,
+        "failed": dict(run_file.failed),
+        "skipped": run_file.skipped,
+    }
+    return {**spec, **{key: value for key, value in facts.items() if value}}
+
+
+def _line_of_entry(file: Path, run_file: RunFile) -> Callable[[int], int] | None:
+    """Return what tells the line of an entry; None where entries have none."""
+    if len(run_file.lines):
+        return run_file.lines.__getitem__
+    if run_file.has_lines and file.is_file():
+        return partial(nth_line, file, first=run_file.first_line)
+    return None
 
 
 def file_stem(path: str | Path) -> str:

@@ -9,7 +9,8 @@ import polars as pl
 
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.significance import EquivalenceTask, equivalence_rows
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import codes

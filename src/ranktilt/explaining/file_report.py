@@ -36,7 +36,7 @@ from ranktilt.data.formats.response_folder import response_files
 from ranktilt.data.labels import read_labels
 from ranktilt.data.queries import read_queries
 from ranktilt.data.run import Run
-from ranktilt.data.stated_sources import MOST_VALUES
+from ranktilt.data.stated_sources import MOST_VALUES, columns_of_few_values
 from ranktilt.errors import DataError, UserError, counted
 
 _KEYS = {
@@ -174,7 +174,6 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
         "results a query": f"{float(np.median(lengths.to_numpy())) if len(lengths) else 0:g} (median)",
         "scores": "yes" if run.scored else "no: their order alone",
     }
-    quoted = shlex.quote(text)
     answers = [
         "With labels of its documents you can ask whose documents stand on top (Share@10, exposure)."
     ]
@@ -197,8 +196,8 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
             "judgments (--qrels QRELS)",
         ),
         commands=(
-            f"ranktilt audit --run {quoted} --groups LABELS --qrels QRELS",
-            f"ranktilt audit DIR --run {quoted}",
+            _command("audit", "--run", text, "--groups", "LABELS", "--qrels", "QRELS"),
+            _command("audit", "DIR", "--run", text),
         ),
     )
 
@@ -212,7 +211,6 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
     listed = ", ".join(f"{grade:g}: {count:,}" for grade, count in grades[:_MOST_LISTED])
     if len(grades) > _MOST_LISTED:
         listed = f"{len(grades):,} from {grades[0][0]:g} to {grades[-1][0]:g}"
-    quoted = shlex.quote(text)
     return FileReport(
         path=text,
         kind=JUDGMENTS,
@@ -232,8 +230,8 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
             "a run (--run RUN) with labels (--groups LABELS), or a judge's grades (--judge JUDGE)",
         ),
         commands=(
-            f"ranktilt audit --run RUN --groups LABELS --qrels {quoted}",
-            f"ranktilt judge --human {quoted} --judge JUDGE --runs RUNS",
+            _command("audit", "--run", "RUN", "--groups", "LABELS", "--qrels", text),
+            _command("judge", "--human", text, "--judge", "JUDGE", "--runs", "RUNS"),
         ),
     )
 
@@ -252,8 +250,7 @@ def _label_report(text: str, recognition: Recognition) -> FileReport:
             return _unread(text, LABELS, recognition, error)
     counts = labels[by].drop_nulls().cast(pl.String).value_counts(sort=True).rows()
     groups = ", ".join(f"{name}: {count:,}" for name, count in counts[:_MOST_LISTED])
-    quoted = shlex.quote(text)
-    by_option = "" if by == "source" else f" --by {shlex.quote(by)}"
+    by_words = [] if by == "source" else ["--by", by]
     has_twins = "origin" in labels.columns
     missing = ["a run of these documents (--run RUN)", "judgments (--qrels QRELS)"]
     missing += [] if has_twins else ["a column origin, where documents are versions of each other"]
@@ -265,8 +262,13 @@ def _label_report(text: str, recognition: Recognition) -> FileReport:
         first=recognition.first,
         answers=("With a run of these documents you can ask which group stands on top.",),
         missing=tuple(missing),
-        commands=(f"ranktilt audit --run RUN --groups {quoted}{by_option}",),
+        commands=(_command("audit", "--run", "RUN", "--groups", text, *by_words),),
     )
+
+
+def _command(*words: str) -> str:
+    """Return a command as one types it."""
+    return shlex.join(["ranktilt", *words])
 
 
 def _few_values(text: str, name: str) -> pl.DataFrame | None:
@@ -283,7 +285,6 @@ def _query_report(text: str, recognition: Recognition) -> FileReport:
         queries = read_queries(text).queries
     except DataError as error:
         return _unread(text, QUERIES, recognition, error)
-    quoted = shlex.quote(text)
     return FileReport(
         path=text,
         kind=QUERIES,
@@ -297,7 +298,9 @@ def _query_report(text: str, recognition: Recognition) -> FileReport:
         missing=(
             "a run (--run RUN) or an engine (-r engine:MODULE:FUNCTION), and labels (--groups LABELS)",
         ),
-        commands=(f"ranktilt audit --run RESPONSES --queries {quoted} --groups LABELS",),
+        commands=(
+            _command("audit", "--run", "RESPONSES", "--queries", text, "--groups", "LABELS"),
+        ),
     )
 
 
@@ -306,23 +309,15 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
         documents = read_rows(Path(text))
     except DataError as error:
         return _unread(text, DOCUMENTS, recognition, error)
-    folder = shlex.quote(str(Path(text).parent))
-    few = [
-        column.name
-        for column in documents.iter_columns()
-        if column.name not in ("id", "text", "title", "source", "origin")
-        and column.dtype != pl.Binary
-        and 2 <= column.drop_nulls().n_unique() <= min(MOST_VALUES, documents.height - 1)
-    ]
+    folder = str(Path(text).parent)
+    few = columns_of_few_values(documents)
     has_source = "source" in documents.columns
     missing = ["queries.jsonl and qrels/test.tsv beside it"]
-    commands = [f"ranktilt check {folder}", f"ranktilt audit {folder} -r bm25"]
+    commands = [_command("check", folder), _command("audit", folder, "-r", "bm25")]
     if not has_source:
         missing.insert(0, "a field source: who wrote each document")
-        commands = [
-            f"{command} --by {shlex.quote(name)}" for name in few[:1] for command in commands[1:]
-        ]
-        commands.append(f"ranktilt check {folder}")
+        commands = [_command("audit", folder, "-r", "bm25", "--by", name) for name in few[:1]]
+        commands.append(_command("check", folder))
     contents = {"documents": f"{documents.height:,}"}
     if has_source:
         counts = documents["source"].drop_nulls().cast(pl.String).value_counts(sort=True).rows()
@@ -355,12 +350,11 @@ def _evaluation_report(text: str, recognition: Recognition) -> FileReport:
             "With values of the same systems under another judge you can ask whether they change places.",
         ),
         missing=("a second file of values: first those under human grades, then each judge's",),
-        commands=(f"ranktilt judge --scores HUMAN --scores {shlex.quote(text)}",),
+        commands=(_command("judge", "--scores", "HUMAN", "--scores", text),),
     )
 
 
 def _result_report(text: str, recognition: Recognition) -> FileReport:
-    quoted = shlex.quote(text)
     content = read_document(Path(text))
     if content.get("format") != Audit.header.format:
         return FileReport(
@@ -368,7 +362,7 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
             kind=RESULT,
             format=str(content.get("format")),
             answers=("It is a result already.",),
-            commands=(f"ranktilt report {quoted}",),
+            commands=(_command("report", text),),
         )
     audit = Audit.load(text)
     return FileReport(
@@ -385,9 +379,9 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
             "You can print it, make a page of it, hold it against a limit, or against another audit.",
         ),
         commands=(
-            f"ranktilt report {quoted} -o page.html",
-            f"ranktilt gate {quoted} --max-tilt 5",
-            f"ranktilt compare {quoted} OTHER.json",
+            _command("report", text, "-o", "page.html"),
+            _command("gate", text, "--max-tilt", "5"),
+            _command("compare", text, "OTHER.json"),
         ),
     )
 

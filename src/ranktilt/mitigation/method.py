@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ranktilt.auditing.groups import Pair, grouping
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
 from ranktilt.data.group_names import REST
 from ranktilt.data.run import Run

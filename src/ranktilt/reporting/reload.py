@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ranktilt.auditing.groups import ALL, Groups, grouping
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.provenance import files_of_runs
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits

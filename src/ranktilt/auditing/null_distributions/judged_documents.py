@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, deepest
+from ranktilt.auditing.judged_run import JudgedRun, deepest
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.null_distributions.base import LabelEffects, Shuffles
 from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.measures.base import Measure

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import Content, ReadingPlan, content_of, plan_of
+from ranktilt.data.formats.answers import Content, ReadingPlan, content_of, plan_of, unwrapped
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import RUN_COLUMNS, require_columns
@@ -61,6 +61,8 @@ def read_content(file: DataFile, document: Any, request: RunRequest) -> RunFile:
         document = mteb_scores(file.path, document)
         # mteb's dictionaries are in no order, so that the direction of scores cannot be seen.
         request = replace(request, score_order=request.score_order or "score")
+    elif not file.columns:
+        document = unwrapped(document)
     try:
         content = content_of(document, RUN_COLUMNS, file.columns)
         if not file.columns and _is_score_map(document, content):

@@ -24,10 +24,12 @@ from ranktilt.data.formats.column_names import (
 )
 from ranktilt.data.formats.hit_fields import (
     HIT_KEYS,
+    NUMBER_KEYS,
     SAMPLE,
     find_fields,
     find_hit_list,
     has_hit_list,
+    is_number,
     is_pair,
     pick_path,
     pick_query,
@@ -51,11 +53,15 @@ _MOST_HITS = 2_000
 """Documents that are looked at to find out where fields lie."""
 _STRONG_QUERY = QUERY[: QUERY.index("query") + 1]
 """Names of queries that a document would hardly have for something else."""
+_IDS_OF_QUERIES = QUERY[: QUERY.index("query")]
+"""Names of ids of queries, not of their texts."""
 _NAMES = ("id", "_id", "name", "key")
 """Names of an answer that has a list and calls nothing a query, as in requests for an evaluation."""
 _ANSWER_LISTS = ("responses",)
-_BODIES = ("data", "rows")
-"""Keys of the cells of a table, beside ``columns``."""
+_HEADS = ("columns", "schema", "manifest.columns")
+"""Paths of the names of a table's columns, the last of Databricks."""
+_BODIES = ("data", "rows", "datarows", "result.data_array")
+"""Paths of its rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +88,10 @@ class ReadingPlan:
     """Path of the query in a value; empty where values do not name it."""
     hits: str = ""
     """Path of the list in a value."""
+    hit_query: str = ""
+    """Path of the query's id in each document, where the value itself has its text alone."""
+    numbers: str = ""
+    """Path of a list of scores that stands beside a list of ids."""
     is_flat: bool = False
     """Whether a value is a document itself."""
     is_list: bool = False
@@ -97,6 +107,11 @@ class ReadingPlan:
 
     def query_of(self, value: Any) -> Any:
         """Return the query that a value names; None where it names none."""
+        if self.hit_query:
+            hits = hits_at(value, self.hits)
+            name = value_at(hits[0], self.hit_query) if isinstance(hits, list) and hits else None
+            if name is not None:
+                return plain_value(name)
         return plain_value(value_at(value, self.query)) if self.query else None
 
     def hits_of(self, value: Any) -> list[Any] | None:
@@ -110,6 +125,8 @@ class ReadingPlan:
             return [{PLACE: name, VALUE: number} for name, number in hits.items()]
         if not isinstance(hits, list):
             return None
+        if self.numbers:
+            return _with_numbers(hits, value_at(value, self.numbers), self.fields)
         if set(map(type, hits)) <= {dict}:
             return hits
         return [_as_record(hit) for hit in hits]
@@ -126,10 +143,21 @@ class ReadingPlan:
     def read_as(self, columns: Sequence[str], *, is_by_place: bool) -> str:
         """Say what was understood of the file."""
         paths = [self.fields[column] for column in columns if column in self.fields]
-        query = [self.query] if self.query else []
+        if not self.fields:
+            return f"{self.form} without documents"
+        query = [f"{self.hits}.{self.hit_query}" if self.hit_query else self.query]
+        query = [path for path in query if path]
         within = f"{self.hits}: " if self.hits and self.layout is None else ""
         order = ", in their order" if is_by_place else ""
         return f"{self.form}: {', '.join([*query, within + ', '.join(paths)])}{order}"
+
+
+def _with_numbers(ids: list[Any], numbers: Any, fields: Mapping[str, str]) -> list[Any] | None:
+    """Return ids with the scores beside them; None where these are not as many."""
+    if not isinstance(numbers, list) or len(numbers) != len(ids):
+        return None
+    name = fields["score"]
+    return [{PLACE: doc, name: number} for doc, number in zip(ids, numbers, strict=True)]
 
 
 def _as_record(hit: Any) -> Any:
@@ -144,10 +172,30 @@ def _as_record(hit: Any) -> Any:
     return {PLACE: hit}
 
 
+def unwrapped(document: Any) -> Any:
+    """Return ``{query: …}`` without an object around it that has its name; any other value as it is."""
+    if not isinstance(document, Mapping):
+        return document
+    inner = [value for value in document.values() if isinstance(value, Mapping) and value]
+    others = [value for value in document.values() if isinstance(value, Mapping | list)]
+    if len(inner) != 1 or len(others) != 1:
+        return document
+    answers = list(inner[0].values())
+    are_lists = len(document) > 1 and all(isinstance(value, list) for value in answers)
+    return inner[0] if are_lists or all(map(_is_number_map, answers)) else document
+
+
+def _is_number_map(value: Any) -> bool:
+    """Return whether a value is ``{document: number}``, and no record with a score."""
+    if not isinstance(value, Mapping) or not value or "score" in value or "rank" in value:
+        return False
+    return all(map(is_number, value.values()))
+
+
 def content_of(document: Any, valid: Names, choices: Mapping[str, str]) -> Content:
     """Take a JSON value apart into answers or documents."""
     if isinstance(document, list):
-        return Content(values=document)
+        return Content(values=[one_table(value) or value for value in document])
     if not isinstance(document, Mapping) or not document:
         return Content(values=[document], is_list=False)
     if "hits" in choices:
@@ -162,7 +210,8 @@ def content_of(document: Any, valid: Names, choices: Mapping[str, str]) -> Conte
     if lists is not None:
         return Content(values=list(lists.values()), keys=list(lists), form="JSON lists")
     if layout_of(document) is None and _is_by_query(document):
-        return Content(values=list(document.values()), keys=list(document), form="JSON lists")
+        values = [one_table(value) or value for value in document.values()]
+        return Content(values=values, keys=list(document), form="JSON lists")
     if _has_records_by_key(document, valid):
         return Content(values=list(document.values()))
     return Content(values=[document], is_list=False)
@@ -183,12 +232,13 @@ def _is_by_query(document: Mapping[str, Any]) -> bool:
         return len(document) > 1 or folded(next(iter(document))) not in HIT_KEYS
     if not all(isinstance(value, Mapping | list) for value in values):
         return False
-    return any(_is_answer(value) for value in values[:SAMPLE])
+    sample = values[:SAMPLE]
+    return 2 * sum(map(_is_answer, sample)) > len(sample)
 
 
 def _is_answer(value: Any) -> bool:
     """Return whether a value holds a list of documents, or an error in place of one."""
-    if layout_of(value) is not None or is_error(value):
+    if layout_of(value) is not None or is_error(value) or one_table(value) is not None:
         return True
     return isinstance(value, Mapping) and bool(has_hit_list(value))
 
@@ -252,18 +302,45 @@ def _lists_of_records(document: Mapping[str, Any], valid: Names) -> dict[str, li
 
 def table_rows(document: Mapping[str, Any], valid: Names) -> list[Any] | None:
     """Return the rows of a table that is written as columns; None where an object is no table."""
-    names = document.get("columns")
-    body = next((document[key] for key in _BODIES if isinstance(document.get(key), list)), None)
-    if isinstance(names, list) and body is not None:
-        heads = [str(value_at(name, "name") or name) for name in names]
-        if all(isinstance(row, list) and len(row) == len(heads) for row in body):
-            return [dict(zip(heads, row, strict=True)) for row in body]
+    rows = _rows_below_names(document)
+    if rows is not None:
+        return rows
     if isinstance(document.get("ids"), list):
         return _parallel_lists(document)
     needed = {name: valid[name] for name in ("query", "document")}
     if len(find_columns(document, needed)) < len(needed):
         return None
     return _rows_of_columns(document)
+
+
+def one_table(value: Any) -> list[Any] | None:
+    """Return the documents of an answer that is written as a table, or as lists of ids and scores; else None."""
+    if not isinstance(value, Mapping):
+        return None
+    if isinstance(value.get("ids"), list):
+        answers = _parallel_lists(value)
+        return answers[0] if answers is not None and len(answers) == 1 else None
+    return _rows_below_names(value)
+
+
+def _rows_below_names(document: Mapping[str, Any]) -> list[Any] | None:
+    """Return the rows of a table whose columns are named apart from them, as of SQL and pandas."""
+    names = _first_list(document, _HEADS)
+    body = _first_list(document, _BODIES)
+    if names is None or body is None:
+        return None
+    heads = [str(value_at(name, "name") or name) for name in names]
+    if not all(isinstance(row, list) and len(row) == len(heads) for row in body):
+        return None
+    return [dict(zip(heads, row, strict=True)) for row in body]
+
+
+def _first_list(document: Mapping[str, Any], paths: Sequence[str]) -> list[Any] | None:
+    for path in paths:
+        values = value_at(document, path)
+        if isinstance(values, list):
+            return values
+    return None
 
 
 def _parallel_lists(document: Mapping[str, Any]) -> list[Any] | None:
@@ -342,12 +419,23 @@ def _plan_of_lists(
 ) -> ReadingPlan:
     documents = list[Any]()
     for hits in sample:
+        _refuse_row(content, hits)
         documents += map(_as_record, hits) if isinstance(hits, list) else ()
     records = [hit for hit in documents[:_MOST_HITS] if isinstance(hit, Mapping)]
     fields = find_fields(records, _of_hits(valid), choices)
     require_distinct(_keys(records), fields)
     form = content.form if content.keys is not None else "JSON lists"
     return ReadingPlan(form=form, fields=fields, is_list=True)
+
+
+def _refuse_row(content: Content, values: Any) -> None:
+    """Refuse a row of a table without names, which a list of ids may look like."""
+    if content.keys is not None or not isinstance(values, list):
+        return
+    kinds = set(map(type, values))
+    if str in kinds and not kinds.isdisjoint({int, float}):
+        expected = "expected lists of documents, or records with names"
+        raise UserError(f"{expected}, got a row without names: {shorten(values)}")
 
 
 def _plan_of_responses(
@@ -411,7 +499,39 @@ def _plan_of_answers(
     if content.keys is not None:
         query = ""
     form = "JSON answers" if query or content.keys is not None else "responses to searches"
-    return ReadingPlan(form=form, fields=fields, query=query, hits=hits, is_response=is_response)
+    numbers = _numbers_beside(records, hits, documents) if "score" in valid else ""
+    if numbers:
+        fields["score"] = folded(numbers.rpartition(".")[2]).removesuffix("s")
+    return ReadingPlan(
+        form=form,
+        fields=fields,
+        query=query,
+        hits=hits,
+        hit_query=_id_in_hits(query, documents),
+        numbers=numbers,
+        is_response=is_response,
+    )
+
+
+def _id_in_hits(query: str, documents: Sequence[Any]) -> str:
+    """Return the path of the query's id in documents whose answer has its text alone, as rank_llm wrote them."""
+    if not query or folded(query.rpartition(".")[2]) in _IDS_OF_QUERIES:
+        return ""
+    records = [document for document in documents if isinstance(document, Mapping)]
+    return pick_path(scalar_paths(records), _IDS_OF_QUERIES)
+
+
+def _numbers_beside(records: Sequence[Any], hits: str, documents: Sequence[Any]) -> str:
+    """Return the path of the lists of scores that stand beside lists of bare ids; empty where there are none."""
+    if not documents or any(set(document) != {PLACE} for document in documents):
+        return ""
+    parent = hits.rpartition(".")[0]
+    for record in records:
+        siblings = value_at(record, parent) if parent else record
+        for key in siblings if isinstance(siblings, Mapping) else ():
+            if folded(key) in NUMBER_KEYS and isinstance(siblings[key], list):
+                return f"{parent}.{key}" if parent else key
+    return ""
 
 
 def _of_hits(valid: Names) -> Names:

@@ -44,6 +44,12 @@ DOCUMENT = (
     "item_id",
     "article_id",
     "page_id",
+    "pageid",
+    "paper_id",
+    "paperid",
+    "file_id",
+    "node_id",
+    "point_id",
     "pid",
     "chunk_id",
     "objectid",
@@ -54,6 +60,7 @@ DOCUMENT = (
     "uri",
     "url",
     "link",
+    "href",
     *TEXT_LIKE,
 )
 SCORE = (

@@ -37,7 +37,7 @@ def read_named_table(file: DataFile) -> NamedTable:
     """Read a table whose first line names its columns."""
     frames, names, header = list[pl.DataFrame](), list[str](), list[str]()
     separator = file.separator
-    for rows in field_rows(file.path, separator, comments=file.comments):
+    for rows in field_rows(file.path, separator, comments=file.comments, has_quotes=True):
         if not names and file.is_headless:
             names = numbered_names(rows["fields"][0])
         elif not names:
@@ -90,10 +90,12 @@ def _cells(path: Path, rows: pl.DataFrame, names: list[str], separator: str) -> 
     return rows.select(LINE, **cells)
 
 
-def field_rows(path: Path, separator: str, *, comments: int = 0) -> Iterator[pl.DataFrame]:
+def field_rows(
+    path: Path, separator: str, *, comments: int = 0, has_quotes: bool = False
+) -> Iterator[pl.DataFrame]:
     """Yield the lines that are not blank, some at a time: number and fields; the first `comments` are passed over.
 
-    Quotes count in tables that are not parted by tabs, as RFC 4180 has them.
+    Quotes count as RFC 4180 has them; between tabs they do only with `has_quotes`.
     """
     chunks = list[tuple[int, str]]()
     for first_line, lines in line_chunks(path):
@@ -101,7 +103,8 @@ def field_rows(path: Path, separator: str, *, comments: int = 0) -> Iterator[pl.
         if lines[passed:]:
             text = decode_lines(path, first_line + passed, lines[passed:])
             chunks.append((first_line + passed, text))
-    if separator != "\t" and any('"' in text for _, text in chunks):
+    may_quote = has_quotes or separator != "\t"
+    if may_quote and any('"' in text for _, text in chunks):
         first_line = chunks[0][0]
         yield from _quoted_rows(path, (text for _, text in chunks), separator, first_line)
         return

@@ -54,6 +54,10 @@ def gather(
     for number, value in enumerate(values):
         query = plan.query_of(value) if queries is None else queries[number]
         fault = plan.fault_of(value)
+        if fault and query is None:
+            expected = f"expected {plan.query or 'a query'} and {plan.hits}"
+            line = lines[number] if lines else None
+            raise DataError(path, f"{expected}, got {shorten(value)}", line=line)
         if fault:
             entries.failed[str(query)] = fault
             entries.failed_lines += lines[number : number + 1]

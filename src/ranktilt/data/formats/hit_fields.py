@@ -38,7 +38,7 @@ HIT_KEYS = (
     "rankings",
     "ranked_list",
     "predictions",
-    "scores",
+    "idlist",
     "search_results",
     "records",
     "rows",
@@ -55,6 +55,8 @@ HIT_KEYS = (
     "references",
 )
 """Names that lists of documents have; what is called otherwise is one by its records."""
+NUMBER_KEYS = ("scores", "score", "similarities", "relevance_scores", "distances")
+"""Names of objects of documents and scores, and of lists of scores beside lists of ids."""
 _ENDING_OF_IDS = "_ids"
 """How names of lists of ids end."""
 _QUERY_PARENTS = ("query", "topic", "question", "search", "request")
@@ -176,10 +178,10 @@ def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
     lists = dict.fromkeys(path for path, is_empty in paths if not is_empty)
     if len(lists) < 2:
         return next(iter([*lists, *(path for path, _ in paths)]), "")
-    # Prefer the shallowest, then the best-known name; two of one name and depth are no choice.
-    order = {path: _list_order(path) for path in lists}
-    best = min(order.values())
-    candidates = [path for path in lists if order[path] == best]
+    known = [path for path in lists if _has_known_name(path)]
+    depths = [path.count(".") for path in lists]
+    shallow = [path for path in lists if path.count(".") == min(depths)]
+    candidates = known or shallow
     if len(candidates) > 1:
         listed = join_words([repr(path) for path in candidates])
         raise UserError(
@@ -188,14 +190,14 @@ def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
     return candidates[0]
 
 
+def _has_known_name(path: str) -> bool:
+    name = folded(path.rpartition(".")[2])
+    return name in HIT_KEYS or name.endswith(_ENDING_OF_IDS)
+
+
 def has_hit_list(record: Any) -> bool:
     """Return whether a record has a list of documents in it, which may be empty."""
     return isinstance(record, Mapping) and any(True for _ in _lists_in(record, "", 1))
-
-
-def _list_order(path: str) -> tuple[int, int]:
-    name = folded(path.rpartition(".")[2])
-    return (HIT_KEYS.index(name) if name in HIT_KEYS else len(HIT_KEYS), path.count("."))
 
 
 def _lists_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, bool]]:
@@ -209,7 +211,8 @@ def _lists_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tu
             elif is_hit_list(value, is_known=is_known):
                 yield path, False
         elif isinstance(value, Mapping):
-            if is_known and value and all(map(is_number, value.values())):
+            is_scored = is_known or folded(key) in NUMBER_KEYS
+            if is_scored and value and all(map(is_number, value.values())):
                 yield path, False
             elif depth < _DEEPEST:
                 yield from _lists_in(value, f"{path}.", depth + 1)

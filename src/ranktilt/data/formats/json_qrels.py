@@ -13,7 +13,14 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import PLACE, Content, ReadingPlan, content_of, plan_of
+from ranktilt.data.formats.answers import (
+    PLACE,
+    Content,
+    ReadingPlan,
+    content_of,
+    plan_of,
+    unwrapped,
+)
 from ranktilt.data.formats.base import JudgmentFile
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import QRELS_COLUMNS, require_columns
@@ -45,6 +52,7 @@ def read(file: DataFile) -> JudgmentFile:
     log = log_of(document)
     if log is not None:
         return _read_log(file, *log)
+    document = document if file.columns else unwrapped(document)
     content = content_of(document, QRELS_COLUMNS, file.columns)
     if not file.columns and _is_grade_map(document, content):
         return _read_map(file, document)

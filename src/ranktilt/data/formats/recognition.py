@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import content_of, plan_of
+from ranktilt.data.formats.answers import content_of, plan_of, unwrapped
 from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import (
@@ -176,7 +176,7 @@ def _json(file: DataFile) -> Recognition:
         kinds = kinds_of(list(document))
         if kinds:
             return Recognition(format=form, kinds=kinds, columns=tuple(document), first=first)
-    return Recognition(format=form, first=first, **_answer_kinds(document))
+    return Recognition(format=form, first=first, **_answer_kinds(unwrapped(document)))
 
 
 def _answer_kinds(document: Any) -> dict[str, Any]:

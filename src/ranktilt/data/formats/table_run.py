@@ -5,7 +5,9 @@ from __future__ import annotations
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.cells import NumberColumn, text_ids
 from ranktilt.data.formats.column_names import (
+    DOCUMENT,
     GRADE,
+    QUERY,
     RUN_COLUMNS,
     find_columns,
     folded,
@@ -18,6 +20,8 @@ from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.errors import DataError, UserError, located
 
 _BEIR_QRELS = ["query-id", "corpus-id", "score"]
+_INDEX = ("", "index", "unnamed:_0")
+"""What a column of row numbers is called."""
 _NAMES = {"\t": "TSV", ",": "CSV"}
 
 
@@ -45,6 +49,8 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
     except UserError as error:
         raise located(file.path, error) from error
     _refuse_judgments(file, table, columns)
+    if request.score_order != "rank" and not {"score", "rank"} & columns.keys():
+        _refuse_unread_numbers(file, table)
     cells = {noun: table.frame[str(table.names.index(name))] for noun, name in columns.items()}
     has_decimal_commas = file.separator == ";"
     numbers = {
@@ -77,6 +83,23 @@ def columns_read(columns: RunColumns, order: str | None) -> list[str]:
     names = [columns.names[noun] for noun in nouns if noun in columns.names]
     is_ordered = by_score or columns.rank.is_given
     return names if is_ordered else [*names, "in their order"]
+
+
+def _refuse_unread_numbers(file: DataFile, table: NamedTable) -> None:
+    """Refuse a table whose only column of numbers may hold scores although it is not called so."""
+    known = {*QUERY, *DOCUMENT, *_INDEX}
+    unread = list[str]()
+    for number, name in enumerate(table.names):
+        if folded(name) in known or name in file.columns.values():
+            continue
+        cells = NumberColumn.from_texts(table.frame[str(number)])
+        if cells.is_given and cells.values.null_count() == 0:
+            unread.append(name)
+    if len(unread) == 1:
+        name = unread[0]
+        message = f"no column is called score or rank, but {name!r} holds numbers"
+        hint = f"FILE:score={name} or FILE:rank={name} reads them, --score-order rank the order of the file"
+        raise DataError(file.path, f"{message}; {hint}")
 
 
 def _refuse_judgments(file: DataFile, table: NamedTable, columns: dict[str, str]) -> None:

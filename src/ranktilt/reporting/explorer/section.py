@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ranktilt.auditing.groups import ALL, grouping
-from ranktilt.auditing.judged_run import Judgments
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import only_labels
 from ranktilt.errors import counted
 from ranktilt.measures.printing import signed
