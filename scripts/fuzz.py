@@ -171,7 +171,9 @@ Files = Mapping[str, bytes]
 def small() -> Collection:
     """Some pairs of the bundled collection."""
     whole = bundled()
-    qrels = whole.qrels.filter(pl.col("query_id").is_in(whole.queries_with_judgments["id"].head(5).implode()))
+    qrels = whole.qrels.filter(
+        pl.col("query_id").is_in(whole.queries_with_judgments["id"].head(5).implode())
+    )
     queries = whole.queries.filter(pl.col("id").is_in(qrels["query_id"].implode()))
     docs = whole.docs.filter(pl.col("id").is_in(qrels["doc_id"].implode()))
     return Collection(
