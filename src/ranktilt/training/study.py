@@ -132,7 +132,7 @@ def training_study(
     learned, tested = (
         (apart(train, test), apart(test, train)) if options.disjoint else (train, test)
     )
-    plans = _plans(learned, bodies, options)
+    rankers_to_train = _rankers_to_train(learned, bodies, options)
     name = PurePath(folder).name or "collection"
     supervised, seen = (
         _drawn(reference_alone(one, options.reference), options) for one in (tested, train)
@@ -141,17 +141,19 @@ def training_study(
     given = {"ties": "expected", "resamples": RESAMPLES, "seed": 0, **how}
     check_choices(ties=given["ties"])
     check_resamples(given["resamples"])
-    refuse_twice([plan.run for plan in plans], "training")
+    refuse_twice([trained_ranker.run for trained_ranker in rankers_to_train], "training")
     refuse_twice([one[0] for one in zero_shot], "collection")
     for model in bodies.values():  # the weights are read, for a folder may hold those of another
         require_encoder(
             model, options.training.max_query_tokens, options.training.max_document_tokens
         )
     trained = []
-    for number, plan in enumerate(plans):
-        report("training rankers", number, len(plans))
-        trained.append(_trained(plan, bodies[plan.body], learned, work, options.training))
-    report("training rankers", len(plans), len(plans))
+    for number, trained_ranker in enumerate(rankers_to_train):
+        report("training rankers", number, len(rankers_to_train))
+        trained.append(
+            _trained(trained_ranker, bodies[trained_ranker.body], learned, work, options.training)
+        )
+    report("training rankers", len(rankers_to_train), len(rankers_to_train))
     compared = [one for one in trained if not one.limits]
     blind = [one for one in compared if options.reference not in one.documents]
     queries = f"{name}-{options.train} queries, {options.reference} documents"
@@ -203,7 +205,7 @@ def tuned_for(model: str) -> str:
     return "retrieval" if any(kind.endswith("Pooling") for kind in modules) else ""
 
 
-def _plans(
+def _rankers_to_train(
     train: Collection, bodies: Mapping[str, str], options: StudyOptions
 ) -> list[TrainedRanker]:
     """Every training: each side, then the curve; each body and seed."""
@@ -244,12 +246,21 @@ def _amounts(amounts: Amounts) -> Amounts:
 
 
 def _trained(
-    plan: TrainedRanker, model: str, train: Collection, work: Path, training: RerankerTraining
+    trained_ranker: TrainedRanker,
+    model: str,
+    train: Collection,
+    work: Path,
+    training: RerankerTraining,
 ) -> TrainedRanker:
-    place = work / "models" / _slug(plan.run)
-    how = replace(training, sources=plan.documents, seed=plan.seed, limits=plan.limits)
+    place = work / "models" / _slug(trained_ranker.run)
+    how = replace(
+        training,
+        sources=trained_ranker.documents,
+        seed=trained_ranker.seed,
+        limits=trained_ranker.limits,
+    )
     train_cross_encoder(train, model, place, options=how)
-    return replace(plan, ranker=repr(_cross_encoder(place, training)))
+    return replace(trained_ranker, ranker=repr(_cross_encoder(place, training)))
 
 
 def _cross_encoder(folder: Path, training: RerankerTraining) -> CrossEncoder:
