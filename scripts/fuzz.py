@@ -12,6 +12,7 @@ format: what is read must be what is read of TREC's lines, or of TSV.
 """
 
 import argparse
+import bz2
 import csv
 import gzip
 import io
@@ -157,6 +158,13 @@ NAMES = [
     "run responses",
     "run mteb",
     "run predictions",
+    "run hits",
+    "run matches",
+    "run match lines",
+    "run pairs",
+    "run beside",
+    "run semicolons",
+    "run bz2",
     "run csv",
     "run tsv",
     "run parquet",
@@ -405,6 +413,19 @@ def run_texts(made: Sequence[Entry]) -> dict[str, bytes]:
         {"query_id": query, "results": [{"corpus_id": d, "score": s} for d, s in scores.items()]}
         for query, scores in by_query.items()
     ]
+    matches = {
+        query: {
+            "result": [{"id": d, "score": s, "payload": None} for d, s in scores.items()],
+            "status": "ok",
+            "time": 0.1,
+        }
+        for query, scores in by_query.items()
+    }
+    pairs = {query: [[d, s] for d, s in scores.items()] for query, scores in by_query.items()}
+    beside = [
+        {"qid": query, "doc_ids": list(scores), "scores": list(scores.values())}
+        for query, scores in by_query.items()
+    ]
     packed = io.BytesIO()
     pl.DataFrame(records).write_parquet(packed)
     return {
@@ -417,7 +438,16 @@ def run_texts(made: Sequence[Entry]) -> dict[str, bytes]:
             {"mteb_model_meta": {}, "default": {"test": by_query}}
         ).encode(),
         "predictions.jsonl": "\n".join(map(json.dumps, predictions)).encode(),
+        "hits.jsonl": "\n".join(map(json.dumps, records)).encode(),
+        "matches.jsonl": "\n".join(
+            json.dumps({"query_id": query, **match}) for query, match in matches.items()
+        ).encode(),
+        "matches.json": json.dumps(matches).encode(),
+        "pairs.json": json.dumps(pairs).encode(),
+        "beside.json": json.dumps(beside).encode(),
         "run.csv": table_text(records, ",").encode(),
+        "semicolons.csv": b"sep=;\n" + table_text(records, ";").encode(),
+        "run.trec.bz2": bz2.compress("".join(lines).encode()),
         "run.tsv": table_text(records, "\t").encode(),
         "run.parquet": packed.getvalue(),
     }
@@ -445,6 +475,13 @@ def written_runs(folder: Path, run: Run) -> dict[str, Read]:
         "run responses": "responses.json",
         "run mteb": "mteb_predictions.json",
         "run predictions": "predictions.jsonl",
+        "run hits": "hits.jsonl",
+        "run matches": "matches.json",
+        "run match lines": "matches.jsonl",
+        "run pairs": "pairs.json",
+        "run beside": "beside.json",
+        "run semicolons": "semicolons.csv",
+        "run bz2": "run.trec.bz2",
         "run csv": "run.csv",
         "run tsv": "run.tsv",
         "run parquet": "run.parquet",
