@@ -1,4 +1,4 @@
-"""Properties of documents: how often intervals hold what was planted, of parts of a gap and of a lift.
+"""Properties of documents: how often intervals of parts and of lifts hold what was planted.
 
 Lists are drawn in which a side has more or less of four properties and each property has a known
 effect, so that the parts of the gap are known (Gelbach's decomposition, docs/audit/properties.md).

@@ -189,8 +189,8 @@ def _check_gaps(
         raise UserError("--attribution needs rankers or runs: name one or more with -r or --run")
     if ranker and not attribution and not run:
         raise UserError(
-            "-r needs a question: --attribution (which properties of the texts go with the ranker's "
-            "gap) or --by-factor; to examine an encoder's vectors: --encoder SPEC"
+            "-r needs a question: --attribution (which properties of the texts go with the "
+            "ranker's gap) or --by-factor; to examine an encoder's vectors: --encoder SPEC"
         )
 
 

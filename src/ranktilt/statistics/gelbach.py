@@ -1,4 +1,4 @@
-"""How much of a gap within lists goes with each property: fixed effects and Gelbach's decomposition.
+"""How much of a gap within lists goes with each property, by fixed effects (Gelbach 2016).
 
 Document i of query q has an outcome y (a score, a rank), a side g (1 or 0) and properties x_j. Two
 regressions with an effect of each query, over the same rows, give the gap without and with the
@@ -87,7 +87,7 @@ class Decomposition:
     shares: tuple[PropertyShare, ...]
     """One for each property, in the order of the columns."""
     effective_n: float
-    """Effective number of queries or of documents, the smaller one, weighted by the side's square."""
+    """Effective number of queries or documents, whichever is smaller, by the side's square."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,7 +98,7 @@ class ListRows:
     side: Floats
     """1 for a document of the first side, 0 for one of the second."""
     properties: Floats
-    """Shape (n_rows, n_properties). No column may follow from the side and the others within lists."""
+    """Shape (n_rows, n_properties). Within lists no column may follow from the others."""
     query: Ints
     document: Ints
     """Number of the document, alike in all lists; twins may share one."""
@@ -155,7 +155,7 @@ def decompose(rows: ListRows, *, draws: int = DRAWS, seed: int = 0) -> Decomposi
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Fit:
-    """Both regressions, and those of the properties on the side; properties in units of their spread."""
+    """Both regressions, and those of the properties, in units of their spread, on the side."""
 
     values: Floats
     """δ, δ_x, then Γ and then β of each property."""
@@ -225,7 +225,7 @@ def _inflation(regressors: Floats) -> Floats:
 
 
 def _small_lists(query: Ints) -> Floats:
-    """Return √(n_q / (n_q − 1)) of each row: a list's mean takes 1 / n_q of the residuals' variance."""
+    """Return √(n_q / (n_q − 1)) of each row, for what a list's mean takes of the variance."""
     number = np.unique(query, return_inverse=True)[1]
     count = np.bincount(number)[number].astype(np.float64)
     factors: Floats = np.sqrt(count / np.maximum(count - 1, 1))

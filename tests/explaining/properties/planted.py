@@ -13,7 +13,7 @@ from ranktilt.explaining.properties.gaps import explain_gaps
 from ranktilt.explaining.properties.result import ExplainedGaps
 
 MORE_WORDS, PER_WORD, REMAINING = 30.0, 0.02, 0.3
-"""Shops' pages have so many words more, each of which adds so much; at equal words they add the rest."""
+"""How many words more pages of shops have, what each adds, and what shops add at equal words."""
 QUERIES, DOCUMENTS, DEPTH = 60, 400, 40
 
 

@@ -57,7 +57,7 @@ def property_sample(
 
 
 def _entry_values(judged_run: JudgedRun, groups: Groups) -> Floats:
-    """Return the number of each entry's document; NaN for none, and in queries that do not count."""
+    """Return the number of each entry's document; NaN for none, and in unknown queries."""
     code = judged_run.group_codes(groups)
     values = np.full(len(code), np.nan)
     if groups.values is not None:

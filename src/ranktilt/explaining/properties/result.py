@@ -148,14 +148,14 @@ class ExplainedGap:
 
     @property
     def shown_parts(self) -> tuple[GapPart, ...]:
-        """The parts whose sign is known, the largest first; none where there is too little to say."""
+        """The parts whose sign is known, the largest first; none where there is too little data."""
         if not self.has_enough:
             return ()
         parts = [part for part in self.parts if part.is_shown]
         return tuple(sorted(parts, key=lambda part: -abs(part.value)))
 
     def share(self, part: GapPart) -> float:
-        """Return a part over the gap; NaN where no gap is shown, so that nothing could be shared."""
+        """Return a part over the gap; NaN where no gap is shown."""
         return part.value / self.value if self.is_shown else np.nan
 
     def derived(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The rows of a regression: documents of two groups in a run's lists, with the properties that count."""
+"""The rows of a regression: documents of two groups in a run's lists, and their properties."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class MeasuredProperty:
         return cls(about=about, values=values, probe=feature)
 
     def of_entries(self, collection: Collection, query: Ints, document: Ints) -> Floats:
-        """Return the value of each document beside a query, both by their rows in the collection."""
+        """Return the value of each document beside a query, both by their rows."""
         if self.probe is None:
             return self.values[document]
         return self.probe.of_pairs(collection, self.values, query, document)
@@ -97,7 +97,7 @@ def text_features() -> list[TextProbe]:
 def measure_properties(
     collection: Collection, groups: Groups, names: Sequence[PropertyName] | None
 ) -> PropertyTable:
-    """Measure the properties that are named: columns of numbers, or probes of texts; all by default.
+    """Measure columns of numbers, or probes of texts, by their names; all by default.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _all_properties(collection: Collection, groups: Groups) -> PropertyTable:
 
 
 def _columns(collection: Collection, groups: Groups) -> list[pl.Series]:
-    """Return the columns that may be properties: not ids, texts, the groups, or levels of a design."""
+    """Return the columns that may be properties: no ids, texts, groups or levels of a design."""
     taken = {*DOC_COLUMNS, groups.by, POOL}
     return [
         column

@@ -1,4 +1,4 @@
-"""PropertyLift: whether the first ranks hold more of a property than the whole list, such as popularity."""
+"""PropertyLift: whether the first ranks hold more of a property than the whole list."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PropertyEstimand(Estimand):
     kind = "property"
 
     def weights(self, ranking: Ranking, is_known: Bools) -> Floats:
-        """Return how much each entry counts in its list's weighted mean; 0 where its value is unknown."""
+        """Return how much each entry counts in its list's weighted mean; 0 if it is unknown."""
         raise NotImplementedError
 
     def of_values(self, ranking: Ranking, values: Floats) -> Floats:
@@ -40,7 +40,7 @@ class PropertyEstimand(Estimand):
         return np.where(self._counts(ranking, values)[ranking.query], factors, 0.0)
 
     def value_effects(self, ranking: Ranking, values: Floats) -> tuple[Floats, Floats]:
-        """Return what each entry's value adds beyond a mean one of its list, and how much it counts."""
+        """Return what each entry's value adds beyond its list's mean, and how much it counts."""
         is_known = ~np.isnan(values)
         plain = _shares_of_list(ranking, is_known.astype(np.float64))
         mean = _list_sums(ranking, plain * np.nan_to_num(values))[ranking.query]

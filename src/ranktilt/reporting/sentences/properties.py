@@ -1,4 +1,4 @@
-"""Sentences about gaps that are split among properties: what goes with them, never because of what."""
+"""Gaps and the properties that go with them, in words; never because of what."""
 
 from __future__ import annotations
 
