@@ -4,7 +4,7 @@ Start with `recognition`, which says what any file is, and with the doors: `runf
 `qrels` judgments, each by a table of layouts that are tried in order (`trec_run`,
 `three_column_run`, `table_run`, `parquet_run`, `answer_run`, `response_folder`; `text_qrels`,
 `table_qrels`, `json_qrels`, `parquet_qrels`). A file before it is recognised is a `data_file`; what
-is none of a door's is one line of `refusals`. JSON is taken apart by `answers`, whose plan says
+is none of a door's is one line of `refusals`. JSON is taken apart by `answers`, whose shape says
 where lists and fields lie: of known producers by `response_layouts`, else by shape (`hit_fields`),
 and logs of evaluations by `grade_logs`. `notation` reads ``FILE:key=column``; `column_names`,
 `cells`, `ids` and `score_order` are the rules that all share. May import `ranktilt.data.files` and

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import Content, ReadingPlan, content_of, plan_of, unwrapped
+from ranktilt.data.formats.answers import Content, ValueShape, content_of, shape_of, unwrapped
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import RUN_COLUMNS, require_columns
@@ -70,26 +70,26 @@ def read_content(file: DataFile, document: Any, request: RunRequest) -> RunFile:
         content = _as_one_answer(content, file.columns)
         if not content.values:
             raise UserError(f"expected results of queries, got {shorten(document)}; {_BY_ORDER}")
-        plan = plan_of(content, RUN_COLUMNS, file.columns)
+        shape = shape_of(content, RUN_COLUMNS, file.columns)
     except UserError as error:
         raise located(file.path, error) from error
-    queries = _queries(file.path, content, plan, request)
-    return read_answers(file.path, content, plan, queries=queries, request=request)
+    queries = _queries(file.path, content, shape, request)
+    return read_answers(file.path, content, shape, queries=queries, request=request)
 
 
 def read_answers(
     path: Path,
     content: Content,
-    plan: ReadingPlan,
+    shape: ValueShape,
     *,
     queries: Sequence[Any] | None,
     request: RunRequest,
 ) -> RunFile:
     """Read the documents of answers; `queries` has the query of each value, where these do not name it."""
     entries = Entries()
-    gather(path, entries, plan, content.values, queries=queries)
-    columns = _columns(path, plan, entries)
-    return _run(path, plan, entries, [columns], request=request)
+    gather(path, entries, shape, content.values, queries=queries)
+    columns = _columns(path, shape, entries)
+    return _run(path, shape, entries, [columns], request=request)
 
 
 def _read_lines(file: DataFile, request: RunRequest) -> RunFile:
@@ -98,39 +98,41 @@ def _read_lines(file: DataFile, request: RunRequest) -> RunFile:
     values = list(chain.from_iterable(block.values for block in first))
     try:
         content = Content(values=values, form="JSON lines")
-        plan = plan_of(content, RUN_COLUMNS, file.columns)
+        shape = shape_of(content, RUN_COLUMNS, file.columns)
     except UserError as error:
         raise located(file.path, error, line=first[0].lines[0]) from error
-    names = _LineNames.from_plan(plan, values, request)
+    names = _LineNames.from_shape(shape, values, request)
     entries, parts, count = Entries(), list[EntryColumns](), 0
     for block in chain(first, rest):
         queries = names.of(block.values, count)
         count += len(block.values)
-        gather(file.path, entries, plan, block.values, queries=queries, lines=block.lines)
-        parts.append(_columns(file.path, plan, entries))
+        gather(file.path, entries, shape, block.values, queries=queries, lines=block.lines)
+        parts.append(_columns(file.path, shape, entries))
         entries.query, entries.records = [], []
     if names.is_by_order and count != len(request.queries or ()):
         raise _unnamed(file.path, count, request)
-    return _run(file.path, plan, entries, parts, request=request)
+    return _run(file.path, shape, entries, parts, request=request)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _LineNames:
     """How lines get the ids of their queries."""
 
-    plan: ReadingPlan
+    shape: ValueShape
     request: RunRequest
     is_by_text: bool
     is_by_order: bool
 
     @classmethod
-    def from_plan(cls, plan: ReadingPlan, values: Sequence[Any], request: RunRequest) -> _LineNames:
+    def from_shape(
+        cls, shape: ValueShape, values: Sequence[Any], request: RunRequest
+    ) -> _LineNames:
         """Find out by the first lines: by what they name, by its text, or by the order of the ids."""
-        is_by_text = _by_text(values, plan, request) is not None
-        names_query = plan.is_flat or bool(plan.query)
-        are_ids_asked = request.queries is not None and plan.names_no_ids
+        is_by_text = _by_text(values, shape, request) is not None
+        names_query = shape.is_flat or bool(shape.query)
+        are_ids_asked = request.queries is not None and shape.names_no_ids
         return cls(
-            plan=plan,
+            shape=shape,
             request=request,
             is_by_text=is_by_text,
             is_by_order=not is_by_text and (are_ids_asked or not names_query),
@@ -140,7 +142,7 @@ class _LineNames:
         """Return the query of each value, the first of which stands at a start; None where values name them."""
         if self.is_by_text:
             texts = self.request.texts
-            return [texts.get(str(self.plan.query_of(value))) for value in values]
+            return [texts.get(str(self.shape.query_of(value))) for value in values]
         if not self.is_by_order:
             return None
         names = list((self.request.queries or ())[start : start + len(values)])
@@ -156,10 +158,10 @@ def _is_score_map(document: Any, content: Content) -> bool:
     if not any(isinstance(value, Mapping) for value in document.values()):
         return False
     try:
-        plan = plan_of(content, RUN_COLUMNS, {})
+        shape = shape_of(content, RUN_COLUMNS, {})
     except UserError:
         return False
-    return not plan.hits
+    return not shape.hits
 
 
 def _as_one_answer(content: Content, choices: Mapping[str, str]) -> Content:
@@ -170,8 +172,8 @@ def _as_one_answer(content: Content, choices: Mapping[str, str]) -> Content:
     if not all(isinstance(value, Mapping) for value in values):
         are_ids = all(type(value) in (str, int) for value in values)
         return replace(content, values=[values]) if are_ids else content
-    plan = plan_of(content, RUN_COLUMNS, choices)
-    is_unnamed = plan.is_flat and not plan.query and "document" in plan.fields
+    shape = shape_of(content, RUN_COLUMNS, choices)
+    is_unnamed = shape.is_flat and not shape.query and "document" in shape.fields
     return replace(content, values=[values]) if is_unnamed else content
 
 
@@ -184,30 +186,30 @@ def answer_in(document: Any, choices: Mapping[str, str]) -> Any:
 
 
 def _queries(
-    path: Path, content: Content, plan: ReadingPlan, request: RunRequest
+    path: Path, content: Content, shape: ValueShape, request: RunRequest
 ) -> Sequence[Any] | None:
     """Return the query of each value; None where values name them."""
     if content.keys is not None:
         return content.keys
-    if plan.is_flat:
+    if shape.is_flat:
         return None
-    named_by_text = _by_text(content.values, plan, request)
+    named_by_text = _by_text(content.values, shape, request)
     if named_by_text is not None:
         return named_by_text
     ids = request.queries
     # Whoever names the queries of responses knows better than these, which repeat the text.
-    if ids is not None and plan.names_no_ids and len(ids) == len(content.values):
+    if ids is not None and shape.names_no_ids and len(ids) == len(content.values):
         return ids
-    if plan.query and all(plan.query_of(value) is not None for value in content.values):
+    if shape.query and all(shape.query_of(value) is not None for value in content.values):
         return None
     raise _unnamed(path, len(content.values), request)
 
 
-def _by_text(values: Sequence[Any], plan: ReadingPlan, request: RunRequest) -> list[str] | None:
+def _by_text(values: Sequence[Any], shape: ValueShape, request: RunRequest) -> list[str] | None:
     """Return the id of each value's query by the text that the value repeats; None where one does not."""
-    if not request.texts or not plan.query:
+    if not request.texts or not shape.query:
         return None
-    names = [request.texts.get(str(plan.query_of(value))) for value in values]
+    names = [request.texts.get(str(shape.query_of(value))) for value in values]
     known = [name for name in names if name is not None]
     return known if len(known) == len(names) else None
 
@@ -218,24 +220,24 @@ def _unnamed(path: Path, count: int, request: RunRequest) -> DataError:
     return DataError(path, message)
 
 
-def _columns(path: Path, plan: ReadingPlan, entries: Entries) -> EntryColumns:
+def _columns(path: Path, shape: ValueShape, entries: Entries) -> EntryColumns:
     """Return the columns of the entries."""
     records = entries.records
-    needed = ("query", "document") if plan.is_flat else ("document",)
+    needed = ("query", "document") if shape.is_flat else ("document",)
     try:
         if records:
-            require_columns(plan.fields, needed, form=plan.form, names=_names(records))
+            require_columns(shape.fields, needed, form=shape.form, names=_names(records))
     except UserError as error:
-        raise DataError(path, f"{error}{_index_hint(plan, records)}") from error
-    documents = field_values(records, plan.fields.get("document", ""))
-    if plan.layout is not None and plan.layout.id_after:
-        sign = plan.layout.id_after
+        raise DataError(path, f"{error}{_index_hint(shape, records)}") from error
+    documents = field_values(records, shape.fields.get("document", ""))
+    if shape.layout is not None and shape.layout.id_after:
+        sign = shape.layout.id_after
         documents = [str(name).split(sign, 1)[-1] if name else name for name in documents]
     return EntryColumns(
         query=entry_ids(path, "query", entries.query, entries),
         document=entry_ids(path, "document", documents, entries),
-        score=NumberColumn.from_json(field_values(records, plan.fields.get("score", ""))),
-        rank=NumberColumn.from_json(field_values(records, plan.fields.get("rank", ""))),
+        score=NumberColumn.from_json(field_values(records, shape.fields.get("score", ""))),
+        rank=NumberColumn.from_json(field_values(records, shape.fields.get("rank", ""))),
     )
 
 
@@ -243,15 +245,15 @@ def _names(records: Sequence[Any]) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(records[:SAMPLE])))
 
 
-def _index_hint(plan: ReadingPlan, records: Sequence[Any]) -> str:
-    if "document" in plan.fields or _INDEX not in _names(records):
+def _index_hint(shape: ValueShape, records: Sequence[Any]) -> str:
+    if "document" in shape.fields or _INDEX not in _names(records):
         return ""
     return "; index is the place of a document in the request, not its id (FILE:id=index takes it)"
 
 
 def _run(
     path: Path,
-    plan: ReadingPlan,
+    shape: ValueShape,
     entries: Entries,
     parts: Sequence[EntryColumns],
     *,
@@ -266,16 +268,16 @@ def _run(
         document=pl.concat([part.document for part in parts]),
         score=_joined([part.score for part in parts]),
         rank=_joined([part.rank for part in parts]),
-        names=plan.fields,
+        names=shape.fields,
         lines=entries.lines,
         queries=None
-        if plan.is_flat
+        if shape.is_flat
         else [str(name) for name in entries.queries if name is not None],
     )
     by_score = request.score_order != "rank" and columns.score.is_given
     is_by_place = not by_score and not columns.rank.is_given
     nouns = ("document", "score" if by_score else "rank")
-    read_as = plan.read_as(nouns, is_by_place=is_by_place)
+    read_as = shape.read_as(nouns, is_by_place=is_by_place)
     run = run_of_columns(columns, request.score_order, read_as)
     return replace(run, failed=entries.failed)
 

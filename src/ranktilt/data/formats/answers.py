@@ -1,9 +1,9 @@
 """Answers to queries in JSON, whatever made them: which value is an answer, where its documents are.
 
 JSON of ranked documents has few shapes: a record a document, a record a query with a list inside, a
-response that does not name its query, lists by query, and tables. `plan_of` finds out which one a
-file has, from its first values, and `ReadingPlan.hits` takes any value apart by it. What was understood is
-said (`ReadingPlan.form` and its fields); where two readings are possible, none is chosen.
+response that does not name its query, lists by query, and tables. `shape_of` finds out which one a
+file has, from its first values, and `ValueShape.hits` takes any value apart by it. What was understood is
+said (`ValueShape.form` and its fields); where two readings are possible, none is chosen.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Content:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadingPlan:
+class ValueShape:
     """How the values of a file are read."""
 
     form: str
@@ -387,28 +387,28 @@ def _rows_of_columns(document: Mapping[str, Any]) -> list[Any] | None:
     return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def plan_of(content: Content, valid: Names, choices: Mapping[str, str]) -> ReadingPlan:
+def shape_of(content: Content, valid: Names, choices: Mapping[str, str]) -> ValueShape:
     """Find out how the values of a file are read; `UserError` where that cannot be told."""
     sample = content.values[:SAMPLE]
     records = [value for value in sample if isinstance(value, Mapping)]
     if any(isinstance(value, list) for value in sample):
-        return _plan_of_lists(content, sample, valid, choices)
+        return _shape_of_lists(content, sample, valid, choices)
     if not records:
         raise UserError(
             f"expected answers or documents, got {shorten(sample[0] if sample else [])}"
         )
     layouts = [layout for layout in map(layout_of, records) if layout is not None]
     if layouts and "hits" not in choices:
-        return _plan_of_responses(layouts[0], records, valid, choices)
+        return _shape_of_responses(layouts[0], records, valid, choices)
     hits = find_hit_list(records, choices.get("hits"))
     if hits and ("hits" in choices or not _are_documents(records, valid, choices)):
-        return _plan_of_answers(content, records, hits, valid=valid, choices=choices)
+        return _shape_of_answers(content, records, hits, valid=valid, choices=choices)
     fields = find_fields(records, valid, choices)
     if is_error(records[0]) and not {"query", "document"} <= fields.keys():
-        return ReadingPlan(form="responses to searches", fields={}, hits="hits", is_response=True)
+        return ValueShape(form="responses to searches", fields={}, hits="hits", is_response=True)
     require_distinct(list(records[0]), fields)
     query = fields.get("query", "")
-    return ReadingPlan(form=content.form, fields=fields, query=query, is_flat=True)
+    return ValueShape(form=content.form, fields=fields, query=query, is_flat=True)
 
 
 def _are_documents(records: Sequence[Any], valid: Names, choices: Mapping[str, str]) -> bool:
@@ -422,9 +422,9 @@ def _are_documents(records: Sequence[Any], valid: Names, choices: Mapping[str, s
     return {"query", "document"} <= fields.keys() and has_number and present == dict(choices)
 
 
-def _plan_of_lists(
+def _shape_of_lists(
     content: Content, sample: Sequence[Any], valid: Names, choices: Mapping[str, str]
-) -> ReadingPlan:
+) -> ValueShape:
     documents = list[Any]()
     for hits in sample:
         _refuse_row(content, hits)
@@ -433,7 +433,7 @@ def _plan_of_lists(
     fields = find_fields(records, _of_hits(valid), choices)
     require_distinct(_keys(records), fields)
     form = content.form if content.keys is not None else "JSON lists"
-    return ReadingPlan(form=form, fields=fields, is_list=True)
+    return ValueShape(form=form, fields=fields, is_list=True)
 
 
 def _refuse_row(content: Content, values: Any) -> None:
@@ -446,9 +446,9 @@ def _refuse_row(content: Content, values: Any) -> None:
         raise UserError(f"{expected}, got a row without names: {shorten(values)}")
 
 
-def _plan_of_responses(
+def _shape_of_responses(
     layout: ResponseLayout, records: Sequence[Any], valid: Names, choices: Mapping[str, str]
-) -> ReadingPlan:
+) -> ValueShape:
     documents = list[Any]()
     for record in records:
         hits = hits_at(record, layout.hits)
@@ -469,7 +469,7 @@ def _plan_of_responses(
         query = pick_query(
             [path for path in scalar_paths(records) if "." not in path], _STRONG_QUERY
         )
-    return ReadingPlan(
+    return ValueShape(
         form=f"responses of {layout.producer}",
         fields=fields,
         query=query,
@@ -479,14 +479,14 @@ def _plan_of_responses(
     )
 
 
-def _plan_of_answers(
+def _shape_of_answers(
     content: Content,
     records: Sequence[Any],
     hits: str,
     *,
     valid: Names,
     choices: Mapping[str, str],
-) -> ReadingPlan:
+) -> ValueShape:
     documents = list[Any]()
     for record in records:
         values = value_at(record, hits)
@@ -510,7 +510,7 @@ def _plan_of_answers(
     numbers = _numbers_beside(records, hits, documents) if "score" in valid else ""
     if numbers:
         fields["score"] = folded(numbers.rpartition(".")[2]).removesuffix("s")
-    return ReadingPlan(
+    return ValueShape(
         form=form,
         fields=fields,
         query=query,

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import ReadingPlan
+from ranktilt.data.formats.answers import ValueShape
 from ranktilt.data.formats.cells import json_ids
 from ranktilt.data.formats.hit_fields import plain_value
 from ranktilt.data.formats.notation import value_at
@@ -35,7 +35,7 @@ class Entries:
 def gather(
     path: Path,
     entries: Entries,
-    plan: ReadingPlan,
+    shape: ValueShape,
     values: Sequence[Any],
     *,
     queries: Sequence[Any] | None = None,
@@ -45,24 +45,24 @@ def gather(
 
     `queries` has the query of each value, where these do not name it, and `lines` the line of each.
     """
-    if plan.is_flat:
+    if shape.is_flat:
         _require_records(path, values, lines)
-        entries.query += field_values(values, plan.query)
+        entries.query += field_values(values, shape.query)
         entries.records += values
         entries.lines += lines
         return
     for number, value in enumerate(values):
-        query = plan.query_of(value) if queries is None else queries[number]
-        fault = plan.fault_of(value)
+        query = shape.query_of(value) if queries is None else queries[number]
+        fault = shape.fault_of(value)
         if fault and query is None:
-            expected = f"expected {plan.query or 'a query'} and {plan.hits}"
+            expected = f"expected {shape.query or 'a query'} and {shape.hits}"
             line = lines[number] if lines else None
             raise DataError(path, f"{expected}, got {shorten(value)}", line=line)
         if fault:
             entries.failed[str(query)] = fault
             entries.failed_lines += lines[number : number + 1]
             continue
-        hits = plan.hits_of(value) or []
+        hits = shape.hits_of(value) or []
         entries.queries.append(query)
         entries.query += [query] * len(hits)
         entries.records += hits

@@ -16,9 +16,9 @@ import polars as pl
 from ranktilt.data.formats.answers import (
     PLACE,
     Content,
-    ReadingPlan,
+    ValueShape,
     content_of,
-    plan_of,
+    shape_of,
     unwrapped,
 )
 from ranktilt.data.formats.base import JudgmentFile
@@ -125,14 +125,14 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
     try:
         if not content.values:
             raise UserError("expected judgments, got none")
-        plan = plan_of(content, QRELS_COLUMNS, file.columns)
-        has_grades = "grade" in plan.fields or not _holds_bare_ids(content, plan)
-        _require_plan(content, plan, needs_grade=has_grades)
+        shape = shape_of(content, QRELS_COLUMNS, file.columns)
+        has_grades = "grade" in shape.fields or not _holds_bare_ids(content, shape)
+        _require_shape(content, shape, needs_grade=has_grades)
     except UserError as error:
         raise located(path, error) from error
     entries = Entries()
     for block in blocks:
-        gather(path, entries, plan, block.values, queries=content.keys, lines=block.lines)
+        gather(path, entries, shape, block.values, queries=content.keys, lines=block.lines)
     if entries.failed:
         query, fault = next(iter(entries.failed.items()))
         line = next(iter(entries.failed_lines), None)
@@ -140,17 +140,17 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
     records = entries.records
     grades = [1] * len(records)
     if has_grades:
-        grades = [_without_truth(grade) for grade in field_values(records, plan.fields["grade"])]
+        grades = [_without_truth(grade) for grade in field_values(records, shape.fields["grade"])]
     return judgments_of_columns(
         path,
         query=_query_ids(entries, path),
         document=entry_ids(
-            path, "document", field_values(records, plan.fields["document"]), entries
+            path, "document", field_values(records, shape.fields["document"]), entries
         ),
         grade=NumberColumn.from_json(grades),
-        noun=plan.fields.get("grade", "grade"),
+        noun=shape.fields.get("grade", "grade"),
         lines=entries.lines,
-        read_as=plan.read_as(("document", "grade"), is_by_place=False)
+        read_as=shape.read_as(("document", "grade"), is_by_place=False)
         + ("" if has_grades else ", all of them relevant (grade 1)"),
     )
 
@@ -159,20 +159,20 @@ def _query_ids(entries: Entries, path: Any) -> pl.Series:
     return entry_ids(path, "query", entries.query, entries)
 
 
-def _holds_bare_ids(content: Content, plan: ReadingPlan) -> bool:
+def _holds_bare_ids(content: Content, shape: ValueShape) -> bool:
     """Return whether documents are ids alone, as lists of relevant documents are."""
-    lists = [plan.hits_of(value) or [] for value in content.values[:SAMPLE]]
-    return not plan.is_flat and all(set(hit) == {PLACE} for hit in chain.from_iterable(lists))
+    lists = [shape.hits_of(value) or [] for value in content.values[:SAMPLE]]
+    return not shape.is_flat and all(set(hit) == {PLACE} for hit in chain.from_iterable(lists))
 
 
-def _require_plan(content: Content, plan: ReadingPlan, *, needs_grade: bool) -> None:
+def _require_shape(content: Content, shape: ValueShape, *, needs_grade: bool) -> None:
     """Refuse what names no query, no document or, where one is needed, no grade."""
-    names_query = bool(plan.query) or content.keys is not None
-    columns = {**plan.fields, **({"query": plan.query} if names_query else {})}
+    names_query = bool(shape.query) or content.keys is not None
+    columns = {**shape.fields, **({"query": shape.query} if names_query else {})}
     record = content.values[0]
     names = list(record) if isinstance(record, Mapping) else []
     needed = ("query", "document", "grade") if needs_grade else ("query", "document")
-    require_columns(columns, needed, form=plan.form, names=names)
+    require_columns(columns, needed, form=shape.form, names=names)
 
 
 def _without_truth(value: Any) -> Any:

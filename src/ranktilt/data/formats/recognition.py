@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import content_of, plan_of, unwrapped
+from ranktilt.data.formats.answers import content_of, shape_of, unwrapped
 from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import (
@@ -203,11 +203,11 @@ def _fields_of(document: Any, valid: Names) -> dict[str, str] | None:
     """Return the fields of a file's answers, and whether these are lists; None where it has no answers."""
     try:
         content = content_of(document, valid, {})
-        plan = plan_of(content, valid, {})
+        shape = shape_of(content, valid, {})
     except UserError:
         return None
-    is_listed = not plan.is_flat or content.keys is not None
-    return {**plan.fields, **({_LISTED: "yes"} if is_listed else {})}
+    is_listed = not shape.is_flat or content.keys is not None
+    return {**shape.fields, **({_LISTED: "yes"} if is_listed else {})}
 
 
 def _without_mark(fields: Mapping[str, str]) -> tuple[str, ...]:

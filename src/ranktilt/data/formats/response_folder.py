@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.data.formats.answer_run import answer_in, read_answers
-from ranktilt.data.formats.answers import Content, plan_of
+from ranktilt.data.formats.answers import Content, shape_of
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.column_names import RUN_COLUMNS
 from ranktilt.data.formats.data_file import DataFile
@@ -55,10 +55,10 @@ def read(folder: DataFile, request: RunRequest) -> RunFile:
     values = [_answer(file, folder) for file in files]
     content = Content(values=values, keys=names, form="a folder of answers")
     try:
-        plan = plan_of(content, RUN_COLUMNS, folder.columns)
+        shape = shape_of(content, RUN_COLUMNS, folder.columns)
     except UserError as error:
         raise located(folder.path, error) from error
-    return read_answers(folder.path, content, plan, queries=names, request=request)
+    return read_answers(folder.path, content, shape, queries=names, request=request)
 
 
 def _answer(file: Path, folder: DataFile) -> Any:
