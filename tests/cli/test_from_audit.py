@@ -25,6 +25,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "labels.csv").write_text("\n".join(["doc_id,source,words", *rows]) + "\n")
     labelled = ["audit", "--run", str(folder / "run.trec"), "--groups", str(folder / "labels.csv")]
     assert run([*labelled, "--quiet", "--json", str(folder / "labels.json")]) == 0
+    (folder / "qrels.txt").write_text("".join(f"q{n} 0 d{n % 9} 1\n" for n in range(12)))
+    judged = [*labelled, "--qrels", str(folder / "qrels.txt")]
+    assert run([*judged, "--quiet", "--json", str(folder / "judged.json")]) == 0
     return folder
 
 
@@ -67,6 +70,14 @@ def test_labels_and_saved_runs_are_explained(folder: Path) -> None:
     assert words[:3] == ["explain", "--run", str(folder / "run.trec")]
     assert words[words.index("--groups") + 1].startswith(str(folder / "labels.csv"))
     assert run([*words, "--quiet"]) == 0
+
+
+def test_judgments_are_no_option_of_explain(folder: Path) -> None:
+    words = with_inputs_of_audit(["explain"], ["explain", str(folder / "judged.json")])
+    assert "--qrels" not in words
+    assert run([*words, "--quiet"]) == 0
+    words = with_inputs_of_audit(["mitigate"], ["mitigate", str(folder / "judged.json")])
+    assert "--qrels" in words
 
 
 def test_moved_files_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

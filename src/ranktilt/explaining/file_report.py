@@ -377,10 +377,13 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
             "queries": f"{len(audit.queries):,}",
         },
         answers=(
-            "You can print it, make a page of it, hold it against a limit, or against another audit.",
+            "You can make a page of it, ask why and for a remedy, hold it against a limit, or "
+            "compare it with another audit.",
         ),
         commands=(
             _command("report", text, "-o", "page.html"),
+            _command("explain", text),
+            _command("mitigate", text),
             _command("gate", text, "--max-tilt", "5"),
             _command("compare", text, "OTHER.json"),
         ),

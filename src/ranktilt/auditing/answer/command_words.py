@@ -105,7 +105,7 @@ def input_words(audit: Audit, runs: list[str], *, with_names: bool = True) -> li
         return []
     words = [*([folder] if folder else []), *ranked]
     if labels:
-        words += LabelFile(**{**collection.get("label_file", {}), "path": str(labels)}).words
+        words += _label_words(audit)
     if collection.get("qrels"):
         words += ["--qrels", str(collection["qrels"])]
     elif folder:
@@ -240,6 +240,18 @@ def explain_words(audit: Audit, runs: list[str]) -> list[str]:
 def _explain_labels_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
     """Return the words of the command that explains saved runs by the columns of their labels."""
     collection = audit.spec["collection"]
-    if not collection.get("labels"):
+    ranked = _ranked(audit, runs, with_names=False)
+    if not collection.get("labels") or not ranked:
         return []
-    return ["ranktilt", "explain", *input_words(audit, runs), "--reference", pair[0]]
+    labels = _label_words(audit)
+    if {"--score-order", "--queries", "--name", "--rest"} & {*ranked, *labels}:
+        return []  # which explain does not read
+    by = [] if audit.spec["by"] == "source" else ["--by", str(audit.spec["by"])]
+    return ["ranktilt", "explain", *ranked, *labels, *by, "--reference", pair[0]]
+
+
+def _label_words(audit: Audit) -> list[str]:
+    """Return the words that name the label file, its columns and the names of its values."""
+    collection = audit.spec["collection"]
+    fields = {**collection.get("label_file", {}), "path": str(collection["labels"])}
+    return LabelFile(**fields).words
