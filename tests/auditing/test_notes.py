@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, Run, audit, controls, ranker, table
-from ranktilt.auditing.notes import noise_notes
+from ranktilt.auditing.notes import few_names, noise_notes
 from ranktilt.auditing.numerical_noise import NumericalNoise, precision
 from ranktilt.auditing.provenance import files_of_runs
 from ranktilt.data.labels import from_labels
@@ -367,3 +367,9 @@ def test_a_verdict_that_hangs_on_it_is_named() -> None:
         level, low=-5.8, high=5.8
     )  # neither level nor a side's, and moved by 1.5 not either
     assert list(noise_notes([noise], [wide], 5.0)) == []
+
+
+def test_few_names_counts_no_single_other() -> None:
+    names = ["a", "b", "c", "d", "e", "f"]
+    assert few_names(names[:5]) == "a, b, c, d and e"
+    assert few_names(names) == "a, b, c, d and 2 others"

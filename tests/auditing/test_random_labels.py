@@ -571,3 +571,14 @@ class TestRandomLabels:
         assert [
             found.tolist() for found in page_module.share_bands(pages, one.groups, shuffles)
         ] == alone
+
+
+def test_judged_document_beyond_the_collection_is_in_no_group() -> None:
+    docs = [{"id": "d1", "source": "human"}, {"id": "d2", "source": "llm"}]
+    texts = [{**row, "title": "", "text": "x", "origin": row["id"]} for row in docs]
+    known = collection_of(texts, {"q": "x"}, {"q": {"d1": 1, "new": 1}})
+    groups = grouping(known, "source")
+    run = Run.from_dict({"q": {"new": 3.0, "d2": 2.0, "d1": 1.0}})
+    judged_run = JudgedRun.from_run(run, known, Judgments.from_collection(known, groups))
+    assert judged_run.row.tolist() == [2, 1, 0]  # the collection has two rows
+    assert judged_run.group_codes(groups).tolist() == [-1, 1, 0]
