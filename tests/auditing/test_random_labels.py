@@ -325,6 +325,22 @@ def test_a_page_counts_relevant_documents_by_query_and_others_once() -> None:
     assert labels.spread == 1  # their labels are drawn once for all queries anyhow
 
 
+def test_relevant_documents_of_a_page_add_beside_their_query_means() -> None:
+    docs = [
+        {"id": name, "text": "", "side": side}
+        for name, side in (("x", "a"), ("y", "b"), ("z", "b"))
+    ]
+    collection = collection_of(docs, {"q": "x"}, {"q": {"x": 1, "y": 1, "z": 1}})
+    groups = grouping(collection, "side")
+    run = run_of(collection, {"q": {"x": 3.0, "y": 2.0, "z": 1.0}})
+    judged_run = JudgedRun.from_run(run, collection, Judgments.from_collection(collection, groups))
+    page = TopRanks.from_run(judged_run, estimand("NDSR@1"), 3)  # type: ignore[arg-type]
+    labels = page_labels(judged_run, page, signs_of(groups, ("a", "b")), groups, np.arange(3))
+    added = np.bincount(labels.clusters.origin, weights=labels.clusters.total)
+    # x holds the page, the mean document 1/3 of it; labels are 1, −1 and −1, their mean −1/3.
+    assert added == pytest.approx([4 / 3 * 2 / 3, -2 / 3 * -1 / 3, -2 / 3 * -1 / 3])
+
+
 def test_the_level_is_the_median_of_random_labels_and_stays_where_they_scatter_further() -> None:
     null = np.array([1.0, 1.0, 1.1, 1.4, 3.0])
     assert NullDistribution.from_draws(1.2, null).median == 1.1
