@@ -33,20 +33,33 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_audit_is_made_again_from_its_file(folder: Path) -> None:
     file, again = folder / "two.json", folder / "again.json"
-    assert run(["audit", str(file), "-m", "nDCG@10", "--quiet", "--json", str(again)]) == 0
+    assert run(["audit", str(file), "--quiet", "--json", str(again)]) == 0
     first, second = (json.loads(path.read_text()) for path in (file, again))
     assert first["runs"] == second["runs"] == ["bm25", "ours"]
     assert first["tilts"] == second["tilts"]
 
 
+def test_card_and_draws_are_asked_again(folder: Path) -> None:
+    words = ["audit", str(folder / "bundled"), "-r", "bm25", "-m", "AP@5", "--card", "--quiet"]
+    seeded = [*words, "--set", "statistics.seed=3", "--set", "statistics.resamples=500"]
+    first, again = folder / "card.json", folder / "card-again.json"
+    assert run([*seeded, "--json", str(first)]) == 0
+    assert run(["audit", str(first), "--quiet", "--json", str(again)]) == 0
+    made, remade = (json.loads(path.read_text()) for path in (first, again))
+    assert [made[key] for key in ("tilts", "card")] == [remade[key] for key in ("tilts", "card")]
+    expanded = with_inputs_of_audit(["audit", str(first), "--set", "statistics.seed=4"])
+    assert "statistics.resamples=500" in expanded
+    assert "statistics.seed=3" not in expanded
+
+
 def test_explain_names_folder_and_rankers(folder: Path) -> None:
-    words = with_inputs_of_audit(["explain"], ["explain", str(folder / "two.json"), "-r", "bm25"])
+    words = with_inputs_of_audit(["explain", str(folder / "two.json"), "-r", "bm25"])
     assert words == ["explain", str(folder / "bundled"), "-r", "bm25", "--attribution"]
 
 
 def test_mitigate_takes_the_run_that_is_named(folder: Path) -> None:
     file = str(folder / "two.json")
-    words = with_inputs_of_audit(["mitigate"], ["mitigate", file, "-r", "ours", "--budget", "0.1"])
+    words = with_inputs_of_audit(["mitigate", file, "-r", "ours", "--budget", "0.1"])
     assert words[:4] == ["mitigate", str(folder / "bundled"), "-r", "tfidf"]
     assert words[-2:] == ["--budget", "0.1"]
 
@@ -60,23 +73,24 @@ def test_mitigate_asks_which_of_several_runs(
 
 def test_typed_options_win(folder: Path) -> None:
     file = str(folder / "two.json")
-    words = with_inputs_of_audit(["audit"], ["audit", file, "-r", "bm25(b=0)", "--ties=expected"])
+    words = with_inputs_of_audit(["audit", file, "-r", "bm25(b=0)", "--ties=expected"])
     assert [word for word in words if word.startswith(("bm25", "ours"))] == ["bm25(b=0)"]
     assert words[-1] == "--ties=expected"
+    assert "-m" in words
 
 
 def test_labels_and_saved_runs_are_explained(folder: Path) -> None:
-    words = with_inputs_of_audit(["explain"], ["explain", str(folder / "labels.json")])
+    words = with_inputs_of_audit(["explain", str(folder / "labels.json")])
     assert words[:3] == ["explain", "--run", str(folder / "run.trec")]
     assert words[words.index("--groups") + 1].startswith(str(folder / "labels.csv"))
     assert run([*words, "--quiet"]) == 0
 
 
 def test_judgments_are_no_option_of_explain(folder: Path) -> None:
-    words = with_inputs_of_audit(["explain"], ["explain", str(folder / "judged.json")])
+    words = with_inputs_of_audit(["explain", str(folder / "judged.json")])
     assert "--qrels" not in words
     assert run([*words, "--quiet"]) == 0
-    words = with_inputs_of_audit(["mitigate"], ["mitigate", str(folder / "judged.json")])
+    words = with_inputs_of_audit(["mitigate", str(folder / "judged.json")])
     assert "--qrels" in words
 
 
@@ -96,7 +110,7 @@ def test_changed_files_are_said(folder: Path, capsys: pytest.CaptureFixture[str]
     text = path.read_text()
     path.write_text(text + "d9,human,9\n")
     try:
-        with_inputs_of_audit(["explain"], ["explain", str(folder / "labels.json")])
+        with_inputs_of_audit(["explain", str(folder / "labels.json")])
     finally:
         path.write_text(text)
     assert f"{path} has changed since" in capsys.readouterr().err

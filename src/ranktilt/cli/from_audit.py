@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,27 +32,38 @@ class TypedOption:
     words: tuple[str, ...]
 
 
-def with_inputs_of_audit(path: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Put what an audit was made of in place of its file, where the first word names one.
+def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
+    """Put what an audit was made of in place of its file, where one stands right after a verb.
 
-    `path` is the verb, `words` everything that was typed, the verb first.
+    It is done before any option is read, because what made an audit may include ``--set``, which
+    stands for all verbs.
     """
-    rest = list(words[len(path) :])
-    if len(path) != 1 or path[0] not in VERBS or not rest or not _is_audit_file(rest[0]):
-        return list(words)
+    for index, (verb, file) in enumerate(pairwise(words)):
+        if verb in VERBS and _is_audit_file(file):
+            return [*words[: index + 1], *_expanded(verb, Path(file), list(words[index + 2 :]))]
+    return list(words)
+
+
+def _expanded(verb: str, file: Path, typed: list[str]) -> list[str]:
+    """Return what stands behind the verb: the words of the audit, and those that were typed."""
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.reporting.report import read_result
 
-    file, typed = Path(rest[0]), rest[1:]
     result = read_result(file, (Audit, SourceAudits))
+    if isinstance(result, SourceAudits) and verb != "explain":
+        raise UserError(
+            f"{file} audits {len(result.sources)} sources, each with {result.reference}; {verb} "
+            "it from its collection: name DIR, with --source or --pair"
+        )
+    # To explain is to look at every source, whichever audit names the collection.
     audit = result.audits[0] if isinstance(result, SourceAudits) else result
     _check_files(file, audit)
-    runs = _runs_to_ask(file, path[0], audit, typed)
-    inputs = _words_of_verb(path[0], audit, runs)
+    runs = _runs_to_ask(file, verb, audit, typed)
+    inputs = _words_of_verb(verb, audit, runs)
     if not inputs:
         raise UserError(
-            f"{file}: this audit cannot be read again by {path[0]}: name a collection DIR or labels"
+            f"{file}: this audit cannot be read again by {verb}: name a collection DIR or labels"
         )
     inputs = inputs[2:]  # without ranktilt and the verb
     typed = _without_run_names(typed, audit)
@@ -60,7 +72,7 @@ def with_inputs_of_audit(path: Sequence[str], words: Sequence[str]) -> list[str]
         names |= set(_RUN_OPTIONS)
     kept = [option for option in _options(inputs) if not option.name or option.name not in names]
     expanded = [word for option in kept for word in option.words]
-    return [*path, *expanded, *typed]
+    return [*expanded, *typed]
 
 
 def _is_audit_file(word: str) -> bool:
@@ -108,10 +120,16 @@ def _without_run_names(typed: Sequence[str], audit: Audit) -> list[str]:
 
 
 def _words_of_verb(verb: str, audit: Audit, runs: list[str]) -> list[str]:
-    from ranktilt.auditing.answer.command_words import audit_words, explain_words, mitigate_words
+    from ranktilt.auditing.answer.command_words import (
+        audit_words,
+        explain_words,
+        mitigate_words,
+        question_words,
+    )
 
     if verb == "audit":
-        return audit_words(audit)
+        words = audit_words(audit)
+        return [*words, *question_words(audit)] if words else []
     if verb == "explain":
         return explain_words(audit, runs)
     pair = audit.pairs[0] if audit.pairs else ("", "")
@@ -129,7 +147,9 @@ def _options(words: Sequence[str]) -> Iterator[TypedOption]:
         elif "=" in word and word.startswith("--"):
             yield TypedOption(name=word.partition("=")[0], words=(word,))
         elif has_value:
-            yield TypedOption(name=word, words=(word, words[index + 1]))
+            # Each key of --set is an option of its own, of which several may be typed.
+            key = f" {words[index + 1].partition('=')[0]}" if word == "--set" else ""
+            yield TypedOption(name=word + key, words=(word, words[index + 1]))
             index += 1
         else:
             yield TypedOption(name=word, words=(word,))

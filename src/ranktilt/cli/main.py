@@ -86,7 +86,7 @@ def _launch(
         app.help_print(words, console=Console(stderr=True))
         return _REFUSED
     with in_force(machine, path):
-        return _call(app, with_inputs_of_audit(path, words))
+        return _call(app, words)
 
 
 def _call(called: Any, words: Any) -> Any:
@@ -119,6 +119,7 @@ def run(words: Sequence[str]) -> int:
     HELP_PAGE.shows_all = HELP_ALL in words
     words = ["--help" if word == HELP_ALL else word for word in words]
     try:
+        words = with_inputs_of_audit(words)
         path, _, _ = app.parse_commands(words)
         HELP_PAGE.shows_machine = not path or path[0].startswith("-")
         code = int(_call(app.meta, words) or 0)

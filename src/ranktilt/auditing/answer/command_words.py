@@ -12,8 +12,10 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.data.group_names import OTHERS, REST
 from ranktilt.data.labels import SEVERAL, LabelFile
 from ranktilt.errors import UserError
+from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import DEFAULT_MARGIN, unit_of
 from ranktilt.spec import OBJECT_NAMES, Stage, parse_stages
+from ranktilt.statistics.bootstrap import RESAMPLES
 
 Audit = Any
 """A `ranktilt.auditing.result.Audit`, which lists next steps and so imports this module."""
@@ -30,6 +32,24 @@ def audit_words(audit: Audit) -> list[str]:
         return []
     words = [*inputs, *_sources(audit), *_pairs(audit), *_question(audit), *_computation(audit)]
     return ["ranktilt", "audit", *words]
+
+
+def question_words(audit: Audit) -> list[str]:
+    """Return the words that ask an audit's questions again, with its draws.
+
+    Relative Δ stands on a card only where the whole card was asked for; other rows were asked one
+    by one. Without judgments a card is what is asked anyway.
+    """
+    has_card = any(isinstance(effect.estimand, RelativeDelta) for effect in audit.card)
+    questions = [repr(measure) for measure in audit.measures]
+    if not has_card and audit.measures:
+        questions += dict.fromkeys(effect.measure for effect in audit.card)
+    words = [word for question in questions for word in ("-m", question)]
+    words += ["--card"] if has_card else []
+    for key, usual in (("resamples", RESAMPLES), ("seed", 0)):
+        if audit.spec[key] != usual:
+            words += ["--set", f"statistics.{key}={audit.spec[key]}"]
+    return words
 
 
 def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
