@@ -133,3 +133,19 @@ def test_what_is_nothing_that_is_read_is_one_line(cli: Cli, tmp_path: Path) -> N
     code, _, err = cli("check", tmp_path / "page")
     assert code == 2
     assert "got a web page; download the file itself, not the page that shows it" in err
+
+
+def test_distances_are_a_run_and_no_judgments(cli: Cli, tmp_path: Path) -> None:
+    rows = [f"q{n % 4},d{n},{0.1 + n / 100}" for n in range(40)]
+    path = write(tmp_path / "distance.csv", "\n".join(["query_id,doc_id,score", *rows]) + "\n")
+    _, out, _ = cli("check", path, "--format", "json")
+    report = json.loads(out)
+    assert (report["kind"], report["is_readable"]) == ("a run", False)
+    assert "--score-order ascending" in out
+
+
+def test_few_grades_called_score_are_judgments_too(cli: Cli, tmp_path: Path) -> None:
+    rows = [f"q{n % 4},d{n},{n % 3}" for n in range(40)]
+    path = write(tmp_path / "graded.csv", "\n".join(["query_id,doc_id,score", *rows]) + "\n")
+    _, out, _ = cli("check", path, "--format", "json")
+    assert "judgments" in out

@@ -50,6 +50,8 @@ _KEYS = {
 }
 """Keys of ``FILE:key=column`` that say what a file is."""
 _MOST_LISTED = 6
+_MOST_GRADES = 20
+"""Different grades that judges give; scores have more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,15 +132,26 @@ def _as_named(report: FileReport, file: str, path: str, text: str) -> FileReport
 
 def _report(text: str, recognition: Recognition) -> FileReport:
     """Read a file as the first of its kinds as which it can be read."""
-    reports = [_PARTS[kind](text, recognition) for kind in recognition.kinds]
+    kinds = recognition.kinds
+    if RUN in kinds and JUDGMENTS in kinds and _holds_scores(text):
+        kinds = (RUN,)
+    reports = [_PARTS[kind](text, recognition) for kind in kinds]
     report = next((report for report in reports if report.is_readable), reports[0])
     rest = [reading for reading in reports if reading is not report and reading.is_readable]
     if not rest:
         return report
-    kinds = " or ".join(reading.kind for reading in rest)
-    note = f"it could be {kinds} as well; the option by which you name it decides"
+    others = " or ".join(reading.kind for reading in rest)
+    note = f"it could be {others} as well; the option by which you name it decides"
     commands = chain.from_iterable(reading.commands[:1] for reading in rest)
     return replace(report, notes=(*report.notes, note), commands=(*report.commands, *commands))
+
+
+def _holds_scores(text: str) -> bool:
+    """Return whether the numbers of pairs are too many different ones to be grades."""
+    try:
+        return read_qrels(text)["grade"].n_unique() > _MOST_GRADES
+    except DataError:
+        return False
 
 
 def _unread(text: str, kind: str, recognition: Recognition, error: UserError) -> FileReport:

@@ -242,10 +242,11 @@ def _chosen_sources(audits: SourceAudits, pairs: Iterable[Pair] | None) -> dict[
 
 
 def _growth_notes(spec: Mapping[str, Any], rows: Sequence[GateRow]) -> list[str]:
-    if not spec["baseline"] or len(rows) < 2:
+    count = sum(check.name == "growth" for row in rows for check in row.checks)
+    if not spec["baseline"] or count < 2:
         return []
     return [
-        f"each growth of the {len(rows)} comparisons is judged by its own 95 % interval; the more "
+        f"each growth of the {count} comparisons is judged by its own 95 % interval; the more "
         "there are, the more likely one of them stands out by chance"
     ]
 

@@ -62,7 +62,7 @@ def gate_questions(gate: Gate) -> list[str]:
         growth = "no growth" if least == 0 else f"growth of at most {least:g} points"
         questions.append(f"{growth} since the baseline")
     if gate.spec.get("max_loss") is not None:
-        questions.append(f"a loss of at most {gate.spec['max_loss']:g} points")
+        questions.append(f"a loss of at most {_points(gate.spec['max_loss'])}")
     return questions
 
 
@@ -166,7 +166,7 @@ def _growth_reason(check: LimitCheck, change: Change) -> str:
 def _loss_reason(check: LimitCheck, change: Change) -> str:
     """Say whether a greater loss of effectiveness than is allowed is shown or excluded."""
     limit = float(check.asked_limit)
-    loss = f"a loss of more than {limit:g} {'point' if limit == 1 else 'points'}"
+    loss = f"a loss of more than {_points(limit)}"
     if math.isnan(change.value) or (change.testable and not change.has_interval):
         return f"no query has a value of {change.measure} in both audits"
     common = f" {common_words(change)}" if check.is_on_common_queries else ""
@@ -181,6 +181,10 @@ def _loss_reason(check: LimitCheck, change: Change) -> str:
     if change.high < -limit:
         return f"{numbers}: {loss} is shown"
     return f"{numbers}: {loss} is neither shown nor excluded"
+
+
+def _points(number: float) -> str:
+    return f"{number:g} {'point' if number == 1 else 'points'}"
 
 
 def _order_reason(check: LimitCheck, queries: int) -> str:
