@@ -96,8 +96,20 @@ class LoadedSparseEncoder(LoadedEncoder, SparseEncoder):
         pass
 
 
+class LoadedModelRanker(ObjectRanker):
+    """A ranker of a model in memory, which is named as the model names itself."""
+
+    @classmethod
+    def from_object(cls, value: Any, **options: Any) -> Self:
+        cls.require_options(options)
+        return cls(model_name(value), loaded=value, **options)  # type: ignore[call-arg]
+
+    def stage(self) -> Stage:
+        return _without_object(super().stage())
+
+
 @dataclass(frozen=True)
-class SentenceTransformerRanker(ObjectRanker, Dense):
+class SentenceTransformerRanker(LoadedModelRanker, Dense):
     """Ranks by a ``SentenceTransformer`` in memory, as ``dense:FOLDER`` does with the saved model.
 
     The vectors are kept by a hash of the weights, which is taken again each time it ranks, so that
@@ -111,11 +123,6 @@ class SentenceTransformerRanker(ObjectRanker, Dense):
     )
 
     loaded: Any = field(kw_only=True, hash=False)
-
-    @classmethod
-    def from_object(cls, value: Any, **options: Any) -> Self:
-        cls.require_options(options)
-        return cls(model_name(value), loaded=value, **options)
 
     @cached_property
     def encoder(self) -> LoadedEncoder:
@@ -133,12 +140,9 @@ class SentenceTransformerRanker(ObjectRanker, Dense):
     def provenance(self) -> dict[str, Any]:
         return _provenance(self.loaded, self.encoder)
 
-    def stage(self) -> Stage:
-        return _without_object(super().stage())
-
 
 @dataclass(frozen=True)
-class SparseEncoderRanker(ObjectRanker, Sparse):
+class SparseEncoderRanker(LoadedModelRanker, Sparse):
     """Ranks by a ``SparseEncoder`` in memory, as ``sparse:FOLDER`` does with the saved model."""
 
     name: ClassVar[str] = "SparseEncoder"
@@ -147,11 +151,6 @@ class SparseEncoderRanker(ObjectRanker, Sparse):
     )
 
     loaded: Any = field(kw_only=True, hash=False)
-
-    @classmethod
-    def from_object(cls, value: Any, **options: Any) -> Self:
-        cls.require_options(options)
-        return cls(model_name(value), loaded=value, **options)
 
     @cached_property
     def encoder(self) -> LoadedSparseEncoder:
@@ -162,9 +161,6 @@ class SparseEncoderRanker(ObjectRanker, Sparse):
 
     def provenance(self) -> dict[str, Any]:
         return _provenance(self.loaded, self.encoder)
-
-    def stage(self) -> Stage:
-        return _without_object(super().stage())
 
 
 @dataclass(frozen=True)
@@ -189,7 +185,7 @@ class LoadedClassifier(Classifier):
 
 
 @dataclass(frozen=True)
-class CrossEncoderRanker(ObjectRanker, CrossEncoder):
+class CrossEncoderRanker(LoadedModelRanker, CrossEncoder):
     """Ranks by a ``CrossEncoder`` in memory, as ``cross-encoder:FOLDER`` does with the saved model.
 
     One label: the model's activation, in float64. Two labels: the probability of the relevant one.
@@ -199,11 +195,6 @@ class CrossEncoderRanker(ObjectRanker, CrossEncoder):
     fixed: ClassVar[tuple[str, ...]] = ("model", "loaded", "precision", "device", "backend")
 
     loaded: Any = field(kw_only=True, hash=False)
-
-    @classmethod
-    def from_object(cls, value: Any, **options: Any) -> Self:
-        cls.require_options(options)
-        return cls(model_name(value), loaded=value, **options)
 
     def scorer(self) -> PairScorer:
         model, head = self.loaded, self._head()
@@ -244,9 +235,6 @@ class CrossEncoderRanker(ObjectRanker, CrossEncoder):
 
     def provenance(self, scorer: PairScorer) -> dict[str, Any]:
         return _provenance(self.loaded, scorer)
-
-    def stage(self) -> Stage:
-        return _without_object(super().stage())
 
 
 def _tokens(model: Any, max_tokens: int | None, prompt: str = "") -> Tokens:
