@@ -55,7 +55,7 @@ def _audit_to_read(file: Path, verb: str) -> Audit:
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.reporting.report import read_result
 
-    result = read_result(file, (Audit, SourceAudits))
+    result: Audit | SourceAudits = read_result(file, (Audit, SourceAudits))
     if not isinstance(result, SourceAudits):
         return result
     if verb != "explain":
@@ -112,13 +112,13 @@ def _note_changed_files(file: Path, audit: Audit) -> None:
 
 def _runs_to_ask(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> list[str]:
     """Return the runs of the audit that are asked about: those named by -r, or all."""
-    named = [
+    typed_names = [
         option.words[1]
         for option in _options(typed)
         if option.name in _RUN_OPTIONS and len(option.words) > 1
     ]
-    runs = [name for name in audit.runs if name in named] or list(audit.runs)
-    if verb == "mitigate" and len(runs) > 1 and not named:
+    runs = [name for name in audit.runs if name in typed_names] or list(audit.runs)
+    if verb == "mitigate" and len(runs) > 1 and not typed_names:
         choices = join_words([f"-r {name}" for name in runs], "or")
         raise UserError(f"{file} holds {len(runs)} runs, and mitigate takes one: {choices}")
     return runs

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
 from ranktilt.cli.app import CORRECT, INPUT, OUTPUT, QUESTION, verb
-from ranktilt.cli.audit import InputOptions
+from ranktilt.cli.audit_inputs import InputOptions
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.settings import settings
@@ -149,7 +149,7 @@ def mitigate(
     baselines = [*(inputs.ranker or ()), *(inputs.run or ())]
     if len(baselines) > 1:
         raise UserError(f"mitigate takes one ranker or run; got {len(baselines)}")
-    if any(named.name for named in (*inputs.named_rankers, *inputs.named_runs)):
+    if any(baseline.name for baseline in (*inputs.ranker_texts, *inputs.run_files)):
         raise UserError("mitigate takes one ranker or run, which needs no name: omit NAME=")
     if fit is not None and inputs.run:
         raise UserError("--fit needs a ranker (-r): a saved run cannot rank another collection")
