@@ -1,4 +1,4 @@
-"""Options of what an audit reads: a collection or labels, what is ranked or was, and which sources."""
+"""Options of what an audit reads: a collection or labels, rankers or runs, and sources."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class InputOptions(options.LabelOptions):
             raise UserError(f"{folder}: no such folder")
 
     def load(self, max_failures: float | None = None) -> tuple[Collection, list[Run]]:
-        """Read the collection, or make one of labels and runs; the runs then are those that exist."""
+        """Read the collection, or make one of labels and saved runs, which are returned too."""
         if self.folder is None:
             return self._labelled(max_failures)
         from ranktilt.data.load import load
@@ -258,8 +258,8 @@ class SourceOptions:
     source: Annotated[
         list[str] | None,
         Parameter(
-            help="Source to audit; several may be given (default: all). With more than two, each is "
-            "ranked together with the reference alone.",
+            help="Source to audit; several may be given (default: all). With more than two, each "
+            "is ranked together with the reference alone.",
             metavar="SOURCE",
         ),
     ] = None
@@ -324,7 +324,8 @@ def _any_has(option: str, specs: Sequence[str]) -> bool:
 
     for spec in specs:
         for stage in ranker_stages(spec):
-            if option in {field.name for field in fields(ranker_class(stage.name))}:  # type: ignore[arg-type]
+            kind = ranker_class(stage.name)
+            if option in {field.name for field in fields(kind)}:  # type: ignore[arg-type]
                 return True
     return False
 

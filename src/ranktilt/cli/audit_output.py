@@ -1,4 +1,4 @@
-"""Where an audit's result goes: the terminal, a page, JSON, a row per query, or all in one folder."""
+"""Where an audit's result goes: the terminal, a page, JSON, a row per query, or a folder."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _page(result: Audit | SourceAudits, parts: Sequence[AuditedPart]) -> bytes:
 
 
 def per_query_csv(result: Audit | SourceAudits) -> bytes:
-    """Return the tidy table (run, measure, group, query, value) as CSV; undefined values are empty."""
+    """Return the table (run, measure, group, query, value) as CSV; undefined values are empty."""
     import polars as pl
 
     from ranktilt.data.formats.spreadsheet import csv_text

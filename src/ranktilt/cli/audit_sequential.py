@@ -50,7 +50,7 @@ class SequentialOptions:
             if self.max_queries:
                 raise UserError("--max-queries needs a sequential audit: --stop-at-tilt 10")
             return
-        flag = options.first_given(**unread)
+        flag = options.first_typed(**unread)
         if flag is not None:
             raise UserError(
                 f"{flag} does not apply to a sequential audit; omit it or --stop-at-tilt"

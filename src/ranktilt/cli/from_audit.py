@@ -95,9 +95,10 @@ def _require_files(file: Path, audit: Audit) -> None:
     paths = [record["path"] for record in audit.spec.get("inputs", ())]
     moved = [path for path in paths if not os.path.isfile(path)]
     if moved:
+        are = "is" if len(moved) == 1 else "are"
         raise UserError(
-            f"{file} was made of {join_words(moved[:3])}, which {'is' if len(moved) == 1 else 'are'} "
-            "not there now: run this where the audit was made, or name the inputs themselves"
+            f"{file} was made of {join_words(moved[:3])}, which {are} not there now: run this where "
+            "the audit was made, or name the inputs themselves"
         )
 
 

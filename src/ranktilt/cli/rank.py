@@ -116,12 +116,21 @@ def rank(
     for file, run in zip(files or [_STDOUT], runs, strict=True):
         for line in _notes(file, run, has_judgments=bool(collection.qrels.height)):
             note(line)
+    if files:
+        _note_audit(source, collection, files, rankers)
+
+
+def _note_audit(
+    source: RankedSource, collection: Collection, files: Sequence[Path], rankers: Sequence[Ranker]
+) -> None:
+    """Say how the saved runs are audited, where there is something to measure."""
     groups = groups_to_audit(collection)
-    if files and groups is not None:
-        words = ["ranktilt", "audit", str(folder)]
-        for file, run_ranker in zip(files, rankers, strict=True):
-            words += _run_words(file, run_ranker)
-        note(f"Audit it: {shlex.join([*words, *source.words, *groups])}")
+    if groups is None:
+        return
+    words = ["ranktilt", "audit", str(source.folder)]
+    for file, ranker in zip(files, rankers, strict=True):
+        words += _run_words(file, ranker)
+    note(f"Audit it: {shlex.join([*words, *source.words, *groups])}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +198,7 @@ def _print_estimates(
 def _estimates(
     ranker: Ranker, collection: Collection, price: tuple[float, float] | None
 ) -> Iterator[str]:
-    """Yield a block of lines for each stage that asks a language model; the stages before it rank."""
+    """Yield a block of lines for each stage that asks a model; the stages before it rank."""
     from ranktilt.rankers.base import stages_of
     from ranktilt.rankers.llm.base import LLMRanker
 
@@ -246,7 +255,10 @@ def _check(files: Sequence[Path], inputs: Sequence[Path]) -> None:
 
 
 def _require_plain(output: str, collection: Collection) -> None:
-    """Refuse ids with blanks, before anything is ranked: stdout has no sidecar that says how they were escaped."""
+    """Refuse ids with blanks, before anything is ranked.
+
+    They are escaped, and stdout has no sidecar that says so.
+    """
     from ranktilt.data.run import beyond_trec
 
     for noun, names in (("query", collection.queries["id"]), ("document", collection.ids)):
