@@ -71,7 +71,7 @@ class FittedMethods:
             elif isinstance(fitted.fit, CausalFit):
                 causal = fitted.fit
             elif isinstance(fitted.fit, Direction):
-                direction = fitted.fit.spec
+                direction = fitted.fit
         return MethodFits(offset=offset, causal=causal, direction=direction)
 
 

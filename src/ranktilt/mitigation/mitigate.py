@@ -27,14 +27,16 @@ from ranktilt.mitigation.baseline import Baseline, only_queries
 from ranktilt.mitigation.bench import (
     EFFECTIVENESS,
     BenchOptions,
+    budget_of,
     compare_candidates,
     order_questions,
 )
-from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
+from ranktilt.mitigation.bench_result import Bench, Candidate, check_limits
 from ranktilt.mitigation.method import FittingQueries
 from ranktilt.mitigation.methods import FittedMethods, fit_methods
 from ranktilt.mitigation.options import MitigationOptions
 from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
+from ranktilt.mitigation.remedy import Remedy
 from ranktilt.mitigation.selection import candidate_values, choose_strengths
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
@@ -63,7 +65,7 @@ def mitigate(
     options: MitigationOptions | None = None,
     primary: str | Estimand | None = None,
     effectiveness: str | Measure = EFFECTIVENESS,
-    budget: float = BUDGET,
+    budget: float | None = None,
     ties: str = "expected",
     test: str = "interval",
     correction: str = "holm",
@@ -117,6 +119,7 @@ def mitigate(
     """
     options = options or MitigationOptions()
     split = _split(collection, fit, options.seed)
+    budget = budget_of(split.test, budget)
     check_limits(margin, budget)
     check_resamples(resamples)
     pair = _pair(split.test, options)
@@ -266,8 +269,37 @@ class _Mitigation:
                 refused=methods.refused,
                 fits=methods.fits,
                 baseline_effects=tested.baseline_effects,
+                remedies=self._remedies(methods, bench.eligible),
+                seen_queries=self._seen_queries(),
             )
         )
+
+    def _remedies(
+        self, methods: FittedMethods, candidates: Sequence[Candidate]
+    ) -> tuple[Remedy, ...]:
+        """Return what each candidate does to a list, as data."""
+        groups = grouping(self.split.test, self.options.by).names
+        remedies = []
+        for candidate in candidates:
+            rule = methods.by_label[candidate.method].rule(candidate.strength)
+            if rule is not None:
+                remedies.append(
+                    Remedy(
+                        candidate=candidate.name,
+                        by=self.options.by,
+                        groups=tuple(groups),
+                        depth=self.baseline.cut_depth,
+                        rule=rule,
+                    )
+                )
+        return tuple(remedies)
+
+    def _seen_queries(self) -> tuple[str, ...]:
+        """Return the queries of this collection that methods or strengths were chosen by."""
+        # The ids of another collection may be the same words for other queries.
+        sides = [self.split.select] if self.split.fitted_on else [self.split.fit, self.split.select]
+        names = [name for side in sides for name in side.queries_with_judgments["id"]]
+        return tuple(dict.fromkeys(names))
 
     def _rank(self, collection: Collection) -> Run:
         """Return the baseline's run of one side's queries, taken from that of all where it can."""
