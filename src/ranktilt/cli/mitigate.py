@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
-from ranktilt.cli.app import CORRECT, INPUT, OUTPUT, QUESTION, verb
+from ranktilt.cli.app import CORRECT, INPUT, QUESTION, verb
 from ranktilt.cli.audit import InputOptions
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files

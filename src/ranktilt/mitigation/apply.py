@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -12,7 +12,14 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.files import write_files
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
-from ranktilt.mitigation.base import KEYS, Correction, Fit, FittedCorrection, SeenQueries, run_of_depth
+from ranktilt.mitigation.base import (
+    KEYS,
+    Correction,
+    Fit,
+    FittedCorrection,
+    SeenQueries,
+    run_of_depth,
+)
 from ranktilt.mitigation.bench_result import Bench, Candidate
 from ranktilt.mitigation.causal import Causal
 from ranktilt.mitigation.fair_rerank import FairReRank

@@ -431,9 +431,7 @@ def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
     return tasks
 
 
-def _movements(
-    audited: Audit, runs: CandidateRuns, options: BenchOptions
-) -> tuple[Movement, ...]:
+def _movements(audited: Audit, runs: CandidateRuns, options: BenchOptions) -> tuple[Movement, ...]:
     """Return how far the lists of each candidate lie from the baseline's, over the same queries."""
     (baseline, baseline_run), *others = runs.items()
     numbered = audited.distinct(baseline.name)

@@ -92,7 +92,9 @@ def list_distances(baseline: Run, run: Run, queries: Sequence[str]) -> ListDista
     """Compare the lists of two runs, query by query."""
     old, new = (_ranked(side, name) for side, name in ((baseline, "old"), (run, "new")))
     joined = old.join(new, on=["query_id", "doc_id"], how="inner")
-    ranks = {str(query): part for (query,), part in joined.partition_by("query_id", as_dict=True).items()}
+    ranks = {
+        str(query): part for (query,), part in joined.partition_by("query_id", as_dict=True).items()
+    }
     old_lengths, new_lengths = _lengths(baseline), _lengths(run)
     rbo, replaced = (np.full(len(queries), np.nan) for _ in range(2))
     for number, query in enumerate(queries):
@@ -118,9 +120,7 @@ def _ranked(run: Run, name: str) -> pl.DataFrame:
 def _lengths(run: Run) -> Mapping[str, int]:
     """Return the length of each query's list."""
     offsets = pairwise(run.offsets.tolist())
-    return {
-        query: stop - start for query, (start, stop) in zip(run.queries, offsets, strict=True)
-    }
+    return {query: stop - start for query, (start, stop) in zip(run.queries, offsets, strict=True)}
 
 
 def movement(
@@ -157,9 +157,7 @@ def _mean(
     """Return a mean with its interval, in a unit of which a share is `scale`."""
     (sums,), sizes = columns.sums, columns.sizes
     value = scale * float(columns.means[0])
-    resampled_sums, resampled_sizes = resampled_means(
-        [sums, sizes], resamples=resamples, seed=seed
-    )
+    resampled_sums, resampled_sizes = resampled_means([sums, sizes], resamples=resamples, seed=seed)
     inference = infer(
         scale * resampled_sums / resampled_sizes,
         value,

@@ -95,29 +95,34 @@ def _chosen_sentence(choice: Choice, candidate: Candidate) -> str:
     tilts = [bench.tilt(candidate.name, pair) for pair in bench.pairs]
     sides = list(dict.fromkeys(tilt.side(tilt.favours) for tilt in tilts if tilt.favours))
     still = f", though it still favours {join_words(sides)}" if sides else ""
-    effect = effect_of_correction(choice, candidate, is_proven=True)
+    moves = join_words([_move_words(bench, candidate, pair) for pair in bench.pairs])
+    price = _proven_price_words(choice, candidate)
+    within = f"within {margin_words(choice.margin)}"
     several = f" of {candidate.method}" if len(bench.methods) > 1 else ""
     origin = f"It is the smallest candidate{several} to do so"
     if bench.selected:
         origin = f"It was {chosen_by(bench)}"
-    return f"Mitigated by {effect}, {limits(choice)}{still}. {origin}"
+    return f"Mitigated by {candidate.name}: it cut {moves}, {within}, {price}{still}. {origin}"
 
 
-def effect_of_correction(choice: Choice, candidate: Candidate, *, is_proven: bool = False) -> str:
+def effect_of_correction(choice: Choice, candidate: Candidate) -> str:
     """Say from where to where a candidate moves the tilt of the same queries, and at what cost."""
     bench = choice.bench
-    moves = [_move_words(bench, candidate, pair, is_proven=is_proven) for pair in bench.pairs]
-    is_nearer = bench.distance(candidate.name) <= bench.distance(bench.baseline.name)
+    if math.isinf(bench.distance(candidate.name)):
+        return f"{candidate.name} leaves {bench.primary} undefined"
+    moves = [_move_words(bench, candidate, pair, with_interval=False) for pair in bench.pairs]
+    is_nearer = bench.distance(candidate.name) < bench.distance(bench.baseline.name)
     verb = "cut" if is_nearer else "moved"
-    front = f"{candidate.name}: it {verb}" if is_proven else f"{candidate.name} {verb}"
-    return f"{front} {join_words(moves)} {_price_words(bench, candidate)}"
+    return f"{candidate.name} {verb} {join_words(moves)} {_price_words(bench, candidate)}"
 
 
-def _move_words(bench: Bench, candidate: Candidate, pair: Pair, *, is_proven: bool) -> str:
+def _move_words(
+    bench: Bench, candidate: Candidate, pair: Pair, *, with_interval: bool = True
+) -> str:
     before = bench.tilt(bench.baseline.name, pair)
     after = bench.tilt(candidate.name, pair)
     estimand = before.estimand
-    numbers = tilt_numbers(after) if is_proven else estimand.answer(after.value)
+    numbers = tilt_numbers(after) if with_interval else estimand.answer(after.value)
     level = ""
     if estimand.answer(after.neutral) != estimand.answer(estimand.neutral):
         level = f" (level: {estimand.answer(after.neutral)})"
@@ -141,10 +146,23 @@ def _price_words(bench: Bench, candidate: Candidate) -> str:
     )
 
 
+def _proven_price_words(choice: Choice, candidate: Candidate) -> str:
+    """Say what a chosen candidate costs, with the intervals that keep to the budget."""
+    bench = choice.bench
+    words = _price_words(bench, candidate)
+    if not bench.is_judged:
+        return words
+    costs = [cost_words(change, choice.budget) for change in bench.costs(candidate.name)]
+    if words.startswith("at a loss"):
+        words = "at a small loss"
+    return f"{words} ({bench.effectiveness_measure} {join_words(costs)})"
+
+
 def replaced_words(moved: Movement) -> str:
-    """Say how far lists move: ``12.0 % of the first ten documents (RBO .87)``."""
+    """Say how far lists move: ``12.0 % [10.1, 14.0] of the first ten documents (RBO .87)``."""
     share, overlap = decimal(moved.replaced.value), fixed(moved.rbo.value).removeprefix("0")
-    return f"{share} % of the first ten documents (RBO {overlap})"
+    low, high = decimal(moved.replaced.low), decimal(moved.replaced.high)
+    return f"{share} % [{low}, {high}] of the first ten documents (RBO {overlap})"
 
 
 def _unproven(choice: Choice, candidate: Candidate) -> str:

@@ -25,7 +25,9 @@ def remedy_sentence(remedy: Remedy) -> str:
     if rule.method == "offset":
         return f"Each document gets the constant of its {remedy.by} added to its score."
     if rule.method == "interleave":
-        return f"The groups of {remedy.by} take turns, each by score, up to their share of the list."
+        return (
+            f"The groups of {remedy.by} take turns, each by score, up to their share of the list."
+        )
     if rule.method == "det-const-sort":
         return (
             f"The best document comes next, unless the first k would hold too few of {protected} "
@@ -69,8 +71,8 @@ def _cut_lines(remedy: Remedy) -> list[str]:
     if remedy.rule.method == "projection":
         return []
     return [
-        f"Each list is cut to its best {remedy.depth} documents before; a tie at the cut is decided "
-        "by a hash of the document's text."
+        f"Each list is cut to its best {remedy.depth} documents first; a hash of the document, the "
+        "same for twins, decides a tie at the cut."
     ]
 
 
@@ -123,7 +125,7 @@ def _minimum_lines(remedy: Remedy) -> list[str]:
         _PLACES,
         _TIED_COUNTS,
         "Of tied documents in a list that changes, that side comes first that is further below its "
-        "share of the first k; where both are, the smaller hash of the text.",
+        "share of the first k; if both are equally far, the smaller hash of the document.",
     ]
 
 
@@ -133,7 +135,7 @@ def _det_const_sort_lines(remedy: Remedy) -> list[str]:
         _LIST,
         f"t = {target} / 100; a = number of {group} in L; p = a / n + t, from 0 to 1;"
         " p' = 1 − a / n − |t|, at least 0",
-        f"need[k] = min(floor(p · k), a); need'[k] = min(floor(p' · k), n − a)",
+        "need[k] = min(floor(p · k), a); need'[k] = min(floor(p' · k), n − a)",
         *_minimum_lines(remedy),
     ]
 

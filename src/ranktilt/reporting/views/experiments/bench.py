@@ -233,7 +233,7 @@ def _mark(bench: Bench, choice: Choice, candidate: Candidate) -> str:
         return "chosen"
     if candidate == bench.baseline:
         queries = bench.tilt(candidate.name, bench.pairs[0]).queries
-        return f"on {queries:,} queries to test on" if _is_tested_on_part(bench) else ""
+        return f"on the {queries:,} test queries" if _is_tested_on_part(bench) else ""
     return "selected" if candidate.name in bench.selected else ""
 
 
@@ -269,9 +269,7 @@ def _units(bench: Bench) -> str:
     )
     difference = ""
     if bench.candidates[1:]:
-        difference = (
-            f"; change: the difference from {bench.baseline.name} on the same queries{of_difference}"
-        )
+        difference = f"; change: the difference from {bench.baseline.name} on the same queries{of_difference}"
     return f"{units}{difference}. * corrected p < .05."
 
 
@@ -283,8 +281,8 @@ def legend(bench: Bench) -> Iterator[str]:
     if _has_costs(bench):
         loss = f"a loss of more than {points(bench.budget)} of {bench.effectiveness_measure}"
         if not bench.is_judged:
-            loss = f"that more than {100 * bench.budget:g} % of the first ten are replaced"
-        cost = f" Cost: within where {loss} is excluded, beyond where it is shown."
+            loss = f"a replacement of more than {100 * bench.budget:g} % of the first ten"
+        cost = f" Cost: within where the interval excludes {loss}, beyond where it shows it."
     yield (
         f"{primary(bench)}: {above} favours {bench.spec.get('reference')}. Tilt: level where its "
         f"whole interval lies within ±{bench.margin:g} points, tilted where a side is favoured and "
