@@ -15,7 +15,7 @@ from ranktilt.cli.app import OUTPUT
 from ranktilt.cli.audit import InputOptions
 from ranktilt.cli.notes import note, say
 from ranktilt.cli.output import with_sidecars
-from ranktilt.data.files import STDIN, require_folder, write_files
+from ranktilt.data.files import STDIN, require_folder, sidecar, write_files
 from ranktilt.errors import UserError, counted, join_words
 
 if TYPE_CHECKING:
@@ -158,12 +158,13 @@ def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[s
     remedy, counts = bench.remedy(applied.name), bench.spec["queries"]
     depth = "" if remedy is None else f", at most {remedy.depth:,} documents each"
     queries = counted(len(run.queries), "query", "queries")
-    fitted = f"fitted on {counts['fit']:,}"
+    chosen = bench.choose().chosen
+    forced = "" if chosen is not None else ", which is not shown to be level"
     return [
-        f"{path}: {applied.name}, {queries}{depth}",
-        f"It was {fitted} and chosen by {counts['select']:,} of these queries, which an audit of "
-        f"{path} leaves out as its sidecar says; the figures above are of the other "
-        f"{counts['test']:,}.",
+        f"{path}: {queries}{depth}, by {applied.name}{forced}",
+        f"Fitted on {counts['fit']:,} of them and chosen by {counts['select']:,}; the figures "
+        f"above are of {counts['test']:,} others, as an audit of {path} will be: {sidecar(path)} "
+        "names the queries to leave out.",
     ]
 
 

@@ -57,8 +57,8 @@ def apply(
     Returns
     -------
     Run
-        Its spec names the queries that the correction was fitted on or chosen by, which an audit
-        leaves out.
+        Its spec names the queries that were drawn to fit on or to choose by, which an audit leaves
+        out; so it is on the queries that the bench tested on.
 
     Raises
     ------
@@ -145,8 +145,9 @@ def _correction(bench: Bench, candidate: Candidate) -> Correction | None:
         for name, text in stage.options.items()
     }
     correction = kind(k=stage.k, **options)
-    if isinstance(correction, FittedCorrection):
-        return replace(correction, learned=_fit(bench, stage))
+    fit = _fit(bench, stage)
+    if isinstance(correction, FittedCorrection) and isinstance(fit, Fit):
+        return replace(correction, learned=fit)
     return correction
 
 

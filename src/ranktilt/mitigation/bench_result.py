@@ -123,7 +123,7 @@ class Bench(
     remedies : tuple of Remedy
         How to build each selected candidate into an engine.
     seen_queries : tuple of str
-        Queries that methods were fitted on or strengths were chosen by.
+        Queries that were drawn to fit methods on or to choose strengths by.
     """
 
     spec: Mapping[str, Any]

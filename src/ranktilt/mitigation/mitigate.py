@@ -295,11 +295,18 @@ class _Mitigation:
         return tuple(remedies)
 
     def _seen_queries(self) -> tuple[str, ...]:
-        """Return the queries of this collection that methods or strengths were chosen by."""
-        # The ids of another collection may be the same words for other queries.
-        sides = [self.split.select] if self.split.fitted_on else [self.split.fit, self.split.select]
+        """Return the queries of this collection that were drawn to fit on or to choose by."""
+        split, tested = self.split, set(self.split.test.queries_with_judgments["id"])
+        sides = [split.fit, split.select]
+        if split.drawn_from is not None:
+            # With those that lost all judgments which they share with queries to test on: so an
+            # audit of what is applied is on the queries of the bench.
+            sides = [split.drawn_from]
+        elif split.fitted_on:
+            # The ids of another collection may be the same words for other queries.
+            sides = [split.select]
         names = [name for side in sides for name in side.queries_with_judgments["id"]]
-        return tuple(dict.fromkeys(names))
+        return tuple(name for name in dict.fromkeys(names) if name not in tested)
 
     def _rank(self, collection: Collection) -> Run:
         """Return the baseline's run of one side's queries, taken from that of all where it can."""
