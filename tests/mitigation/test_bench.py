@@ -305,7 +305,7 @@ def test_the_primary_question_is_judged_and_a_share_in_points_as_in_a_comparison
     )
 
 
-def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_nothing_is_said_of_the_cost() -> (
+def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_moved_lists_are_the_cost() -> (
     None
 ):
     mixed = unjudged()
@@ -337,7 +337,7 @@ def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_nothing_is
     assert found.costs("α = 0.01") == []
     assert limits(choice) == "within ±5 points with at most 20 % of the first ten replaced"
     assert [moved.candidate for moved in found.movements] == ["α = 0.001", "α = 0.01", "α = 0.1"]
-    assert "replaced of 10" in table(found)
+    assert "first 10 replaced, %" in table(found)
 
 
 def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> None:

@@ -292,8 +292,8 @@ def bench_notes(bench: Bench) -> Iterator[str]:
         yield from _left_out(bench.spec)
         if bench.candidates[1:]:
             yield (
-                "intervals of what is less the baseline speak of queries alone, and are a little "
-                "narrow"
+                "intervals for differences from the baseline ignore document sampling and are "
+                "slightly too narrow"
             )
     yield from bench.notes
     reference = bench.spec["reference"]

@@ -150,7 +150,7 @@ def _movement_columns(bench: Bench) -> list[Column]:
     if not bench.movements:
         return []
     hint = "share of the baseline's first ten documents that are not among the first ten"
-    replaced = Column("replaced of 10", hint=hint, spare=2 * bench.is_judged)
+    replaced = Column("first 10 replaced, %", hint=hint, spare=2 * bench.is_judged)
     if bench.is_judged:
         return [replaced]
     return [replaced, Column("RBO", hint="rank-biased overlap with the baseline's list, p = .9")]
