@@ -275,13 +275,13 @@ def test_saved_run_has_the_tilt_that_was_promised(cli: Cli, bundled: Path) -> No
 def test_nothing_is_saved_unless_forced(cli: Cli, bundled: Path) -> None:
     words = ("--run", "bm25.trec", "--groups", "labels.tsv", *QUICKLY, "--margin", "0.5")
     words += ("--method", "offset", "--method", "interleave")
-    code, out, err = cli("mitigate", *words, "--save-run", "mitigated.trec")
+    code, _, err = cli("mitigate", *words, "--save-run", "mitigated.trec")
     assert code == 1
     assert not Path("mitigated.trec").exists()
     assert "mitigated.trec: nothing written, because " in err
     assert " --set mitigate.always=true" in err
     forced = shlex.split(err.splitlines()[-1].partition(": ranktilt ")[2])
-    code, out, err = cli(*forced)
+    code, _, err = cli(*forced)
     assert code == 0
     assert ", which is not shown to be level\n" in err
     assert len(lists_in("mitigated.trec")) == 216

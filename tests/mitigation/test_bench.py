@@ -20,6 +20,7 @@ from ranktilt.reporting.sentences.mitigate import (
     bench_headline,
     bench_notes,
     cost_reason,
+    detail_sentence,
     limits,
     nearest_sentence,
     reason,
@@ -77,8 +78,12 @@ def test_each_method_has_its_smallest_and_a_budget_that_is_not_kept_leaves_none(
     )
     assert bench_headline(found.choose()) == (
         "Mitigated by swap(0.5): it cut the tilt from −200.0 % to 0.0 % [0.0, 0.0], within ±5 "
-        "points, at no measurable loss (nDCG@10 0.0 points [0.0, 0.0] over all documents and 0.0 "
-        "points [0.0, 0.0] on human documents alone). It is the smallest candidate of swap to do so"
+        "points, at no measurable loss"
+    )
+    assert detail_sentence(found.choose()) == (
+        "It is the smallest candidate of swap within ±5 points at a loss of at most 10 points of "
+        "nDCG@10; nDCG@10 changes by 0.0 points [0.0, 0.0] over all documents and 0.0 points "
+        "[0.0, 0.0] on human documents alone"
     )
     found = swept({0: (60, 0, 0), 1: (0, 0, 24)})
     choice = found.choose()
@@ -353,7 +358,7 @@ def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> Non
     )
     right = benched("nDCG@1", selected=["α = 0.01"], budget=0.05).choose()
     assert bench_headline(right).startswith("Mitigated by α = 0.01: it cut the tilt from −")
-    assert bench_headline(right).endswith("It was chosen on other queries")
+    assert detail_sentence(right).startswith("It was chosen on other queries; nDCG@10 changes by ")
     assert Bench.load(found.save(tmp_path / "bench.json")) == found
 
 

@@ -145,8 +145,8 @@ def mitigate(
     --fit; their strength is chosen on the dev split, and the test split shows what each costs. The
     queries of a collection without these splits are drawn into parts.
 
-    The chosen correction is printed as a formula. --save-run writes the corrected run, --save-ranker
-    the corrected ranker. Where none is chosen, neither writes anything, and the exit code is 1;
+    The chosen correction is printed as a formula. --save-run writes the corrected run,
+    --save-ranker the corrected ranker. Where none is chosen, neither writes anything, and the exit code is 1;
     mitigate.always=true writes the correction nearest to level all the same.
     """
     inputs = replace(inputs, folder=folder)
@@ -195,7 +195,7 @@ def mitigate(
         **keywords,
     )
     output.deliver(bench)
-    if not saving.is_asked:
+    if not saving.has_target:
         _say_next(bench, is_run=is_saved_run(inputs))
         return 0
     mitigated = MitigatedInputs(
@@ -250,9 +250,9 @@ def _say_next(bench: Bench, *, is_run: bool) -> None:
     choice = bench.choose()
     option = [RUN_OPTION, "mitigated.trec"] if is_run else [RANKER_OPTION, "mitigated"]
     if choice.applied is not None:
-        kept = "run" if is_run else "ranker"
+        target = "run" if is_run else "ranker"
         command = shlex.join(["ranktilt", *sys.argv[1:], *option])
-        note(f"Next: Write the corrected {kept}: {command}")
+        note(f"Next: Write the corrected {target}: {command}")
         return
     save_words = option if bench.candidates[1:] else []
     purpose = "Apply a correction" if bench.candidates[1:] else "Try corrections"

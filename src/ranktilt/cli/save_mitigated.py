@@ -53,7 +53,7 @@ class SavingOptions:
     ] = None
 
     @property
-    def is_asked(self) -> bool:
+    def has_target(self) -> bool:
         """Whether anything is to be written."""
         return self.save_run is not None or self.save_ranker is not None
 
@@ -89,8 +89,8 @@ class SavingOptions:
 def is_saved_run(inputs: InputOptions) -> bool:
     """Return whether a run that exists is corrected, and not a ranker."""
     return bool(inputs.run) or any(
-        named.text.startswith("replay:") and ">>" not in named.text
-        for named in inputs.named_rankers
+        ranker.text.startswith("replay:") and ">>" not in ranker.text
+        for ranker in inputs.named_rankers
     )
 
 
@@ -203,15 +203,13 @@ def forced_words(bench: Bench) -> list[str]:
 
 def _method_text(bench: Bench, candidate: Candidate) -> str:
     """Return a candidate's method with its options, as it was typed."""
-    from ranktilt.mitigation.methods import read_method
-
     texts = map(str, bench.spec["mitigation"]["methods"])
-    return next(text for text in texts if read_method(text).label == candidate.method)
+    return next(text for text in texts if text.partition("(")[0] == candidate.method)
 
 
 def _without_option(words: Sequence[str], option: str) -> list[str]:
     """Leave an option out of a command, with its values."""
-    kept = list[str]()
+    others = list[str]()
     is_value = False
     for word in words:
         if is_value:
@@ -219,5 +217,5 @@ def _without_option(words: Sequence[str], option: str) -> list[str]:
         elif word == option:
             is_value = True
         elif not word.startswith(f"{option}="):
-            kept.append(word)
-    return kept
+            others.append(word)
+    return others

@@ -21,19 +21,12 @@ from ranktilt.mitigation.base import (
     run_of_depth,
 )
 from ranktilt.mitigation.bench_result import Bench, Candidate
-from ranktilt.mitigation.causal import Causal
-from ranktilt.mitigation.fair_rerank import FairReRank
-from ranktilt.mitigation.interleave import Interleave
-from ranktilt.mitigation.offset import Offset
+from ranktilt.mitigation.methods import CORRECTIONS
 from ranktilt.rankers.candidates import FITTED
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.fit_provenance import query_keys
 from ranktilt.spec import Stage, parse_stages, read_value
 
-CORRECTIONS: Mapping[str, type[Correction]] = {
-    correction.name: correction for correction in (Causal, FairReRank, Interleave, Offset)
-}
-"""Corrections by the names of their stages."""
 RANKER_FILE, QUERIES_FILE = "ranker.txt", "queries.json"
 """What a saved ranker's folder holds beside its fit."""
 
@@ -155,10 +148,7 @@ def _fit(bench: Bench, stage: Stage) -> Fit | Direction | None:
     """Return what the method of a stage learned."""
     if "project" in stage.options:
         return bench.fits.direction
-    fits: Mapping[str, Fit | None] = {
-        Offset.name: bench.fits.offset,
-        Causal.name: bench.fits.causal,
-    }
+    fits: Mapping[str, Fit | None] = {"offset": bench.fits.offset, "causal": bench.fits.causal}
     return fits.get(stage.name)
 
 

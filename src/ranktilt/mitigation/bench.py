@@ -48,7 +48,7 @@ from ranktilt.mitigation.bench_result import (
     Candidate,
     check_limits,
 )
-from ranktilt.mitigation.movement import Movement, list_distances, movement
+from ranktilt.mitigation.movement import movements_from
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all
 
 EFFECTIVENESS = "nDCG@10"
@@ -272,7 +272,12 @@ def compare_candidates(
     tilts = _tilts(mixed_audit, questions, options.correction)
     changes = _changes(audited, options)
     primary = repr(questions[0])
-    movements = _movements(mixed_audit, runs, options)
+    movements = movements_from(
+        mixed_audit,
+        {candidate.name: run for candidate, run in runs.items()},
+        resamples=options.resamples,
+        seed=options.seed,
+    )
     return Bench(
         spec=_spec(mixed_audit, runs, changes, options),
         candidates=candidates,
@@ -429,26 +434,6 @@ def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
                 )
             )
     return tasks
-
-
-def _movements(audited: Audit, runs: CandidateRuns, options: BenchOptions) -> tuple[Movement, ...]:
-    """Return how far the lists of each candidate lie from the baseline's, over the same queries."""
-    (baseline, baseline_run), *others = runs.items()
-    numbered = audited.distinct(baseline.name)
-    movements = []
-    for candidate, run in others:
-        distances = list_distances(baseline_run, run, audited.queries)
-        distinct = in_all([audited.distinct(candidate.name), numbered])
-        movements.append(
-            movement(
-                candidate.name,
-                distances,
-                distinct,
-                resamples=options.resamples,
-                seed=options.seed,
-            )
-        )
-    return tuple(movements)
 
 
 def _means(audited: Mapping[str, _AuditedRuns], options: BenchOptions) -> tuple[Effect, ...]:

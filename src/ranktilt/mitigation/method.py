@@ -21,8 +21,7 @@ from ranktilt.data.group_names import REST
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.measures.base import GroupEstimand
-from ranktilt.mitigation.base import Correction, Fit
-from ranktilt.mitigation.remedy import Rule
+from ranktilt.mitigation.base import Fit
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.spec import Stage
@@ -110,11 +109,6 @@ class FittedMethod:
         """Return the correction, or the changed ranker, at a strength."""
         ranker: Ranker = replace(self.full, strength=strength)
         return ranker
-
-    def rule(self, strength: float) -> Rule | None:
-        """Return what the method does to a list at a strength, as data; None where it cannot say."""
-        ranker = self.at_strength(strength)
-        return ranker.rule() if isinstance(ranker, Correction) else None
 
 
 @dataclass(frozen=True, kw_only=True)

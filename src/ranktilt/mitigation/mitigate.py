@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
@@ -36,7 +37,7 @@ from ranktilt.mitigation.method import FittingQueries
 from ranktilt.mitigation.methods import FittedMethods, fit_methods
 from ranktilt.mitigation.options import MitigationOptions
 from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
-from ranktilt.mitigation.remedy import Remedy
+from ranktilt.mitigation.remedies import remedies_of
 from ranktilt.mitigation.selection import candidate_values, choose_strengths
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
@@ -269,30 +270,16 @@ class _Mitigation:
                 refused=methods.refused,
                 fits=methods.fits,
                 baseline_effects=tested.baseline_effects,
-                remedies=self._remedies(methods, bench.eligible),
+                remedies=remedies_of(
+                    bench.eligible,
+                    methods,
+                    by=self.options.by,
+                    groups=tuple(grouping(self.split.test, self.options.by).names),
+                    depth=self.baseline.cut_depth,
+                ),
                 seen_queries=self._seen_queries(),
             )
         )
-
-    def _remedies(
-        self, methods: FittedMethods, candidates: Sequence[Candidate]
-    ) -> tuple[Remedy, ...]:
-        """Return what each candidate does to a list, as data."""
-        groups = grouping(self.split.test, self.options.by).names
-        remedies = []
-        for candidate in candidates:
-            rule = methods.by_label[candidate.method].rule(candidate.strength)
-            if rule is not None:
-                remedies.append(
-                    Remedy(
-                        candidate=candidate.name,
-                        by=self.options.by,
-                        groups=tuple(groups),
-                        depth=self.baseline.cut_depth,
-                        rule=rule,
-                    )
-                )
-        return tuple(remedies)
 
     def _seen_queries(self) -> tuple[str, ...]:
         """Return the queries of this collection that were drawn to fit on or to choose by."""
@@ -305,8 +292,10 @@ class _Mitigation:
         elif split.fitted_on:
             # The ids of another collection may be the same words for other queries.
             sides = [split.select]
-        names = [name for side in sides for name in side.queries_with_judgments["id"]]
-        return tuple(name for name in dict.fromkeys(names) if name not in tested)
+        names = dict.fromkeys(
+            chain.from_iterable(side.queries_with_judgments["id"] for side in sides)
+        )
+        return tuple(name for name in names if name not in tested)
 
     def _rank(self, collection: Collection) -> Run:
         """Return the baseline's run of one side's queries, taken from that of all where it can."""

@@ -12,10 +12,11 @@ import polars as pl
 
 from ranktilt.auditing.answer.gate import Outcome
 from ranktilt.auditing.effects import FEWEST
+from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import Columns
 from ranktilt.data.run import Run
 from ranktilt.measures.ranking import Floats
-from ranktilt.statistics.bootstrap import resampled_means
+from ranktilt.statistics.bootstrap import in_all, resampled_means
 from ranktilt.statistics.inversion import infer
 from ranktilt.statistics.rank_correlation import list_overlap
 from ranktilt.statistics.two_way import Influence
@@ -111,6 +112,16 @@ def list_distances(baseline: Run, run: Run, queries: Sequence[str]) -> ListDista
     return ListDistances(rbo=rbo, replaced=replaced)
 
 
+def shares_replaced(runs: Sequence[Run]) -> list[float]:
+    """Return which share of the first run's first ten documents each run replaces, in percent.
+
+    Infinite where the first one found nothing.
+    """
+    queries = runs[0].queries
+    shares = [list_distances(runs[0], run, queries).mean_replaced for run in runs]
+    return [math.inf if math.isnan(share) else share for share in shares]
+
+
 def _ranked(run: Run, name: str) -> pl.DataFrame:
     """Return the uppermost ranks of a run's lists."""
     frame = run.frame().filter(pl.col("rank") <= DEEPEST)
@@ -121,6 +132,27 @@ def _lengths(run: Run) -> Mapping[str, int]:
     """Return the length of each query's list."""
     offsets = pairwise(run.offsets.tolist())
     return {query: stop - start for query, (start, stop) in zip(run.queries, offsets, strict=True)}
+
+
+def movements_from(
+    audited: Audit, runs: Mapping[str, Run], *, resamples: int, seed: int
+) -> tuple[Movement, ...]:
+    """Return how far the lists of each run lie from the first one's, over the same queries.
+
+    `audited` is an audit of these runs, by the same names.
+    """
+    (baseline, baseline_run), *others = runs.items()
+    numbered = audited.distinct(baseline)
+    return tuple(
+        movement(
+            name,
+            list_distances(baseline_run, run, audited.queries),
+            in_all([audited.distinct(name), numbered]),
+            resamples=resamples,
+            seed=seed,
+        )
+        for name, run in others
+    )
 
 
 def movement(

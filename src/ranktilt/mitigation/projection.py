@@ -15,7 +15,6 @@ from ranktilt.data.run import codes
 from ranktilt.errors import UserError, counted
 from ranktilt.explaining.vectors import DocumentVectors
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
-from ranktilt.mitigation.remedy import Rule
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense
@@ -116,12 +115,6 @@ class FittedProjection(FittedMethod):
     def at_strength(self, strength: float) -> Ranker:
         ranker: Ranker = replace(self.full, project_strength=strength)
         return ranker
-
-    def rule(self, strength: float) -> Rule:
-        parameters: dict[str, float | int | str] = {"strength": strength, "file": self.file}
-        if isinstance(self.fit, Direction):
-            parameters |= {"model": str(self.fit.spec["model"]), "dimensions": len(self.fit.vector)}
-        return Rule(method="projection", reads="vectors", parameters=parameters)
 
 
 @dataclass(frozen=True, kw_only=True)

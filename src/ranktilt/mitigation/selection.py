@@ -14,13 +14,12 @@ from ranktilt.auditing.null_distributions.base import Shuffles
 from ranktilt.auditing.null_distributions.judged_documents import ShuffledRun, null_deltas
 from ranktilt.auditing.prepare import AuditInputs
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.ranking import Floats
 from ranktilt.mitigation.bench import BenchOptions, CandidateRuns, prepare_candidates
 from ranktilt.mitigation.bench_result import Candidate
-from ranktilt.mitigation.movement import list_distances
+from ranktilt.mitigation.movement import shares_replaced
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +70,7 @@ def candidate_values(
     if collection.qrels.height:
         losses = _losses(inputs, values, options.effectiveness)
     else:
-        losses = _replaced(list(runs.values()))
+        losses = shares_replaced(list(runs.values()))
     if reference is not None and reference_runs:
         alone = prepare_candidates(
             reference, reference_runs, [options.effectiveness], options, is_grouped=False
@@ -144,16 +143,6 @@ def _card_leads(inputs: AuditInputs) -> list[float]:
             samples += card.of_twins(number, judged_run, lists)
     leads = {key.run: sample.value - sample.neutral for key, sample in samples}
     return [leads.get(number, math.nan) for number in range(len(inputs.judged_runs))]
-
-
-def _replaced(runs: Sequence[Run]) -> list[float]:
-    """Return which share of the first run's first ten documents each run replaces, in percent.
-
-    Infinite where the first one found nothing.
-    """
-    queries = runs[0].queries
-    shares = [list_distances(runs[0], run, queries).mean_replaced for run in runs]
-    return [math.inf if math.isnan(share) else share for share in shares]
 
 
 def _losses(inputs: AuditInputs, values: Floats, measured: Measure) -> list[float]:

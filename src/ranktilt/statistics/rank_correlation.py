@@ -107,7 +107,7 @@ def list_overlap(
 
 
 def _extrapolated(both: Floats, persistence: float) -> Floats:
-    """Return the overlap of all depths, weighted; `both` counts what is among the first 1, 2, …, n."""
+    """Return the weighted overlap; `both` counts what is among the first 1, 2, …, n of both."""
     depth = both.shape[-1]
     overlap = both / np.arange(1, depth + 1)
     weights = persistence ** np.arange(depth)

@@ -96,13 +96,23 @@ def _chosen_sentence(choice: Choice, candidate: Candidate) -> str:
     sides = list(dict.fromkeys(tilt.side(tilt.favours) for tilt in tilts if tilt.favours))
     still = f", though it still favours {join_words(sides)}" if sides else ""
     moves = join_words([_move_words(bench, candidate, pair) for pair in bench.pairs])
-    price = _proven_price_words(choice, candidate)
     within = f"within {margin_words(choice.margin)}"
-    several = f" of {candidate.method}" if len(bench.methods) > 1 else ""
-    origin = f"It is the smallest candidate{several} to do so"
+    price = _price_words(bench, candidate)
+    return f"Mitigated by {candidate.name}: it cut {moves}, {within}, {price}{still}"
+
+
+def detail_sentence(choice: Choice) -> str:
+    """Say what a chosen candidate costs, or what the nearest one lacks; empty for neither."""
+    if choice.chosen is None:
+        return nearest_sentence(choice)
+    bench = choice.bench
+    several = f" of {choice.chosen.method}" if len(bench.methods) > 1 else ""
+    origin = f"It is the smallest candidate{several} {limits(choice)}"
     if bench.selected:
         origin = f"It was {chosen_by(bench)}"
-    return f"Mitigated by {candidate.name}: it cut {moves}, {within}, {price}{still}. {origin}"
+    costs = [cost_words(change, choice.budget) for change in bench.costs(choice.chosen.name)]
+    cost = f"; {bench.effectiveness_measure} changes by {join_words(costs)}" if costs else ""
+    return f"{origin}{cost}"
 
 
 def effect_of_correction(choice: Choice, candidate: Candidate) -> str:
@@ -144,18 +154,6 @@ def _price_words(bench: Bench, candidate: Candidate) -> str:
         f"at a loss of {decimal(-largest.value)} points of {bench.effectiveness_measure} "
         f"{bounds(largest.low, largest.high)}"
     )
-
-
-def _proven_price_words(choice: Choice, candidate: Candidate) -> str:
-    """Say what a chosen candidate costs, with the intervals that keep to the budget."""
-    bench = choice.bench
-    words = _price_words(bench, candidate)
-    if not bench.is_judged:
-        return words
-    costs = [cost_words(change, choice.budget) for change in bench.costs(candidate.name)]
-    if words.startswith("at a loss"):
-        words = "at a small loss"
-    return f"{words} ({bench.effectiveness_measure} {join_words(costs)})"
 
 
 def replaced_words(moved: Movement) -> str:
@@ -408,9 +406,9 @@ def _ends(low: float, high: float) -> str:
 def derived(bench: Bench) -> dict[str, Any]:
     """Return what a bench's file says in words."""
     choice = bench.choose()
-    nearest = nearest_sentence(choice)
+    detail = detail_sentence(choice)
     return {
         "headline": bench_headline(choice),
-        "sentences": [nearest] if nearest else [],
+        "sentences": [detail] if detail else [],
         "verdicts": [verdict_row(verdict) for verdict in choice.verdicts],
     }

@@ -8,7 +8,8 @@ _DIGITS = 9
 """Significant digits of printed constants: fewer might turn two scores around."""
 _LIST = "L = the documents of the list that have a group, best first; n = their number"
 _PLACES = "The new order of L takes the places of L; documents without a group keep theirs."
-_DRAW = "(floor(H / 4096) + 0.5) / 2^52, H = BLAKE2b with 8 bytes as a little-endian integer, of"
+_DRAWS = "Any draw of u will do; the saved lists have u = (floor(H / 4096) + 0.5) / 2^52,"
+_HASH = "  H = BLAKE2b with 8 bytes, as a little-endian integer, of"
 _TIED_COUNTS = (
     "Ties: the documents of a group rise evenly through tied ones, so a tie favours neither side."
 )
@@ -79,10 +80,10 @@ def _cut_lines(remedy: Remedy) -> list[str]:
 def _offset_lines(remedy: Remedy) -> list[str]:
     rule = remedy.rule
     width = max(len(constant.group) for constant in rule.offsets)
-    constants = [
-        f"  offset[{constant.group}]{' ' * (width - len(constant.group))} = {number(constant.value)}"
-        for constant in rule.offsets
-    ]
+    constants = []
+    for constant in rule.offsets:
+        blanks = " " * (width - len(constant.group))
+        constants.append(f"  offset[{constant.group}]{blanks} = {number(constant.value)}")
     return [
         f"score'(d) = score(d) + offset[{remedy.by}(d)], largest first",
         *constants,
@@ -109,7 +110,8 @@ def _interleave_lines(remedy: Remedy) -> list[str]:
         "  take these documents out of rest, and their ranks out of free",
         "what is left of rest takes the ranks left in free, in order",
         _PLACES,
-        f'Here u is {_DRAW} "{seed}\\0QUERY\\0g", with g as a number.',
+        _DRAWS,
+        f'{_HASH} "{seed}\\0QUERY\\0g", with g as a number.',
         _TIED_COUNTS,
     ]
 
@@ -174,7 +176,8 @@ def _exposure_lines(remedy: Remedy) -> list[str]:
         "take more if u < −lead(fewer) / (lead(more) − lead(fewer)), else fewer; each side keeps "
         "its own order",
         _PLACES,
-        f'Here u is {_DRAW} "{seed}\\0QUERY"; any number from 0 to 1, drawn for each query, will do.',
+        _DRAWS,
+        f'{_HASH} "{seed}\\0QUERY"; u is drawn once for each query.',
     ]
 
 

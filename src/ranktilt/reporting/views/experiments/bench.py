@@ -41,7 +41,7 @@ from ranktilt.reporting.sentences.mitigate import (
     bench_headline,
     bench_notes,
     chosen_by,
-    nearest_sentence,
+    detail_sentence,
     points,
 )
 from ranktilt.reporting.sentences.remedy import remedy_lines, remedy_sentence, remedy_title
@@ -70,8 +70,8 @@ def view(bench: Bench) -> Document:
         (),
         (_table(bench, choice),),
     )
-    nearest = nearest_sentence(choice)
-    texts = [nearest] if nearest else []
+    detail = detail_sentence(choice)
+    texts = [detail] if detail else []
     remedies = tuple(_remedy_sections(bench, choice))
     subject = join_words(bench.methods or [bench.baseline.name])
     return Document(
@@ -222,7 +222,7 @@ def _tilt_values(tilts: Sequence[Effect]) -> list[Cell]:
 
 
 def _is_tested_on_part(bench: Bench) -> bool:
-    """Return whether candidates are tested on some of the queries that the baseline was tested on."""
+    """Return whether candidates are tested on some of the baseline's queries alone."""
     tilt = bench.tilt(bench.baseline.name, bench.pairs[0])
     return bench.baseline_effects[0].queries != tilt.queries
 
@@ -269,7 +269,8 @@ def _units(bench: Bench) -> str:
     )
     difference = ""
     if bench.candidates[1:]:
-        difference = f"; change: the difference from {bench.baseline.name} on the same queries{of_difference}"
+        baseline = bench.baseline.name
+        difference = f"; change: the difference from {baseline} on the same queries{of_difference}"
     return f"{units}{difference}. * corrected p < .05."
 
 
