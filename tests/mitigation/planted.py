@@ -5,10 +5,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ranktilt import Collection, Run
+from ranktilt import Collection, MitigationOptions, Run, bundled, ranker
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.mitigation.bench import bench
 from ranktilt.mitigation.bench_result import Bench, Candidate
+from ranktilt.mitigation.mitigate import mitigate
 from ranktilt.training.study_comparison import Ranked, compare_trainings
 from ranktilt.training.study_result import BASELINE, TrainedRanker, TrainingStudy
 from tests.toy import collection_of, jsonl, run_of, tsv, write
@@ -103,6 +104,16 @@ def swept(
     """The bench of a dial."""
     candidates = [planted(strength, counts, alone=alone) for strength, counts in dial.items()]
     return bench_of(collection(), candidates, ("nDCG@1", "AP@3"), **options)
+
+
+@cache
+def mitigated_run() -> Bench:
+    """A run of the bundled collection without judgments, mitigated in three ways."""
+    mixed = bundled()
+    unjudged = Collection(mixed.docs, mixed.queries, mixed.qrels.clear(), {})
+    run = ranker("bm25@50").rank(unjudged)
+    options = MitigationOptions.from_texts(["offset", "interleave"], strengths=(0.5, 1.0))
+    return mitigate(unjudged, run, ["Share@1"], options=options, margin=15, resamples=200)
 
 
 QUESTIONS = 40

@@ -53,7 +53,7 @@ from tests.explaining.checks import toy_check
 from tests.explaining.factors.designed import caused
 from tests.explaining.properties.planted import shop_gaps
 from tests.judging.judged import whole as judged
-from tests.mitigation.planted import swept, whole
+from tests.mitigation.planted import mitigated_run, swept, whole
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
 
@@ -332,6 +332,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "bench, selected": lambda: swept(
         selected=("α = 0.01",), effectiveness="nDCG@3", margin=30, budget=0.2
     ),
+    "bench, run alone": mitigated_run,
     "check": refused,
     "check, three sources": lambda: refused(("human", "llm", "a|b")),
     "comparison": changed,
