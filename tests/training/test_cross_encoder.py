@@ -89,7 +89,7 @@ def test_the_first_loss_by_hand(tiny: Path, tmp_path: Path, loss: str, alpha: fl
     trained = train(tiny, tmp_path / "model", options)
     model = library.CrossEncoder(str(trained.folder), device="cpu")
     rows = epoch_rows(reranker_set(marked(), options), options, model.tokenizer)
-    batch = next(iter(BatchSampler(rows, None, options.rows)))
+    batch = next(iter(BatchSampler(rows=rows, sampler=None, batch_size=options.rows_per_batch)))
     columns = rows.columns({"row": batch})
 
     def scores(name: str) -> Any:
@@ -271,7 +271,7 @@ def epoch_of(sizes: list[tuple[int, int]] = SIZES, **options: Any) -> EpochRows:
 
 
 def batches(rows: EpochRows, epoch: int = 0, size: int = 4) -> list[list[int]]:
-    sampler = BatchSampler(rows, None, size)
+    sampler = BatchSampler(rows=rows, sampler=None, batch_size=size)
     sampler.set_epoch(epoch)
     order = list(sampler)
     assert len(order) == len(sampler)
@@ -280,7 +280,10 @@ def batches(rows: EpochRows, epoch: int = 0, size: int = 4) -> list[list[int]]:
 
 def drawn(rows: EpochRows, epoch: int = 0) -> list[tuple[int, ...]]:
     """All rows of an epoch as (query, positive, negatives…), in the order of its batches."""
-    every, order = rows.of_epoch(epoch), [row for batch in batches(rows, epoch) for row in batch]
+    every, order = (
+        rows.rows_of_epoch(epoch),
+        [row for batch in batches(rows, epoch) for row in batch],
+    )
     assert sorted(order) == list(range(rows.count))
     return [(int(every.queries[row]), *map(int, every.documents[row])) for row in order]
 
@@ -307,7 +310,7 @@ def test_an_epoch_has_each_positive_once_with_negatives_and_broad_queries_take_t
 def test_rows_of_like_length_share_a_batch_and_what_disturbs_each_other_is_kept_apart() -> None:
     rows = epoch_of([(8, 20)] * 40)
     longest = [
-        rows.lengths[rows.of_epoch(0).documents[batch]].max(axis=1) for batch in batches(rows)
+        rows.lengths[rows.rows_of_epoch(0).documents[batch]].max(axis=1) for batch in batches(rows)
     ]
     assert np.mean([np.ptp(lengths) for lengths in longest]) < 0.2 * np.ptp(np.concatenate(longest))
     assert (
@@ -319,7 +322,13 @@ def test_rows_of_like_length_share_a_batch_and_what_disturbs_each_other_is_kept_
         frozenset({q, q ^ 1}) for q in range(8)
     ]  # each query's neighbour is relevant to it too
     rows = EpochRows(
-        lambda _: Rows(queries, documents), 8, ["q"] * 8, ["d"] * 8, None, 0, barred=barred
+        draw=lambda _: Rows(queries=queries, documents=documents),
+        count=8,
+        queries=["q"] * 8,
+        documents=["d"] * 8,
+        twins=None,
+        seed=0,
+        barred=barred,
     )
     for batch in batches(rows):
         assert len({row // 2 for row in batch}) == 4
@@ -327,16 +336,21 @@ def test_rows_of_like_length_share_a_batch_and_what_disturbs_each_other_is_kept_
 
 
 def test_columns_are_what_the_losses_take() -> None:
-    draw = Rows(np.array([0, 1]), np.array([[0, 1], [1, 0]]))
-    texts, twins = ["one", "two", "one again"], np.array([2, 1, 2])
-    rows = EpochRows(lambda _: draw, 2, ["a", "b"], texts, twins, 0)
+    draw = Rows(queries=np.array([0, 1]), documents=np.array([[0, 1], [1, 0]]))
+    shared: dict[str, Any] = {
+        "queries": ["a", "b"],
+        "documents": ["one", "two", "one again"],
+        "twins": np.array([2, 1, 2]),
+        "seed": 0,
+    }
+    rows = EpochRows(draw=lambda _: draw, count=2, **shared)
     assert rows.dataset()[:2] == {
         "query": ["a", "b"],
         "document": ["one", "two"],
         "twin": ["one again", ""],
         "negative1": ["two", "one"],
     }
-    pairs = EpochRows(lambda _: draw.pairs(), 4, ["a", "b"], texts, twins, 0)
+    pairs = EpochRows(draw=lambda _: draw.pairs(), count=4, **shared)
     assert pairs.columns({"row": [0, 1, 2, 3]}) == {
         "query": ["a", "a", "b", "b"],
         "document": ["one", "two", "two", "one"],

@@ -16,8 +16,9 @@ from ranktilt.llm.base import Prompt, llm
 from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
 from ranktilt.rankers.llm.base import Task
 from ranktilt.rankers.llm.pairwise import Pairwise
-from ranktilt.training.lora import pair_examples, train_lora
+from ranktilt.training.lora import train_lora
 from ranktilt.training.options import LoraTraining, Trained
+from ranktilt.training.pair_examples import pair_examples
 from tests.refusals import refused
 from tests.toy import collection_of
 from tests.training.material import stopped_at
@@ -54,7 +55,11 @@ def train(
 
 def test_right_answers_are_as_often_of_either_group_and_in_either_place() -> None:
     examples = pair_examples(
-        grouped(), Pairwise(llm="transformers:none", text="text"), "gender", "female", QUICK
+        grouped(),
+        Pairwise(llm="transformers:none", text="text"),
+        QUICK,
+        by="gender",
+        protected="female",
     )
     every = list(zip(examples.answers, examples.protected.tolist(), strict=True))
     for answer in ("[1]", "[2]"):

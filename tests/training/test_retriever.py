@@ -14,15 +14,16 @@ import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
-from ranktilt.data.cache import Vectors
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.batches import EpochRows
 from ranktilt.training.matched_negatives import TextProperties
+from ranktilt.training.mining import EncodedTexts, Miner
 from ranktilt.training.options import RetrieverTraining, Trained
-from ranktilt.training.retriever import LOSSES, Miner, parse_loss, score_scale, train_retriever
+from ranktilt.training.retriever import score_scale, train_retriever
+from ranktilt.training.trainable import LOSSES, parse_loss
 from ranktilt.training.training_set import TrainingSet, retriever_set
 from tests.refusals import refused
 from tests.toy import collection_of
@@ -341,26 +342,26 @@ def mined_from(collection: Collection | None = None) -> TrainingSet:
 def test_bm25s_best_without_what_is_relevant() -> None:
     learned = mined_from()
     run, names = BM25(k=6).rank(learned.part).frame(), learned.part.ids.to_list()
-    mined = Miner(learned, MINING).mined()
+    mined = Miner(training_set=learned, options=MINING).mined()
     for query, rows, barred in zip(learned.part.queries["id"], mined, learned.barred, strict=True):
         ranked = [names.index(doc) for doc in run.filter(query_id=query)["doc_id"]]
         assert rows.tolist() == [row for row in ranked if row not in barred]
         assert len(rows) == 4
 
 
-def random_vectors(learned: TrainingSet, seed: int) -> tuple[Vectors, Vectors, bool]:
+def random_vectors(learned: TrainingSet, seed: int) -> EncodedTexts:
     rng = np.random.default_rng(seed)
     shapes = (len(learned.queries), 8), (learned.part.docs.height, 8)
     queries, documents = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
-    return queries, documents, False
+    return EncodedTexts(queries=queries, documents=documents, cosine=False)
 
 
 def test_ann_is_the_models_own_best_of_each_epoch() -> None:
     learned, seeds = mined_from(), iter((1, 2))
     miner = Miner(
-        learned,
-        RetrieverTraining(negatives="ann", depth=5),
-        lambda: random_vectors(learned, next(seeds)),
+        training_set=learned,
+        options=RetrieverTraining(negatives="ann", depth=5),
+        encode=lambda: random_vectors(learned, next(seeds)),
     )
     for epoch in (1, 2):
         mined = miner.mined()
@@ -372,7 +373,9 @@ def test_ann_is_the_models_own_best_of_each_epoch() -> None:
 
 def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
     learned = mined_from()
-    rows, same, other = (Miner(learned, MINING).rows(epoch) for epoch in (0, 0, 1))
+    rows, same, other = (
+        Miner(training_set=learned, options=MINING).rows(epoch) for epoch in (0, 0, 1)
+    )
     pairs = zip(rows.queries.tolist(), rows.documents[:, 0].tolist(), strict=True)
     assert sorted(pairs) == [
         (q, int(d)) for q, relevant in enumerate(learned.positives) for d in relevant
@@ -381,7 +384,7 @@ def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
         assert not np.isin(documents, learned.barred[query]).any()
     assert (rows.documents == same.documents).all()
     assert (rows.documents != other.documents).any()
-    in_batch = Miner(learned, RetrieverTraining()).rows(3)
+    in_batch = Miner(training_set=learned, options=RetrieverTraining()).rows(3)
     assert (in_batch.documents.shape, in_batch.labels) == ((40, 1), None)
 
 
@@ -393,17 +396,21 @@ def test_where_nothing_was_mined_any_other_document_is_a_negative() -> None:
         collection_of(docs, {"q": "stone"}, {"q": {"a": 1}})
     )  # BM25 finds nothing for it
     options = RetrieverTraining(negatives="bm25", negatives_per_positive=8, batch=1)
-    assert set(Miner(learned, options).rows(0).documents[0, 1:].tolist()) == {1, 2}
+    assert set(Miner(training_set=learned, options=options).rows(0).documents[0, 1:].tolist()) == {
+        1,
+        2,
+    }
     every = mined_from(collection_of(docs[:1], {"q": "stone"}, {"q": {"a": 1}}))
     with pytest.raises(
         UserError, match="a query to which every document is relevant has no negatives"
     ):
-        Miner(every, options).rows(0)
+        Miner(training_set=every, options=options).rows(0)
 
 
 def test_the_nearest_are_matched_where_few_are_near() -> None:
     properties = TextProperties(
-        ("x", "y"), np.array([[0, 0], [0.1, 0.1], [0.3, 0], [2, 2], [-0.15, 0.05]])
+        names=("x", "y"),
+        values=np.array([[0, 0], [0.1, 0.1], [0.3, 0], [2, 2], [-0.15, 0.05]]),
     )
     candidates = np.array([3, 2, 1, 4])
     assert properties.matched(0, candidates, 2).tolist() == [1, 4]  # 0.2 or less away in both
@@ -432,7 +439,9 @@ def test_controlled_negatives_are_like_their_positive(tiny: Path, tmp_path: Path
     assert abs(matched["specificity"]) < 0.2 < 0.5 < -unmatched["specificity"]
     assert abs(matched["perplexity"]) < 0.2 < 0.5 < -unmatched["perplexity"]
     learned = retriever_set(collection, RetrieverTraining())
-    drawn = Miner(learned, replace(BM, negatives="controlled")).rows(0).documents
+    drawn = (
+        Miner(training_set=learned, options=replace(BM, negatives="controlled")).rows(0).documents
+    )
     assert not any("rare" in name for name in learned.part.ids.gather(drawn.ravel()))
 
 

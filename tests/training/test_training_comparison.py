@@ -10,12 +10,9 @@ from scipy import stats
 
 from ranktilt import Run, audit
 from ranktilt.reporting.sentences.training_study import study_headline
-from ranktilt.training.study_comparison import (
-    Ranked,
-    answer_overlaps,
-    compare_trainings,
-    study_measures,
-)
+from ranktilt.training.answer_overlap import answer_overlaps
+from ranktilt.training.study_comparison import compare_trainings
+from ranktilt.training.study_evaluation import Ranked, study_measures
 from ranktilt.training.study_result import BASELINE, TrainingStudy
 from tests.mitigation import planted
 from tests.mitigation.planted import (
@@ -58,8 +55,8 @@ def test_means_are_those_of_the_audit_and_binary_measures_are_at_grade_two_where
 def with_spoilt(rank: int, spoilt: int) -> Ranked:
     """The human training at this rank, and one lower for so many questions."""
     base = ranked({BASELINE: 10, HUMAN.run: rank})
-    return base._replace(
-        runs={**base.runs, HUMAN.run: ranked_at(base.collection, rank, spoilt=spoilt)}
+    return replace(
+        base, runs={**base.runs, HUMAN.run: ranked_at(base.collection, rank, spoilt=spoilt)}
     )
 
 
@@ -83,8 +80,9 @@ def test_the_paired_t_test_is_the_papers_and_each_domain_has_its_own_and_daggers
     in_law = pl.col("query_id").str.tail(1).str.contains("[13579]")
     # in law it is as good as the other one, and no better
     own = pl.concat([spoilt.filter(~in_law), plain.runs[HUMAN.run].frame().filter(in_law)])
-    one = plain._replace(
-        runs={**plain.runs, HUMAN.run: Run.from_frame(own, queries=plain.runs[BASELINE].queries)}
+    one = replace(
+        plain,
+        runs={**plain.runs, HUMAN.run: Run.from_frame(own, queries=plain.runs[BASELINE].queries)},
     )
     found, groups = studied(sets=[one]).evaluations[0], ("all", "art", "law")
     values = [
@@ -183,7 +181,7 @@ def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path
 
 def test_refusals() -> None:
     base = ranked()
-    bare = base._replace(collection=replace(base.collection, qrels=base.collection.qrels.clear()))
+    bare = replace(base, collection=replace(base.collection, qrels=base.collection.qrels.clear()))
     for arguments, message in (
         (((), [base]), "a training study needs a trained ranker and a collection that it ranked"),
         (((HUMAN, LLM), [base, base]), "collection 'qa, test (supervised)' is given twice"),

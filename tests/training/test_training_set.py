@@ -18,7 +18,7 @@ from ranktilt.errors import DataError, UserError
 from ranktilt.papers.askari.triples import triples
 from ranktilt.training.options import RerankerTraining, RetrieverTraining, Schedule
 from ranktilt.training.trainer import CHECKPOINTS, TrainingRun, last_checkpoint
-from ranktilt.training.training_set import TrainingSet, of_sources, reranker_set, retriever_set
+from ranktilt.training.training_set import TrainingSet, only_sources, reranker_set, retriever_set
 from tests.rankers.tiny import write_json
 from tests.refusals import refused
 from tests.toy import Row, Table, collection_of, toy, write
@@ -309,7 +309,7 @@ def test_lines_are_gathered_by_their_positive_and_what_is_written_is_what_is_rea
         }
         assert by_query(file) == expected
         assert by_query(write(tmp_path / name, "q2\tb\tc\n")) == {"time": expected["time"]}
-    human = of_sources(marked(), ["human"])
+    human = only_sources(marked(), ["human"])
     file = write(tmp_path / "t.tsv", b"".join(triples(human, 7)))
     made = reranker_set(marked(), RerankerTraining(triples=str(file), sources=("human",)))
     assert (len(made.queries), made.skipped_positives) == (len(WORDS), 0)
@@ -360,7 +360,13 @@ SPEC = {"kind": "toy", "steps": 5, "sources": ("human",)}
 
 @pytest.fixture
 def run(tmp_path: Path) -> TrainingRun:
-    return TrainingRun("train toy", tmp_path / "model", Schedule(), SPEC, 0.0)
+    return TrainingRun(
+        label="train toy",
+        folder=tmp_path / "model",
+        options=Schedule(),
+        spec=SPEC,
+        began=0.0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -492,7 +498,7 @@ def test_presets_what_is_learned_from_and_batches_of_whole_groups() -> None:
             False,
             4,
         )
-        assert (preset.loss, preset.batch, preset.rows, preset.positives_per_query) == (
+        assert (preset.loss, preset.batch, preset.rows_per_batch, preset.positives_per_query) == (
             "binary",
             32,
             32,
@@ -514,8 +520,12 @@ def test_presets_what_is_learned_from_and_batches_of_whole_groups() -> None:
         True,
     ]
     for batch, negatives, groups in ((32, 4, 6), (32, 3, 8), (5, 4, 1), (3, 4, 1)):
-        assert RerankerTraining(batch=batch, negatives_per_positive=negatives).rows == groups
         assert (
-            RerankerTraining(batch=batch, negatives_per_positive=negatives, loss="binary").rows
+            RerankerTraining(batch=batch, negatives_per_positive=negatives).rows_per_batch == groups
+        )
+        assert (
+            RerankerTraining(
+                batch=batch, negatives_per_positive=negatives, loss="binary"
+            ).rows_per_batch
             == batch
         )

@@ -11,15 +11,11 @@ import pytest
 
 from ranktilt import Collection, Run, TrainingStudy, UserError, audit, load, ranker
 from ranktilt.mitigation.bench import reference_alone
-from ranktilt.training import study as training_study_module
-from ranktilt.training.study import (
-    StudyOptions,
-    ZeroShot,
-    apart,
-    drawn_queries,
-    training_study,
-    tuned_for,
-)
+from ranktilt.training import study_rankers
+from ranktilt.training.study import training_study
+from ranktilt.training.study_collections import apart, drawn_queries
+from ranktilt.training.study_options import StudyOptions, ZeroShot
+from ranktilt.training.study_rankers import tuned_for
 from tests.mitigation.planted import answered_folder, mixed
 from tests.refusals import refused
 from tests.toy import jsonl, tsv, write
@@ -61,7 +57,7 @@ def made(
 ) -> Made:
     work = tmp_path_factory.mktemp("work") / "work"
     lists, qrels = str(candidates / "lists.json"), str(candidates / "qrels.tsv")
-    zero_shot = (ZeroShot(lists, qrels, name="lists"),)
+    zero_shot = (ZeroShot(lists, qrels=qrels, name="lists"),)
     curve = ((("human", 4), ("llm", 0)), (("human", 4), ("llm", 4)))
     return study(folder, tiny, work, zero_shot=zero_shot, curve=curve), work
 
@@ -181,7 +177,7 @@ def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(fold
 def test_refusals_before_any_training(
     folder: Path, tiny: Path, tmp_path: Path, candidates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training_study_module, "train_cross_encoder", None)
+    monkeypatch.setattr(study_rankers, "train_cross_encoder", None)
     lists, work = str(candidates / "lists.json"), tmp_path / "work"
     run = write(tmp_path / "other.trec", f"q-{WORDS[-1]} Q0 nowhere 1 1.0 x\n")
     refusals: list[tuple[dict[str, Any], str]] = [

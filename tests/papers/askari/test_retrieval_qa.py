@@ -39,7 +39,7 @@ from ranktilt.papers.askari.retrieval_qa import (
 from ranktilt.papers.askari.retrieval_qa_files import QAFiles, save_retrieval_qa
 from ranktilt.papers.askari.triples import triples
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.training.training_set import of_sources
+from ranktilt.training.training_set import only_sources
 from tests.refusals import refused
 from tests.toy import collection_of, jsonl, write
 
@@ -341,7 +341,7 @@ def test_the_folder_holds_what_others_tools_read(tmp_path: Path) -> None:
     for source in built.sources:
         written = (place / "triples" / f"{source}_train_ids.tsv").read_bytes()
         assert written.count(b"\n") == 2 * built.side(source, "train").qrels.height
-        assert b"".join(triples(of_sources(load(place, split="train"), [source]), 2)) == written
+        assert b"".join(triples(only_sources(load(place, split="train"), [source]), 2)) == written
     assert [file.name for file in place.parent.iterdir()] == ["qa"]
 
 
