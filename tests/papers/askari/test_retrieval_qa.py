@@ -77,7 +77,7 @@ def test_answers_of_both_sides_are_read_fields_are_options_and_questions_folded(
     )
     fields = QuestionFields(question="q", human="people", llm="model", domain="of")
     assert read_answered([file], fields).questions == (
-        AnsweredQuestion("why?", "law", ("so",), ("thus",)),
+        AnsweredQuestion(text="why?", domain="law", human=("so",), llm=("thus",)),
     )
     assert (
         fold_question("What is  DNA?")
@@ -137,7 +137,9 @@ PUBLISHED = {
 
 def question(text: str, domain: str = "law", llm: int = 1) -> AnsweredQuestion:
     answers = tuple(f"bot answer {n} to {text}" for n in range(llm))
-    return AnsweredQuestion(text, domain, (f"people answer 0 to {text}",), answers)
+    return AnsweredQuestion(
+        text=text, domain=domain, human=(f"people answer 0 to {text}",), llm=answers
+    )
 
 
 def questions(n: int, domain: str = "law", llm: int = 1) -> list[AnsweredQuestion]:
@@ -145,7 +147,8 @@ def questions(n: int, domain: str = "law", llm: int = 1) -> list[AnsweredQuestio
 
 
 def build(asked_questions: Sequence[AnsweredQuestion], rules: QARules | None = None) -> RetrievalQA:
-    return build_retrieval_qa(AnsweredQuestions(tuple(asked_questions), ()), rules)
+    answered = AnsweredQuestions(questions=tuple(asked_questions), files=())
+    return build_retrieval_qa(answered, rules)
 
 
 def splits_of(built: RetrievalQA) -> dict[str, str]:
@@ -239,11 +242,19 @@ def test_error_messages_are_counted_and_left_out_where_asked(
         "!\\nToo many requests",
         "So,\n!\n\nThere was an error generating a response",
     )
-    same = [AnsweredQuestion(f"Q{n}", "law", ("The same.",), ()) for n in range(30)]
+    same = [
+        AnsweredQuestion(text=f"Q{n}", domain="law", human=("The same.",), llm=())
+        for n in range(30)
+    ]
     found = [
         *questions(9),
         *same,
-        AnsweredQuestion("Why!", "law", ("So!",), (*failed, "!important is a rule of CSS")),
+        AnsweredQuestion(
+            text="Why!",
+            domain="law",
+            human=("So!",),
+            llm=(*failed, "!important is a rule of CSS"),
+        ),
     ]
     built = build(found, QARules(drop_errors=drop))
     assert (built.counts["error_messages"], built.counts["in_several_splits"]) == (3, 1)
@@ -254,7 +265,8 @@ def test_error_messages_are_counted_and_left_out_where_asked(
         == "1 text is an answer to questions of more than one split"
     )
     with refused("no answer of chatgpt is left without those that are error messages"):
-        build([AnsweredQuestion("Why!", "law", ("So!",), failed)], QARules(drop_errors=True))
+        only_errors = AnsweredQuestion(text="Why!", domain="law", human=("So!",), llm=failed)
+        build([only_errors], QARules(drop_errors=True))
 
 
 @pytest.mark.parametrize(
@@ -368,7 +380,10 @@ def test_built_again_it_is_the_same_and_runs_are_of_one_side(
     assert not (place / "runs").exists()
     monkeypatch.setattr(run_module, "_AT_ONCE", 50)
     built = build(
-        [*questions(30, llm=2), AnsweredQuestion("?!", "law", ("people answer",), ("bot reply",))]
+        [
+            *questions(30, llm=2),
+            AnsweredQuestion(text="?!", domain="law", human=("people answer",), llm=("bot reply",)),
+        ]
     )
     place = save_retrieval_qa(built, tmp_path / "runs", QAFiles(depth=7))
     for source in built.sources:
