@@ -40,7 +40,14 @@ def documents(
     )
     queries = pl.DataFrame({"id": list(relevant), "text": [f"query {name}" for name in relevant]})
     judged = pl.DataFrame(pairs, schema={"query_id": pl.String, "doc_id": pl.String}, orient="row")
-    return LabelledDocuments(table, queries, judged, "gender", texts, {"by": "gender"})
+    return LabelledDocuments(
+        labels=table,
+        queries=queries,
+        relevant=judged,
+        by="gender",
+        texts=texts,
+        spec={"by": "gender"},
+    )
 
 
 def people(sizes: dict[str, tuple[int, int]]) -> LabelledDocuments:

@@ -18,7 +18,7 @@ def spectra(explanation: Explanation) -> pl.DataFrame:
 
     The columns are ``source``, ``index``, ``height``, ``system``, and the number of ``sources``.
     """
-    rows = []
+    rows = list[dict[str, Any]]()
     for result in explanation.results:
         if result.probe.partition(":")[0] == "spectrum":
             for figure in result.figures:
