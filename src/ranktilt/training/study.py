@@ -93,16 +93,18 @@ def training_study(
         resamples=resamples,
         seed=seed,
     )
+    collection_spec = {**study.spec["collection"], "path": str(folder)}
+    zero_shot = [unseen.for_file() for unseen in options.zero_shot]
     spec = {
         **study.spec,
-        "collection": {**study.spec["collection"], "path": str(folder)},
+        "collection": collection_spec,
         "seeds": options.seeds,
         "depth": options.depth,
         "queries": options.queries,
         "disjoint": options.disjoint,
         "train": options.train,
         "test": options.test,
-        "zero_shot": [zero_shot.for_file() for zero_shot in options.zero_shot],
+        "zero_shot": zero_shot,
         "training": asdict(options.training),
         "work": str(Path(work_dir)),
     }

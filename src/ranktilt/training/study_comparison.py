@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
@@ -70,12 +71,10 @@ def compare_trainings(
         _tilts(mixed, rankers, inference, reference=reference, ties=ties) if mixed else ((), (), ())
     )
     first_spec = evaluated[0].audit.spec
-    inputs_by_path = {
-        str(source_file["path"]): source_file
-        for source_file in chain.from_iterable(
-            collection.audit.spec["inputs"] for collection in evaluated
-        )
-    }
+    inputs_by_path = dict[str, Any]()
+    for collection in evaluated:
+        for input_file in collection.audit.spec["inputs"]:
+            inputs_by_path[str(input_file["path"])] = input_file
     spec = {
         "primary": PRIMARY,
         "reference": reference,

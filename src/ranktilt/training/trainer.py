@@ -242,6 +242,7 @@ def _figures(trainer: Any, seconds: float, pairs: int) -> dict[str, Any]:
     state = trainer.state
     losses = np.array([log["loss"] for log in state.log_history if "loss" in log])
     loss_parts = np.array_split(losses, min(_LOSS_POINTS, len(losses)))
+    mean_losses = [round(float(part.mean()), 4) for part in loss_parts]
     torch = need("torch", extra="neural", for_="training")
     figures: dict[str, Any] = {
         "threads": torch.get_num_threads(),
@@ -251,7 +252,7 @@ def _figures(trainer: Any, seconds: float, pairs: int) -> dict[str, Any]:
         "pairs": pairs,
         "seconds": round(seconds, 1),
         "pairs_per_second": round(pairs / seconds, 1),
-        "loss": [round(float(part.mean()), 4) for part in loss_parts],
+        "loss": mean_losses,
     }
     evaluations = list(map(_evaluation, filter(_is_evaluation, state.log_history)))
     if evaluations:

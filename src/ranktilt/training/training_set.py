@@ -188,6 +188,8 @@ def _training_set(
     twin_source = _twin_source(collection, options.twins, twinned) if twinned else None
     twins, texts = _twin_texts(collection, part, twin_source, options.text)
     learned_rows = positives.frame["row"].unique().to_numpy()
+    has_twin = twins[learned_rows] != learned_rows
+    queries_with_relevant = learnable.relevant["query_id"].n_unique()
     return TrainingSet(
         part=Collection(part.docs, queries, part.qrels, part.spec),
         texts=texts,
@@ -196,8 +198,8 @@ def _training_set(
         barred=tuple(barred_by_query[query] for query in query_ids),
         twins=twins,
         twin_source=twin_source,
-        paired=int((twins[learned_rows] != learned_rows).sum()),
-        skipped=learnable.relevant["query_id"].n_unique() - len(query_ids),
+        paired=int(has_twin.sum()),
+        skipped=queries_with_relevant - len(query_ids),
         skipped_positives=0,
     )
 

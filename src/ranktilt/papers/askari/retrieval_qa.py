@@ -165,7 +165,8 @@ def _by_share(domain: str, count: int, shares: Sequence[float]) -> Sizes:
     # Rounding goes to the largest split if training has no share, or would be left without any.
     sizes = [train, dev, test]
     sizes[sizes.index(max(sizes))] += count - sum(sizes)
-    return sizes[0], sizes[1], sizes[2]
+    train, dev, test = sizes
+    return train, dev, test
 
 
 def assign_splits(
@@ -296,21 +297,22 @@ def _counts(
 ) -> dict[str, Any]:
     questions, empty_answers = answered.questions, answered.empty_answers
     human, llm = sources
+    without_human = [question for question in questions if not question.human]
+    without_llm = [question for question in questions if not question.llm]
+    distinct_questions = {question.key for question in questions}
+    documents = {name: int((docs["source"] == name).sum()) for name in sources}
     return {
         "queries": len(questions),
         "questions": _domain_sizes(questions, splits),
-        "documents": {name: int((docs["source"] == name).sum()) for name in sources},
+        "documents": documents,
         "judgments": {split: frame.height for split, frame in qrels.items()},
         "empty_answers": {
             human: empty_answers.get("human", 0),
             llm: empty_answers.get("llm", 0),
         },
-        "no_answer_of": {
-            human: sum(not question.human for question in questions),
-            llm: sum(not question.llm for question in questions),
-        },
+        "no_answer_of": {human: len(without_human), llm: len(without_llm)},
         "no_answer_at_all": answered.unanswered,
-        "asked_again": len(questions) - len({question.key for question in questions}),
+        "asked_again": len(questions) - len(distinct_questions),
         "in_several_splits": _texts_in_several_splits(docs, qrels),
     }
 

@@ -140,12 +140,14 @@ def _about(answers: RetrievalQA, folder: Path, qa_files: QAFiles) -> bytes:
     triples_spec = None
     if qa_files.triples:
         triples_spec = {"negatives": qa_files.triples, "seed": qa_files.seed}
+    bm25 = BM25()
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     about: Mapping[str, Any] = {
         **spec,
         "inputs": _hashes(inputs, _common_folder(inputs)),
-        "bm25": {"k1": BM25().k1, "b": BM25().b, "depth": qa_files.depth},
+        "bm25": {"k1": bm25.k1, "b": bm25.b, "depth": qa_files.depth},
         "triples": triples_spec,
-        "files": _hashes([path for path in sorted(folder.rglob("*")) if path.is_file()], folder),
+        "files": _hashes(files, folder),
     }
     return orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 

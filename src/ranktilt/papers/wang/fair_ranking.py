@@ -295,12 +295,13 @@ def _shares(drawing: _Drawing, rules: ListRules) -> dict[str, Any]:
     _, relevant_protected, _, irrelevant_protected = sizes.T
     protected = relevant_protected + irrelevant_protected
     smaller_group = np.minimum(protected, rules.items - protected)
+    low, median, high = int(protected.min()), float(np.median(protected)), int(protected.max())
     relevant_share = float(sizes[:, :2].sum(axis=1).mean() / rules.items)
     block_means = sizes.mean(axis=0).round(2).tolist()
     return {
         "items": rules.items,
         "blocks": dict(zip(BLOCKS, block_means, strict=True)),
-        "protected": [int(protected.min()), float(np.median(protected)), int(protected.max())],
+        "protected": [low, median, high],
         "protected_share": float(protected.mean() / rules.items),
         "queries_with_a_group_below_2": int((smaller_group < 2).sum()),
         "precision_by_chance": relevant_share * min(1, rules.items / _DEPTH),
@@ -328,13 +329,16 @@ def _spec(
 def _run(collection: Collection, items: Mapping[str, Rows], spec: Mapping[str, Any]) -> Run:
     """Make a run of items in this order; scores fall by 1 from rank to rank."""
     lengths = [len(rows) for rows in items.values()]
+    docs = np.concatenate(list(items.values())).astype(np.int32)
+    scores = np.concatenate([np.arange(length, 0, -1.0) for length in lengths])
+    run_spec = {name: value for name, value in spec.items() if name not in ("counts", "split")}
     return Run(
         queries=tuple(items),
         offsets=np.cumsum([0, *lengths]),
-        docs=np.concatenate(list(items.values())).astype(np.int32),
-        scores=np.concatenate([np.arange(length, 0, -1.0) for length in lengths]),
+        docs=docs,
+        scores=scores,
         ids=collection.ids,
-        spec={name: value for name, value in spec.items() if name not in ("counts", "split")},
+        spec=run_spec,
     )
 
 
