@@ -141,9 +141,10 @@ def test_an_interrupted_training_goes_on(
         train(tiny, folder, options, seed=1)
     with no_room(50_000), pytest.raises(UserError, match=f"^{folder}: the training cannot go on: "):
         train(tiny, folder, options)
-    resumed, whole = train(tiny, folder, options), train(tiny, tmp_path / "whole", options)
+    resumed = train(tiny, folder, options)
+    uninterrupted = train(tiny, tmp_path / "whole", options)
     assert (resumed.resumed, resumed.figures["steps"], resumed.figures["pairs"]) == (2, 6, 48)
-    assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], abs=1e-3)
+    assert resumed.figures["loss"] == pytest.approx(uninterrupted.figures["loss"], abs=1e-3)
     assert not (folder / ".checkpoints").exists()
     written = (folder / "model.safetensors").stat().st_mtime_ns
     again = train(tiny, folder, options)
@@ -180,9 +181,11 @@ def test_an_encoder_gets_a_head_of_one_number_drawn_from_the_seed_and_no_dropout
     model = new_model(folder)
     assert (model.num_labels, model.max_seq_length) == (1, 24)
     assert {str(weight.dtype) for weight in model.parameters()} == {"torch.float32"}
-    first, same, other = (new_model(folder, seed).state_dict() for seed in (0, 0, 1))
+    first, same, reseeded = (new_model(folder, seed).state_dict() for seed in (0, 0, 1))
     assert all((first[name] == same[name]).all() for name in first)
-    drawn = {name.rpartition("model.")[2] for name in first if (first[name] != other[name]).any()}
+    drawn = {
+        name.rpartition("model.")[2] for name in first if (first[name] != reseeded[name]).any()
+    }
     assert drawn == {"classifier.weight"}
     pairs = model.train().preprocess([("a b", "c d")])
     assert (model(dict(pairs))["scores"] != model(dict(pairs))["scores"]).any()
@@ -205,7 +208,7 @@ def test_texts_are_cut_at_tokens_limits_count_special_ones_and_an_encoder_is_fou
     texts = ["".join(rng.choice(list("abc d-1."), size)) for size in rng.integers(0, 40, 200)]
     shortened = cut_texts(tokenizer, 7, texts)
     assert max(len(ids) for ids in tokenizer(shortened, add_special_tokens=False)["input_ids"]) == 7
-    assert all(whole.startswith(part) for whole, part in zip(texts, shortened, strict=True))
+    assert all(text.startswith(part) for text, part in zip(texts, shortened, strict=True))
     assert cut_texts(None, 7, texts) == texts
     assert require_encoder(str(tiny), 30, 31) == (tiny, 64)
     with pytest.raises(
@@ -370,7 +373,10 @@ def test_a_model_with_fewer_vectors_than_tokens_is_refused(tiny: Path, tmp_path:
             for name, value in weights.items()
         },
     )
-    message = f"{folder}: its tokenizer has tokens up to number 76, its model vectors of 10; take the tokenizer that …"
+    message = (
+        f"{folder}: its tokenizer has tokens up to number 76, its model vectors of 10; take the "
+        "tokenizer that …"
+    )
     with refused(message):
         train(folder, tmp_path / "model")
 

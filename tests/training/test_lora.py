@@ -106,7 +106,8 @@ def test_another_adapter_is_another_model_and_none_is_refused(
     assert adapted.identity.startswith("transformers:")
     assert adapted.identity != Transformers(stories).identity
     with refused(
-        f"{stories}: no adapter: expected adapter_config.json and weights, as ranktilt train lora saves them"
+        f"{stories}: no adapter: expected adapter_config.json and weights, as ranktilt train lora "
+        "saves them"
     ):
         Transformers(stories, adapter=stories).check()
     with pytest.raises(UserError, match="did you mean 'female'"):
@@ -123,12 +124,12 @@ def test_an_interrupted_training_goes_on(
 ) -> None:
     monkeypatch.setattr("ranktilt.training.callbacks.CHECKPOINT_EVERY", 0.0)
     options = replace(QUICK, steps=6)
-    whole = train(stories, tmp_path / "whole", options=options)
+    uninterrupted = train(stories, tmp_path / "whole", options=options)
     with stopped_at(4, tmp_path / "cut"):
         train(stories, tmp_path / "cut", options=options)
     resumed = train(stories, tmp_path / "cut", options=options)
     assert (resumed.resumed, resumed.figures["pairs"]) == (3, 48)
-    assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
+    assert resumed.figures["loss"] == pytest.approx(uninterrupted.figures["loss"], rel=1e-3)
     assert train(stories, tmp_path / "cut", options=options).resumed == 6
 
 

@@ -44,10 +44,17 @@ QUICK = RetrieverTraining(
 BM = replace(QUICK, negatives="bm25", negatives_per_positive=2)
 
 
-def train(body: Path, folder: Path, options: RetrieverTraining = QUICK, **more: Any) -> Trained:
-    given = {name: more.pop(name) for name in ("dev",) if name in more}
-    collection = more.pop("collection", None) or marked()
-    return train_retriever(collection, body, folder, options=replace(options, **more), **given)
+def train(
+    body: Path,
+    folder: Path,
+    options: RetrieverTraining = QUICK,
+    *,
+    collection: Collection | None = None,
+    dev: Collection | None = None,
+    **changes: Any,
+) -> Trained:
+    options = replace(options, **changes)
+    return train_retriever(collection or marked(), body, folder, options=options, dev=dev)
 
 
 def mean(model: Path, measure: str) -> float:
@@ -197,8 +204,9 @@ def test_an_interrupted_training_goes_on(
     if (
         negatives == "bm25"
     ):  # the other mines the begun epoch again, with the model as it is by then
-        whole = train(tiny, tmp_path / "whole", options, dev=dev)
-        assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
+        uninterrupted = train(tiny, tmp_path / "whole", options, dev=dev)
+        expected = uninterrupted.figures["loss"]
+        assert resumed.figures["loss"] == pytest.approx(expected, rel=1e-3)
 
 
 def test_each_epoch_is_audited_and_the_best_one_kept(tiny: Path, tmp_path: Path) -> None:
@@ -229,7 +237,8 @@ def test_a_batch_that_does_not_fit_is_made_smaller(
         rows.append(len(features[0]["input_ids"]))
         if rows[-1] > most:
             raise RuntimeError(
-                "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 GB"
+                "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate "
+                "9 GB"
             )
         return forward(self, features, labels)
 
@@ -277,9 +286,9 @@ def test_the_constraint_turns_a_planted_tilt_towards_human_text(tiny: Path, tmp_
         run = Dense(str(folder), precision="float32").rank(mixed)
         return audit(mixed, run, "nDCG@3", confounds=False).tilts[0]
 
-    none, little, some, much = (tilt(alpha) for alpha in (0.0, 0.1, 0.3, 1.0))
+    none, little, medium, much = (tilt(alpha) for alpha in (0.0, 0.1, 0.3, 1.0))
     assert none.high < 0
-    assert none.value < little.value < some.value < much.value
+    assert none.value < little.value < medium.value < much.value
     assert little.low < 0 < little.high
     assert much.low > 0
 
@@ -373,7 +382,7 @@ def test_ann_is_the_models_own_best_of_each_epoch() -> None:
 
 def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
     learned = mined_from()
-    rows, same, other = (
+    rows, same, next_epoch = (
         Miner(training_set=learned, options=MINING).rows(epoch) for epoch in (0, 0, 1)
     )
     pairs = zip(rows.queries.tolist(), rows.documents[:, 0].tolist(), strict=True)
@@ -383,7 +392,7 @@ def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
     for query, documents in zip(rows.queries, rows.documents[:, 1:], strict=True):
         assert not np.isin(documents, learned.barred[query]).any()
     assert (rows.documents == same.documents).all()
-    assert (rows.documents != other.documents).any()
+    assert (rows.documents != next_epoch.documents).any()
     in_batch = Miner(training_set=learned, options=RetrieverTraining()).rows(3)
     assert (in_batch.documents.shape, in_batch.labels) == ((40, 1), None)
 
@@ -446,9 +455,14 @@ def test_controlled_negatives_are_like_their_positive(tiny: Path, tmp_path: Path
 
 
 def test_one_pair_has_no_negatives_in_its_batch(tiny: Path, tmp_path: Path) -> None:
-    whole = marked()
-    one = Collection(whole.docs, whole.queries, whole.qrels.filter(pl.col("grade") > 0).head(1))
+    collection = marked()
+    single_pair = Collection(
+        collection.docs, collection.queries, collection.qrels.filter(pl.col("grade") > 0).head(1)
+    )
     with refused(
-        "train retriever: one relevant document to train on, and negatives=in-batch are those of others; …"
+        "train retriever: one relevant document to train on, and negatives=in-batch are those of "
+        "others; …"
     ):
-        train_retriever(one, tiny, tmp_path / "model", options=replace(QUICK, negatives="in-batch"))
+        train_retriever(
+            single_pair, tiny, tmp_path / "model", options=replace(QUICK, negatives="in-batch")
+        )
