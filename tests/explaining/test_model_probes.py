@@ -17,7 +17,14 @@ from ranktilt.explaining.explain import explain, probe
 from ranktilt.explaining.perplexity import PerplexityProbe
 from ranktilt.explaining.spectrum import SpectrumProbe, singular_values, spectrum
 from ranktilt.explaining.vectors import DocumentVectors
-from ranktilt.papers.dai.theorem import Condition, check_theorem, conditions, divergence, read_twin
+from ranktilt.papers.dai.theorem import (
+    Condition,
+    TwinReading,
+    check_theorem,
+    conditions,
+    divergence,
+    read_twin,
+)
 from tests.llm.server import Server, vector
 from tests.rankers.tiny import language_model
 from tests.refusals import refused
@@ -111,8 +118,8 @@ SHARP, TURNED = (0.8, 0.1, 0.1), (0.1, 0.1, 0.8)
 def checked(
     llm: Known, plm: Known, reader: Known | None, pairs: Sequence[tuple[str, str]]
 ) -> dict[str, Condition]:
-    rows = conditions([read_twin(human, rewrite, llm, plm, reader) for human, rewrite in pairs])
-    return {row.condition: row for row in rows}
+    twins = [read_twin(human, rewrite, llm=llm, plm=plm, reader=reader) for human, rewrite in pairs]
+    return {condition.condition: condition for condition in conditions(twins)}
 
 
 PAIRS = [("bc", "aab"), ("cb", "ab"), ("bc", "aaab")]
@@ -186,9 +193,8 @@ def test_divergence_in_nats_without_a_reader_and_an_interval_that_decides_nothin
         )
     found = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), None, PAIRS)
     assert list(found) == ["bounded perplexity", "conclusion"]
-    higher, lower = (
-        ([*both, 1.0, math.nan, math.nan], np.empty(0)) for both in ((1.0, 2.0), (2.0, 1.0))
-    )
+    higher = TwinReading(human=1.0, rewrite=2.0, rewrite_given_human=1.0)
+    lower = TwinReading(human=2.0, rewrite=1.0, rewrite_given_human=1.0)
     conclusion = conditions([higher, lower, higher, lower])[-1]
     assert conclusion.value == 0
     assert conclusion.low < 0 < conclusion.high

@@ -25,7 +25,7 @@ from ranktilt.reporting.sentences.mitigate import (
     nearest_sentence,
     reason,
 )
-from ranktilt.training import retriever
+from ranktilt.training import mining
 from tests.mitigation.planted import DIAL, bench_of, collection, planted, swept
 from tests.refusals import refused
 from tests.training.material import marked, marked_mix
@@ -413,10 +413,8 @@ def test_a_sweep_is_its_models_on_a_bench(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[str] = []
-    rank = retriever.BM25.rank
-    monkeypatch.setattr(
-        retriever.BM25, "rank", lambda *given: searched.append("bm25") or rank(*given)
-    )
+    rank = mining.BM25.rank
+    monkeypatch.setattr(mining.BM25, "rank", lambda *given: searched.append("bm25") or rank(*given))
     found, trained = retriever_sweep(
         marked(),
         marked_mix(),

@@ -1,4 +1,4 @@
-"""``data build fair-ranking``: lists of two groups' items for every ranker to order, as a folder."""
+"""``data build fair-ranking``: a folder of lists of two groups' items, for rankers to order."""
 
 from __future__ import annotations
 
@@ -78,18 +78,20 @@ def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
     if text.strip() == _NATURAL:
         return None
     parts = [part.strip() for part in text.split(",")]
-    if len(parts) != 4 or not all(
-        part.isascii() and part.isdigit() and len(part) < 10 for part in parts
-    ):
+    if len(parts) != 4 or not all(map(_is_small_number, parts)):
         raise UserError(
             f"--blocks expects four numbers, such as 50,50,50,50, or {_NATURAL}; got {text!r}"
         )
-    a, b, c, d = map(int, parts)
-    return a, b, c, d
+    relevant_unprotected, relevant_protected, unprotected, protected = map(int, parts)
+    return relevant_unprotected, relevant_protected, unprotected, protected
+
+
+def _is_small_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 def _files(built: FairRanking) -> dict[str, bytes]:
-    """The candidates in both orders, and what the folder was made from."""
+    """Return the candidates in both orders, and the record of inputs and options."""
     runs = {
         **built.candidates.contents(Path(CANDIDATES)),
         **built.initial.contents(Path(INITIAL)),
@@ -98,4 +100,5 @@ def _files(built: FairRanking) -> dict[str, bytes]:
     hashes = {Path(file).name: sha256(Path(file)) for file in spec.get("files", ())}
     layout = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     about = orjson.dumps({**spec, "files": hashes}, option=layout, default=str)
-    return {**{str(path): data for path, data in runs.items()}, ABOUT: about}
+    files = {str(path): data for path, data in runs.items()}
+    return {**files, ABOUT: about}
