@@ -15,7 +15,7 @@ import polars as pl
 
 from ranktilt.data.cache import Keys, Stored, VectorCache, Vectors, cache_folder, content_keys
 from ranktilt.errors import UserError, first_line
-from ranktilt.models import checkpoint
+from ranktilt.models import catalogue, checkpoint
 from ranktilt.models.batching import RESULTS_VERSION, BatchJob, Ints, batch_tokens, compute_missing
 from ranktilt.models.checkpoint import read_json
 from ranktilt.models.device import BACKENDS, inference
@@ -92,6 +92,8 @@ class Encoder(Portable, TextEncoder):
     pooling: str = "auto"
     query_prefix: str | None = None
     document_prefix: str | None = None
+    listed_similarity: str | None = None
+    """Similarity of the model in the catalogue, which comes before the model's configuration."""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -102,8 +104,11 @@ class Encoder(Portable, TextEncoder):
 
     @cached_property
     def similarity(self) -> str:
-        """``cosine`` or ``dot``, as the model's configuration says; ``cosine`` where it does not."""
-        return self._config.get("similarity_fn_name") or "cosine"
+        """``cosine`` or ``dot``: of the catalogue, else of the model's configuration.
+
+        ``cosine`` where neither says.
+        """
+        return self.listed_similarity or self._config.get("similarity_fn_name") or "cosine"
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -227,14 +232,39 @@ class Encoder(Portable, TextEncoder):
         )
 
 
-def encoder(model: str, *, precision: str, device: str | None, **options: Any) -> Encoder:
+def encoder(
+    model: str,
+    *,
+    pooling: str = "auto",
+    query_prefix: str | None = None,
+    document_prefix: str | None = None,
+    **options: Any,
+) -> Encoder:
     """Return the encoder of a model by its path, short name or hub name, without loading it.
 
-    `options` are fields of `Encoder`.
+    The catalogue decides what you leave open, and the pooling only of a folder that
+    sentence-transformers did not save. `options` are further fields of `Encoder`.
     """
     folder = checkpoint.find(model, for_=f"dense:{model}")
     _refuse_reranker(folder)
-    return Encoder(name=model, folder=folder, precision=precision, device=device, **options)
+    listed = catalogue.model(model, "dense")
+    if listed is not None:
+        has_modules = (folder / "modules.json").is_file()
+        if pooling == "auto" and listed.pooling and not has_modules:
+            pooling = listed.pooling
+        if query_prefix is None:
+            query_prefix = listed.query_prefix or None
+        if document_prefix is None:
+            document_prefix = listed.document_prefix or None
+    return Encoder(
+        name=model,
+        folder=folder,
+        pooling=pooling,
+        query_prefix=query_prefix,
+        document_prefix=document_prefix,
+        listed_similarity=None if listed is None else listed.similarity,
+        **options,
+    )
 
 
 def _refuse_reranker(folder: Path) -> None:

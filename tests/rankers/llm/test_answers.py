@@ -25,7 +25,7 @@ from ranktilt.rankers.llm.answers import (
     read_ranking,
     read_yes_no,
 )
-from ranktilt.rankers.llm.base import one_line
+from ranktilt.rankers.llm.passage_text import one_line
 from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge, ids, texts_of
 
