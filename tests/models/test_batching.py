@@ -341,7 +341,7 @@ def test_each_combination_of_texts_is_one_pair_and_own_limits_come_first() -> No
     ]
     assert sorted(texts) == [("q", "d"), ("q", "e"), ("r", "d")]
     expected = [("q", "d"), ("q", "e"), ("r", "d"), ("q", "d"), ("q", "d"), ("q", "d")]
-    assert [texts[pair] for pair in pairs.entry] == expected
+    assert [texts[pair] for pair in pairs.pair_of_entry] == expected
     limits = TokenLimits(query=2, document=5, pair=12)
     assert [side.tolist() for side in limits.fit(ints(1, 9, 9), ints(9, 1, 9), 3)] == [
         [1, 2, 2],
