@@ -156,9 +156,16 @@ YES_NO = {
 
 
 def yes_no(text: str, *chances: float, tokens: tuple[str, ...] | None = None) -> Reading:
-    return read_yes_no(
-        Answer(text, "stop", None, None, "m", None, tuple(map(math.log, chances)), tokens)
+    answer = Answer(
+        text=text,
+        finish="stop",
+        prompt_tokens=None,
+        completion_tokens=None,
+        model="m",
+        logprobs=tuple(map(math.log, chances)),
+        tokens=tokens,
     )
+    return read_yes_no(answer)
 
 
 @pytest.mark.parametrize(("kind", "score"), YES_NO)
