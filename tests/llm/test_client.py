@@ -14,7 +14,8 @@ import pytest
 
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.llm.base import Answer, Failure, FailureKind, Prompt, Reply, Sampling, llm
-from ranktilt.llm.openai import ServerMonitor, flow
+from ranktilt.llm.event_loop import flow
+from ranktilt.llm.openai import ServerMonitor
 from ranktilt.llm.responses import (
     FailedRequest,
     classify_error,

@@ -295,7 +295,7 @@ def test_a_record_holds_all_that_an_answer_is(
     journal: Journal, logprobs: tuple[float, ...] | None
 ) -> None:
     answer = said("Grüße", finish="length", revision="fp", model="echo-2025", logprobs=logprobs)
-    journal.append([record("k")._replace(answer=answer)])
+    journal.append([replace(record("k"), answer=answer)])
     assert journal.read(["k"])["k"].answer == answer
 
 

@@ -120,18 +120,18 @@ class Answer:
         is not refused, and it goes into tables and files.
         """
         logprobs, tokens = log_probabilities(self.logprobs), token_texts(self.tokens)
-        cleaned: dict[str, Any] = {
-            "text": whole_characters(self.text),
-            "finish": plain_line(self.finish) or "stop",
-            "prompt_tokens": whole_number(self.prompt_tokens),
-            "completion_tokens": whole_number(self.completion_tokens),
-            "model": plain_line(self.model),
-            "revision": plain_line(self.revision) or None,
-            "logprobs": logprobs,
-            "tokens": tokens if len(tokens or ()) == len(logprobs or ()) else None,
-        }
-        for name, value in cleaned.items():
-            object.__setattr__(self, name, value)
+        has_text_of_each = len(tokens or ()) == len(logprobs or ())
+        self._set("text", whole_characters(self.text))
+        self._set("finish", plain_line(self.finish) or "stop")
+        self._set("prompt_tokens", whole_number(self.prompt_tokens))
+        self._set("completion_tokens", whole_number(self.completion_tokens))
+        self._set("model", plain_line(self.model))
+        self._set("revision", plain_line(self.revision) or None)
+        self._set("logprobs", logprobs)
+        self._set("tokens", tokens if has_text_of_each else None)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)
@@ -221,10 +221,11 @@ class LLM(ABC):
     def arrivals(
         self, prompts: Iterable[Prompt], sampling: Sampling
     ) -> Generator[list[Reply], None, None]:
-        """Yield exactly one reply for each prompt, in any order; those that arrive together at once.
+        """Yield exactly one reply for each prompt, in any order.
 
-        Prompts are pulled when they are needed, in the caller's thread. Closing the iterator gives
-        up what is under way and asks nothing more. `UserError` if no prompt can be answered.
+        Replies that arrive together are yielded as a list. Prompts are pulled when they are needed,
+        in the caller's thread. Closing the iterator gives up what is under way and asks nothing
+        more. `UserError` if no prompt can be answered.
         """
 
     def journal_arrivals(
@@ -291,9 +292,9 @@ KINDS = {
 
 
 def llm(text: str, **options: Any) -> LLM:
-    """Return the model of ``openai:MODEL`` or ``transformers:FOLDER``, neither asked nor loaded yet.
+    """Return the model of ``openai:MODEL`` or ``transformers:FOLDER``.
 
-    `options` are fields of its class; None leaves the default.
+    It is neither asked nor loaded yet. `options` are fields of its class; None leaves the default.
     """
     kind, _, name = text.strip().partition(":")
     if kind not in KINDS:

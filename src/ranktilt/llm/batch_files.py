@@ -82,7 +82,7 @@ def read_id(data: dict[str, Any], name: str = "id") -> str:
 
 
 def read_status(data: dict[str, Any], clean: Callable[[str], str]) -> BatchStatus:
-    """Read the state of a batch; `ValueError` where its status or its files are missing or unknown."""
+    """Read the state of a batch; `ValueError` where its status or files are missing or unknown."""
     status = data.get("status")
     known = status.casefold() if isinstance(status, str) else ""
     if known not in UNDER_WAY | ENDED:

@@ -26,8 +26,9 @@ from ranktilt.llm.batch_files import (
     read_page,
     read_status,
 )
+from ranktilt.llm.event_loop import flow
 from ranktilt.llm.journal import Journal, JournalRecord
-from ranktilt.llm.openai import FEWEST, OpenAI, ServerClient, chat_body, flow
+from ranktilt.llm.openai import FEWEST, OpenAI, ServerClient, chat_body
 from ranktilt.llm.responses import FailedRequest, error_text, json_body
 from ranktilt.llm.server import Server
 from ranktilt.progress import report
@@ -105,7 +106,7 @@ class BatchClient(ServerClient):
         return bytes((await self.response(work(self))).content)
 
     def status_error(self, status: int, body: object, wait: float | None) -> Exception:
-        """Return the exception for an error; a missing address does not mean a missing model here."""
+        """Return the exception for an error; a missing address is no missing model here."""
         if status in (404, 405, 501):
             words, _ = error_text(body, self.server.clean)
             return FailedRequest("refused", f"error {status}: {words}".rstrip(": "))
@@ -208,7 +209,7 @@ class _Submission:
             raise UserError("; ".join(self._lost))
 
     def _resume(self) -> None:
-        """Go on with batches of earlier calls that have requests of this one; other requests wait."""
+        """Go on with earlier batches that have requests of this call; its other requests wait."""
         earlier = [
             batch for batch in self._stored() if not self._lines.keys().isdisjoint(batch.prompts)
         ]
@@ -437,7 +438,7 @@ class _Submission:
 
 
 def _is_silent(status: BatchStatus, lines: BatchLines) -> bool:
-    """Tell whether requests that are not in an ended batch's files may be answered, and paid for."""
+    """Tell whether requests that an ended batch does not account for may be paid for."""
     return (
         status.status == "completed"
         or bool(lines.unreadable)

@@ -117,7 +117,10 @@ def answer_span(text: str, source: str | None = None) -> AnswerSpan:
 
 
 def _channel_start(text: str) -> tuple[int, bool]:
-    """Return where the final channel of gpt-oss begins, 0 without channels, and whether it is missing."""
+    """Return where the final channel of gpt-oss begins, and whether it is missing.
+
+    It begins at 0 in a text without channels.
+    """
     finals = list(_FINAL_CHANNEL.finditer(text))
     if finals:
         return finals[-1].end(), False

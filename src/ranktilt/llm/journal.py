@@ -75,7 +75,7 @@ class Journal:
         return int(next(self._rows("SELECT count(*) FROM answers"), (0,))[0])
 
     def read(self, keys: Collection[str]) -> dict[str, JournalRecord]:
-        """Return the records that the journal has, by key; a record that cannot be read is missing."""
+        """Return the journal's records by key; a record that cannot be read is missing."""
         records = dict[str, JournalRecord]()
         rows = self._rows(f"SELECT * {_WITH_KEYS}", json.dumps(list(keys)))
         for key, time, prompt, answer_json in rows:
@@ -87,9 +87,10 @@ class Journal:
         return records
 
     def claim(self) -> bool:
-        """Keep other processes from writing, until `close`; True if the journal was not claimed yet.
+        """Keep other processes from writing, until `close`.
 
-        `UserError` where another process writes, or nothing can be written.
+        Returns True if the journal was not claimed yet. `UserError` where another process writes,
+        or nothing can be written.
         """
         if self._claimed is not None:
             return False
@@ -196,7 +197,7 @@ def _stored_answer(text: object) -> Answer | None:
 
 
 def journal_of(llm: LLM) -> Journal:
-    """Return the journal of a model, in a folder of the cache that is named after a hash of its identity."""
+    """Return the journal of a model, in a folder that is named by a hash of its identity."""
     name = hashlib.blake2b(llm.identity.encode(), digest_size=KEY_BYTES).hexdigest()
     return Journal(cache_folder() / "llm" / name, about=llm.spec)
 

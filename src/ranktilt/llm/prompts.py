@@ -14,7 +14,7 @@ from ranktilt.data.files import read_bytes
 from ranktilt.errors import DataError, UserError, join_words, unknown
 
 BYTES_A_TOKEN = 4
-"""Bytes of UTF-8 that are taken for a token: of English, and of most texts with today's tokenizers."""
+"""Bytes of UTF-8 that are taken for a token, as in English with today's tokenizers."""
 _MOST_BYTES_A_CHARACTER = 4
 
 Slots = tuple[tuple[str, str | None], ...]

@@ -148,9 +148,10 @@ def _duration(seconds: float) -> str:
 
 
 def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, str]:
-    """Return the words of an error's body (one line, at most 200 characters), and its code and type.
+    """Return the words of an error's body, and its code and type.
 
-    The client gives the value of ``error``, or the body as it is, which may be any text.
+    The words are one line of at most 200 characters. The client gives the value of ``error``, or
+    the body as it is, which may be any text.
     """
     fields = body if isinstance(body, dict) else {"message": body}
     text = clean(message_text(fields.get("message") or fields.get("detail")))
@@ -203,13 +204,16 @@ def read_answer(data: dict[str, Any], model: str, server: Server | None = None) 
     token_list = fields_of(choice.get("logprobs")).get("content")
     tokens = [fields_of(token) for token in elements_of(token_list)]
     logprobs = log_probabilities([token.get("logprob") for token in tokens])
+    finish = name(choice.get("finish_reason"))
+    answering_model = model if returned == model else name(returned) or model
+    revision = name(data.get("system_fingerprint"))
     return Answer(
         text=server.secret(content),
-        finish=name(choice.get("finish_reason")),
+        finish=finish,
         prompt_tokens=usage.get("prompt_tokens"),
         completion_tokens=usage.get("completion_tokens"),
-        model=model if returned == model else name(returned) or model,
-        revision=name(data.get("system_fingerprint")),
+        model=answering_model,
+        revision=revision,
         logprobs=logprobs or None,
         tokens=_token_texts(tokens, server.secret),
     )

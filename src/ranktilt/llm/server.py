@@ -1,4 +1,4 @@
-"""A model's server: its address, the key that is sent there alone, and how it has behaved so far."""
+"""A model's server: its address, the key that is sent there alone, and how it has behaved."""
 
 from __future__ import annotations
 

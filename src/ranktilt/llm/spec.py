@@ -1,4 +1,4 @@
-"""The text of a language model: ``openai:MODEL(temperature=0,concurrency=16)``, in the grammar of rankers."""
+"""Read the text of a language model, such as ``openai:MODEL(temperature=0,concurrency=16)``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class ModelSpec:
 
 
 def model_options(kind: str) -> dict[str, inspect.Parameter]:
-    """Return the options of a kind's client by name, with their defaults; `UserError` for an unknown kind."""
+    """Return the options of a kind's client by name, with their defaults.
+
+    `UserError` for an unknown kind.
+    """
     if kind not in KINDS:
         raise unknown("language model", kind, (f"{name}:…" for name in KINDS))
     parameters = list(inspect.signature(pkgutil.resolve_name(KINDS[kind])).parameters.values())[1:]

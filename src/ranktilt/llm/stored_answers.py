@@ -105,16 +105,20 @@ def _from_field(name: str, content: Any) -> str | None:
 
 def _from_list(values: list[Any]) -> str | None:
     objects = [value for value in values if isinstance(value, Mapping)]
-    if any("role" in message or "from" in message for message in objects):
+    if _have_any_field(objects, "role", "from"):
         return _last_of_model(objects)
     if not objects or len(objects) < len(values):
         return _alternatives(values)
-    if any("type" in part or "thought" in part for part in objects):
+    if _have_any_field(objects, "type", "thought"):
         texts = _texts_of(objects)
         return "".join(texts) if texts else None
     if all(set(part) == {"text"} for part in objects):
         return "".join(str(part["text"]) for part in objects)
     return _alternatives(values)
+
+
+def _have_any_field(objects: list[Mapping[str, Any]], *names: str) -> bool:
+    return any(not fields.keys().isdisjoint(names) for fields in objects)
 
 
 def _last_of_model(messages: list[Mapping[str, Any]]) -> str | None:

@@ -124,7 +124,7 @@ class Transformers(Portable, LLM):
             )
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens of each text by the model's tokenizer, without those of a chat template."""
+        """Count the tokens of each text, without those that a chat template adds."""
         if not texts:
             return []
         encoding = self._tokenizer(list(texts), add_special_tokens=False)
@@ -240,6 +240,9 @@ class Transformers(Portable, LLM):
             rows.append([padding] * free + job.tokens)
             mask.append([0] * free + [1] * len(job.tokens))
         limits = torch.tensor([width + job.limit for job in jobs], device=device)
+        input_ids = torch.tensor(rows, device=device)
+        attention_mask = torch.tensor(mask, device=device)
+        most_new_tokens = max(job.limit for job in jobs)
         drawing: dict[str, Any] = {"do_sample": False}
         if sampling.temperature:
             drawing = {
@@ -248,11 +251,15 @@ class Transformers(Portable, LLM):
                 "top_p": sampling.top_p,
                 "top_k": 0,
             }
+
+        def is_at_limit(ids: Any, _scores: Any) -> Any:
+            return limits <= ids.shape[1]
+
         generated = self._model.generate(
-            input_ids=torch.tensor(rows, device=device),
-            attention_mask=torch.tensor(mask, device=device),
-            max_new_tokens=max(job.limit for job in jobs),
-            stopping_criteria=[lambda ids, _: limits <= ids.shape[1]],
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            max_new_tokens=most_new_tokens,
+            stopping_criteria=[is_at_limit],
             return_dict_in_generate=True,
             output_logits=sampling.logprobs,
             **drawing,
@@ -393,7 +400,7 @@ def _end_tokens(model: Any, tokenizer: Any) -> set[int]:
 
 
 def _seed(prompts: list[Prompt], sampling: Sampling) -> int:
-    """Return the seed of a batch, made of its prompts and their seeds; random where none has one."""
+    """Return the seed of a batch, made of its prompts and seeds; random if there are no seeds."""
     seeds = [sampling.seed if prompt.seed is None else prompt.seed for prompt in prompts]
     if all(seed is None for seed in seeds):
         return secrets.randbits(63)

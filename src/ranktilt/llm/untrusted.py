@@ -42,7 +42,7 @@ def whole_characters(text: str) -> str:
 
 
 def log_probabilities(values: object) -> tuple[float, ...] | None:
-    """Return the log-probabilities of all tokens, which may be infinite; None if any is no number."""
+    """Return the log-probabilities of all tokens, also infinite ones; None if any is no number."""
     if not isinstance(values, list | tuple):
         return None
     numbers = [_number(value) for value in values]

@@ -29,7 +29,7 @@ RESULTS_VERSION = 3
 _WRITE_SECONDS = 10.0
 """Seconds after which the cache is written, however few results there are."""
 _BATCHES_A_PART = 4
-"""A second or two of one processor: what a worker's death costs, and the longest wait at the end."""
+"""A second or two of a processor: the cost of a worker's death, and the longest wait at the end."""
 
 
 def batch_tokens(device: str | None) -> int:
@@ -107,7 +107,8 @@ def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> Stored:
     is_cached, stored = cache.get(job.keys)
     if not is_cached.all():
         raise UserError(
-            f"{cache.folder}: stored values are gone; if the cache was pruned meanwhile, run it again"
+            f"{cache.folder}: stored values are gone; if the cache was pruned meanwhile, "
+            "run it again"
         )
     return stored
 

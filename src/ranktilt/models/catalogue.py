@@ -69,7 +69,9 @@ _TABLE = (
         hub="sentence-transformers/msmarco-roberta-base-ance-firstp",
         about="ANCE (FirstP), RoBERTa base, MS MARCO",
         licence="Apache-2.0",
-        source="Xiong et al., Approximate Nearest Neighbor Negative Contrastive Learning, ICLR 2021",
+        source=(
+            "Xiong et al., Approximate Nearest Neighbor Negative Contrastive Learning, ICLR 2021"
+        ),
         limit=512,
         pooling="cls",
         similarity="dot",
@@ -139,7 +141,9 @@ _TABLE = (
         hub="cross-encoder/ms-marco-MiniLM-L-6-v2",
         about="MiniLM, 6 layers, MS MARCO",
         licence="Apache-2.0",
-        source="cross-encoder/ms-marco, sentence-transformers, after Wang et al., MiniLM, NeurIPS 2020",
+        source=(
+            "cross-encoder/ms-marco, sentence-transformers, after Wang et al., MiniLM, NeurIPS 2020"
+        ),
         limit=512,
         aliases=("cross-encoder/ms-marco-MiniLM-L6-v2",),
     ),
@@ -149,7 +153,10 @@ _TABLE = (
         hub="cross-encoder/ms-marco-TinyBERT-L-2-v2",
         about="TinyBERT-L-2 (a BERT-Tiny), 2 layers, MS MARCO",
         licence="Apache-2.0",
-        source="cross-encoder/ms-marco, sentence-transformers, after Turc et al., Well-Read Students, 2019",
+        source=(
+            "cross-encoder/ms-marco, sentence-transformers, after Turc et al., Well-Read Students, "
+            "2019"
+        ),
         limit=512,
         aliases=("cross-encoder/ms-marco-TinyBERT-L2-v2",),
     ),
@@ -169,7 +176,9 @@ _TABLE = (
         hub="nreimers/BERT-Tiny_L-2_H-128_A-2",
         about="BERT-Tiny, 2 layers, untuned",
         licence=UNKNOWN,
-        source="Turc et al., Well-Read Students, 2019; not the TinyBERT of Askari et al., CIKM 2023",
+        source=(
+            "Turc et al., Well-Read Students, 2019; not the TinyBERT of Askari et al., CIKM 2023"
+        ),
         limit=512,
         tuned=False,
     ),
@@ -205,12 +214,12 @@ _TABLE = (
     ),
 )
 
-MODELS: dict[str, Model] = {entry.spec: entry for entry in _TABLE}
+MODELS: dict[str, Model] = {listed.spec: listed for listed in _TABLE}
 """Every model by its spec."""
 
 
 def model(name: str, kind: str | None = None) -> Model | None:
-    """Look up a model by short name (``minilm``), spec (``dense:minilm``) or hub name (``org/name``).
+    """Look up a model by its short name (``minilm``), spec (``dense:minilm``) or hub name.
 
     `kind` is a ranker's name or spec, and restricts the search to models of that kind. Without it,
     the first model of any kind that fits is returned. None means that the catalogue has no such

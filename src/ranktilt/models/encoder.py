@@ -120,7 +120,7 @@ class Encoder(Portable, TextEncoder):
         return Tokens(self.folder, max_tokens=self.max_tokens, prompt=prompt)
 
     def prefix(self, kind: Kind) -> str:
-        """Return the prefix of each text: the user's, else the model's first prompt of this kind."""
+        """Return the prefix of texts: the user's, else the model's first prompt of this kind."""
         prefix = self.query_prefix if kind == "query" else self.document_prefix
         if prefix is not None:
             return prefix

@@ -1,4 +1,4 @@
-"""Log perplexities of texts under a language model in a folder, computed once, cached by content."""
+"""Log perplexities of texts under a language model in a folder, cached by content."""
 
 from __future__ import annotations
 

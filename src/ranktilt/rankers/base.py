@@ -106,11 +106,11 @@ class Ranker(ABC):
             # Without a repr, an option is an object that no text holds, such as a fit in memory.
             if option.repr and (option.name == self.argument or value != default):
                 changed[option.name] = value
-        argument = None if self.argument is None else str(changed.pop(self.argument))
+        argument = None if self.argument is None else changed.pop(self.argument, None)
         k = changed.pop("k", None)
         return Stage(
             name=self.name,
-            argument=argument,
+            argument=None if argument is None else str(argument),
             options={name: _option_text(value) for name, value in changed.items()},
             k=None if k is None else int(k),
         )
@@ -227,10 +227,10 @@ def entries(run: Run, query_numbers: Iterable[int]) -> Iterator[ScoredRows]:
 class FirstStage(Ranker):
     """A ranker that searches the whole collection, `k` documents deep.
 
-    Documents that are tied at the cut are chosen by a hash of neither source nor id. Versions of one
-    text stay together, so a query may get a few more. Where queries are documents, `exclude_self`
-    drops a query's own document and all its versions; by default this happens where the ids and
-    words of queries and documents coincide (see `self_documents`).
+    A hash that does not depend on source or id chooses among documents that are tied at the cut.
+    Versions of one text stay together, so a query may get a few more. Where queries are documents,
+    `exclude_self` drops a query's own document and all its versions; by default this happens where
+    the ids and words of queries and documents coincide (see `self_documents`).
     """
 
     reranks: ClassVar[bool] = False

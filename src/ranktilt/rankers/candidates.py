@@ -29,7 +29,7 @@ _CARRIED = ("collection", "own_documents_dropped", "failed")
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """Entries of a run whose query is ranked, joined with the collection's queries and documents."""
+    """Entries of a run whose query is ranked, joined with the collection."""
 
     run: Run
     names: pl.Series
@@ -88,7 +88,7 @@ class Candidates:
         raise DataError(self.run.spec.get("file", self.run.name), message)
 
     def by_query(self, scores: Scores) -> Iterator[tuple[Ints, Scores]]:
-        """Yield each query's document rows and their scores; `scores` has a score for each entry."""
+        """Yield each query's document rows and scores; `scores` has a score for each entry."""
         end = 0
         for length in self.lengths.tolist():
             start, end = end, end + length
@@ -157,7 +157,7 @@ def same_entries(run: Run, candidates: Run) -> bool:
 
 
 def _pair_codes(run: Run, candidates: Run) -> Ints:
-    """Number the pairs of query and document; −1 where `candidates` lack the query or document."""
+    """Return a code for each pair of query and document; −1 where `candidates` lack either."""
     queries = pl.Series(run.queries, dtype=pl.String)
     candidate_queries = pl.Series(candidates.queries, dtype=pl.String)
     query = codes(queries, candidate_queries)[run.entry_queries]

@@ -14,7 +14,7 @@ import polars as pl
 
 from ranktilt.data.cache import Keys, Stored, VectorCache
 from ranktilt.errors import UserError
-from ranktilt.llm.base import LLM
+from ranktilt.llm.base import LLM, llm
 from ranktilt.llm.prompts import cut_tokens
 from ranktilt.models.encoder import Kind, TextEncoder
 from ranktilt.progress import report
@@ -38,6 +38,19 @@ class EmbeddingServer(TextEncoder):
     document_prefix: str
 
     similarity = "cosine"
+
+    @classmethod
+    def from_text(
+        cls,
+        text: str,
+        *,
+        base_url: str | None,
+        requests_per_minute: int | None,
+        **options: Any,
+    ) -> EmbeddingServer:
+        """Return the server of ``openai:MODEL``, which is not asked yet; `options` are fields."""
+        model = llm(text, base_url=base_url, requests_per_minute=requests_per_minute)
+        return cls(model=model, **options)
 
     @cached_property
     def fingerprint(self) -> str:

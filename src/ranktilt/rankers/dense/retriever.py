@@ -14,7 +14,6 @@ from ranktilt.data.cache import STORES, Stored, Vectors
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
-from ranktilt.llm.base import llm
 from ranktilt.models.device import BACKENDS, PRECISIONS
 from ranktilt.models.encoder import POOLINGS, Encoder, encoder
 from ranktilt.models.token_counts import Tokens
@@ -163,10 +162,10 @@ class Dense(TemplatedQueries, FirstStage):
                     f"dense:{self.model}: {name} is for a model on this machine; "
                     "here the server decides"
                 )
-        return EmbeddingServer(
-            model=llm(
-                self.model, base_url=self.base_url, requests_per_minute=self.requests_per_minute
-            ),
+        return EmbeddingServer.from_text(
+            self.model,
+            base_url=self.base_url,
+            requests_per_minute=self.requests_per_minute,
             store=self.store,
             max_tokens=self.max_tokens,
             query_prefix=self.query_prefix or "",

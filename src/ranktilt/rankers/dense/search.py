@@ -30,7 +30,7 @@ Matches = tuple[Rows, npt.NDArray[np.float32]]
 Projection = Callable[[Vectors], Vectors]
 
 QUERIES, CELLS, PAIRS = 256, 1 << 22, 512
-"""Queries of a product, numbers of a block of documents, pairs whose scores are computed together."""
+"""Queries of a matrix product, numbers of a block of documents, pairs scored together."""
 _MOST, _FEWEST = 8192, 256
 """Most and fewest documents of a block."""
 _ROOM = 1024
@@ -400,8 +400,8 @@ def _rounding(queries: Vectors, d: int) -> npt.NDArray[np.float32]:
     """Bound how far a product with a vector of length 1 may be from the score that counts.
 
     Each float32 sum of d products is off by at most d·2⁻²⁴ of the lengths, in whatever order it
-    is computed (Higham 2002, sec. 3.1); so are, together, the lengths that a cosine divides by. Four
-    times that covers both ways to the score.
+    is computed (Higham 2002, sec. 3.1); so are, together, the lengths that a cosine divides by.
+    Four times that covers both ways to the score.
     """
     length: npt.NDArray[np.float64] = np.linalg.norm(queries.astype(np.float64), axis=1)
     return (4 * (d + 8) * 2.0**-24 * length).astype(np.float32)

@@ -136,13 +136,13 @@ class LiveEngine(TemplatedQueries):
         return self._run(collection, replies, excluded, spec)
 
     def read_answer(self, answer: Any, query: str) -> Hits:
-        """Return the documents of one answer, best first; `UserError` where it has another shape."""
+        """Return the documents of an answer, best first; `UserError` if it has another shape."""
         return checked(answer, query, repr(self))
 
     def name_documents(
         self, replies: Sequence[EngineReply], collection: Collection
     ) -> tuple[Sequence[EngineReply], Mapping[str, Any]]:
-        """Return all replies with ids in place of other names, and how they were named, for a spec."""
+        """Return replies with ids in place of other names; and for a spec, how they were named."""
         return replies, {}
 
     def ask_all(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
@@ -261,23 +261,15 @@ class _Answers:
         names = collection.queries_with_judgments["id"]
         hits = table.unique(["number", "doc_id"], keep="first", maintain_order=True)
         hits = hits.with_columns(known=pl.col("doc_id").is_in(collection.ids.implode()))
-        score, previous = pl.col("score"), pl.col("score").shift().over("number")
         sizes = dict(hits.group_by("number").len().iter_rows())
-        return cls(
-            hits=hits,
-            odd={
-                "duplicates": table.filter(~pl.struct("number", "doc_id").is_first_distinct()),
-                "unknown": hits.filter(~pl.col("known")),
-                "not_finite": hits.filter(~score.is_finite()),
-                "rising": hits.filter(
-                    score.is_finite() & previous.is_not_nan() & (score > previous)
-                ),
-                "tied": hits.filter(previous.is_not_nan() & (score == previous)),
-            },
-            lengths=[sizes.get(reply.number, 0) for reply in replies if not reply.failure],
-            failed={names[reply.number]: reply.failure for reply in replies if reply.failure},
-            depth=depth,
-        )
+        lengths, failed = list[int](), dict[str, str]()
+        for reply in replies:
+            if reply.failure:
+                failed[names[reply.number]] = reply.failure
+            else:
+                lengths.append(sizes.get(reply.number, 0))
+        odd = _odd_hits(table, hits)
+        return cls(hits=hits, odd=odd, lengths=lengths, failed=failed, depth=depth)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -310,6 +302,21 @@ class _Answers:
                 f"no query got more than {most:,} of the {self.depth:,} documents asked for, "
                 "as if cut there"
             )
+
+
+def _odd_hits(table: pl.DataFrame, hits: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return odd hits by their kind; `hits` are those of the table without duplicates."""
+    is_first = pl.struct("number", "doc_id").is_first_distinct()
+    score, previous = pl.col("score"), pl.col("score").shift().over("number")
+    follows_number = previous.is_not_nan()
+    is_rising = score.is_finite() & follows_number & (score > previous)
+    return {
+        "duplicates": table.filter(~is_first),
+        "unknown": hits.filter(~pl.col("known")),
+        "not_finite": hits.filter(~score.is_finite()),
+        "rising": hits.filter(is_rising),
+        "tied": hits.filter(follows_number & (score == previous)),
+    }
 
 
 def _hit_table(replies: Sequence[EngineReply], names: Sequence[str]) -> pl.DataFrame:

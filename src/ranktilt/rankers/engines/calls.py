@@ -1,4 +1,4 @@
-"""Call an engine in threads: several queries at the same time, within a time limit, and repeatedly."""
+"""Call an engine in threads, several queries at the same time, with a time limit and retries."""
 
 from __future__ import annotations
 

@@ -43,15 +43,15 @@ _CONNECTING, _ANSWERING, _BUILDING = 10.0, 30.0, 120.0
 class Milvus(LiveEngine):
     """Ranks by asking Milvus; the collection is indexed there first, if it is not yet.
 
-    `place` is a file that ends in ``.db`` (Milvus Lite, embedded) or an address, whose token is
+    `uri` is a file that ends in ``.db`` (Milvus Lite, embedded) or an address, whose token is
     read from ``MILVUS_TOKEN``. The index is named after its contents, so that other documents,
     texts, models or settings get another index.
     """
 
     name: ClassVar[str] = "milvus"
-    argument: ClassVar[str | None] = "place"
+    argument: ClassVar[str | None] = "uri"
 
-    place: str
+    uri: str
     mode: str = field(default="dense", kw_only=True)
     model: str = field(default="minilm", kw_only=True)
     text: str = field(default="title+text", kw_only=True)
@@ -59,20 +59,20 @@ class Milvus(LiveEngine):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_uri(self.place)
+        require_uri(self.uri)
         require_choices(self, mode=MODES, text=TEXT_CHOICES)
 
     @property
     def calls_at_once(self) -> int:
         """One for Milvus Lite, which runs in this process, where calls slow each other down."""
-        return self.concurrency if is_address(self.place) else 1
+        return self.concurrency if is_address(self.uri) else 1
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
         """Connect, and build the index where there is none; see `LiveEngine.connected`."""
-        with client(self.place) as milvus:
+        with client(self.uri) as milvus:
             index = _CollectionIndex(self, milvus, collection)
-            hide = redactor(token_of(self.place))
+            hide = redactor(token_of(self.uri))
 
             def ask(text: str, depth: int) -> Hits:
                 try:
@@ -265,7 +265,7 @@ class _CollectionIndex:
         return int(row["count(*)"])
 
     def _build(self) -> None:
-        """Insert the documents that the index lacks, after an interruption only the remaining ones."""
+        """Insert the documents that the index lacks; after an interruption these are the rest."""
         vectors = self._document_vectors()
         is_begun = self._prepare(None if vectors is None else vectors.dimension)
         total = len(self.ids)
@@ -321,7 +321,7 @@ class _CollectionIndex:
         if vectors is not None:
             for row, vector in zip(rows, vectors.read(numbers), strict=True):
                 row[VECTOR] = vector
-        # The client would repeat a call that has arrived, and documents would be in the index twice.
+        # The client would repeat a call that has arrived, and documents would be inserted twice.
         self.milvus.insert(self.name, rows, retry_times=0)
 
     def _create(self, dimension: int | None) -> None:

@@ -47,7 +47,7 @@ from ranktilt.rankers.llm.passage_text import one_line
 
 Scores = npt.NDArray[np.float64]
 Listing = tuple[int, ...]
-"""Candidates of a query in the order of a prompt, by their position in the first stage's ranking."""
+"""Candidates in the order of a prompt, by their position in the first stage's ranking."""
 Asker = Callable[..., Generator[Reply, None, None]]
 """Answers requests: `journalled`, or a `Rehearsal`."""
 Result = TypeVar("Result")
@@ -227,7 +227,7 @@ class LLMRanker(Ranker):
         return self.ask(tasks, sortings, planned=planned, asker=asker)
 
     def prompt_text(self, text: str) -> str:
-        """Return a passage as a prompt shows it: cut, on one line, and without `[1]` and its like."""
+        """Return a passage as a prompt shows it: cut, and on one line; see `one_line`."""
         return one_line(cut_tokens(text, self.passage_tokens))
 
     def ask(
@@ -273,10 +273,8 @@ class LLMRanker(Ranker):
                     total=max(planned, counts.requests + len(questions)),
                     before=counts.requests,
                 )
-                read_replies = self._read_replies(replies, questions)
-                for read_reply in read_replies:
-                    counts.add(read_reply.reply, read_reply.reading)
-                rounds.answer(questions, [read_reply.reading for read_reply in read_replies])
+                readings = self._read_replies(replies, questions, counts)
+                rounds.answer(questions, readings)
         require_answers(
             repr(self),
             counts.spec["llm_answers"],
@@ -286,20 +284,27 @@ class LLMRanker(Ranker):
         return rounds.all_results(), {"llm": {**model.spec, **template.spec}, **counts.spec}
 
     def _read_replies(
-        self, replies: Generator[Reply, None, None], questions: Sequence[_Question]
-    ) -> list[_ReadReply]:
-        """Read replies when they come, so that a model that cannot go on is refused early.
+        self,
+        replies: Generator[Reply, None, None],
+        questions: Sequence[_Question],
+        counts: AnswerCounts,
+    ) -> list[Reading]:
+        """Read and count the replies to some questions, and return the readings in their order.
 
-        Returns them in the order of the questions.
+        Replies are read when they arrive, so that a model that cannot go on is refused early.
         """
-        answered = dict[int, _ReadReply]()
+        arrived, readings = dict[int, Reply](), dict[int, Reading]()
         with closing(replies):
             for reply in replies:
-                reading = self._read(reply, len(questions[reply.number].listing))
-                answered[reply.number] = _ReadReply(reply, reading)
-                if len(answered) in (_FIRST_ANSWERS, len(questions)):
-                    self.require_scores([read_reply.reading for read_reply in answered.values()])
-        return [answered[number] for number in range(len(questions))]
+                number = reply.number
+                arrived[number] = reply
+                readings[number] = self._read(reply, len(questions[number].listing))
+                if len(readings) in (_FIRST_ANSWERS, len(questions)):
+                    self.require_scores(list(readings.values()))
+        # Counted in the order of the questions: the first unreadable answer is an example.
+        for number in range(len(questions)):
+            counts.add(arrived[number], readings[number])
+        return [readings[number] for number in range(len(questions))]
 
     def _read(self, reply: Reply, count: int) -> Reading:
         answer = reply.answer
@@ -320,7 +325,7 @@ class LLMRanker(Ranker):
         return (read_choice if self.chooses else read_ranking)(answer.text, count)
 
     def completed(self, listing: Listing, reading: Reading, chance: random.Random) -> list[int]:
-        """Order the passages of a prompt as an answer does; those that it leaves out come shuffled."""
+        """Order a prompt's passages as an answer does; passages that it leaves out are shuffled."""
         rest = [position for position in range(len(listing)) if position not in reading.order]
         chance.shuffle(rest)
         return [listing[position] for position in (*reading.order, *rest)]
@@ -438,11 +443,6 @@ class _Question(NamedTuple):
 
     task: int
     listing: Listing
-
-
-class _ReadReply(NamedTuple):
-    reply: Reply
-    reading: Reading
 
 
 class _Rounds(Generic[Result]):

@@ -97,7 +97,7 @@ class Pairwise(LLMRanker):
         return best
 
     def _compare(self, first: int, second: int, chance: random.Random) -> Comparison:
-        """Ask about a pair in both orders; end with 1 if the first wins, −1 if the second, 0 if tied."""
+        """Ask about a pair in both orders; see `_outcome` for the result."""
         forward, backward = yield [(first, second), (second, first)]
         return self._outcome(forward, backward, chance)
 
@@ -119,9 +119,10 @@ class Pairwise(LLMRanker):
 
 @dataclass(frozen=True)
 class Setwise(LLMRanker):
-    """Asks for the best of `size` passages, a heap's parent and children (Zhuang et al., SIGIR 2024).
+    """Asks for the best of `size` passages: a heap's parent and its children.
 
-    It finds the best `top`; the other passages keep the first stage's order.
+    The method is that of Zhuang et al., SIGIR 2024. It finds the best `top`; the other passages
+    keep the first stage's order.
     """
 
     name: ClassVar[str] = "setwise"

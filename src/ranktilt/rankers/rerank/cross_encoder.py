@@ -43,7 +43,7 @@ class Head:
     """Function that is applied to a single label's logit; two labels give a probability."""
 
     def relevance(self, logits: Logits) -> Scores:
-        """Turn logits into scores, in float64: float32 would round large ones to 1, and tie them."""
+        """Turn logits into scores, in float64: float32 would round large ones to 1 and tie them."""
         wide = logits.astype(np.float64)
         if self.labels == 2:
             return sigmoid(wide[:, self.relevant] - wide[:, 1 - self.relevant])
