@@ -55,7 +55,7 @@ def test_judged_pairs_come_first_and_no_share_of_retrieved_ones_is_named(
     found = attribute(own, [Planted(ranker.table, 600)], [LONG])
     assert table(found)["long"]["twins"] == 299, "a query's own document is not scored"
     whole, ranker = half_length_half_source(0, 300, 20, 150)
-    monkeypatch.setattr(Planted, "scores_given", False)
+    monkeypatch.setattr(Planted, "scores_any_document", False)
     for given in (ranker.rank(whole), ranker):
         found = attribute(whole, [given], [LONG])
         assert share_of_length(found)[1] > 0.5

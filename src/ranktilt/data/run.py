@@ -499,7 +499,7 @@ class Run:
 def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
     """Return what made a file's run: as the sidecar says, or the file itself; and how the file was read."""
     spec: dict[str, Any] = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
-    beside = read_spec(sidecar(path))
+    beside = read_spec(path)
     spec = {**({} if "ranker" in beside else spec), **beside, "file": str(path)}
     spec.pop("read_as", None)  # of the file that the sidecar's run was once read from
     facts = {

@@ -109,7 +109,7 @@ class Correction(Ranker):
     kept, all by default.
     """
 
-    scores_given: ClassVar[bool] = False
+    scores_any_document: ClassVar[bool] = False
 
     by: str = field(default="source", kw_only=True)
     k: int | None = field(default=None, kw_only=True)

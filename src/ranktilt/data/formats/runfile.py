@@ -15,7 +15,7 @@ import msgspec
 import orjson
 import polars as pl
 
-from ranktilt.data.files import read_text
+from ranktilt.data.files import read_text, sidecar
 from ranktilt.data.formats import (
     answer_run,
     parquet_run,
@@ -156,8 +156,9 @@ def _falls(frame: pl.DataFrame) -> bool:
     )
 
 
-def read_spec(path: Path) -> dict[str, Any]:
+def read_spec(run_file: Path) -> dict[str, Any]:
     """Read the spec in a run's sidecar, empty where there is none; what is used of it is of its kind."""
+    path = sidecar(run_file)
     if not os.path.exists(path):
         return {}
     try:
