@@ -16,7 +16,9 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.data.artifact import Coded
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note
 from ranktilt.data.run import codes
 from ranktilt.data.stated_sources import no_source
 from ranktilt.errors import UserError, counted
@@ -163,7 +165,7 @@ class ProbeResult:
     """One sentence, or one a table."""
     tables: tuple[ProbeTable, ...] = ()
     """What people are shown in place of the rows; empty where these are short enough."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Coded[Note], ...] = ()
     """What a reader of the numbers should know."""
 
 

@@ -26,6 +26,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, curves, forest, histogram
 from ranktilt.reporting.headline import by_size, headline
 from ranktilt.reporting.numbers import DASH, always_signed, short_decimal
+from ranktilt.reporting.sentences.notes.words import note_sentences
 from ranktilt.reporting.views.text_features import effect_figure, effect_table
 
 _SMALL = 0.1
@@ -85,7 +86,11 @@ def _section(one: ProbeResult) -> Section:
     """A probe's numbers; its summary only where no table or effect size says the same."""
     told = bool(one.tables) or any(e.g == e.g for e in one.effects)
     said = [] if told else [Sentence(one.summary)]
-    said += [Sentence(note, emphasis="quiet") for note in (*one.notes, one.citation) if note]
+    said += [
+        Sentence(note, emphasis="quiet")
+        for note in (*note_sentences(one.notes), one.citation)
+        if note
+    ]
     blocks: list[Block] = [*map(_table, one.tables), Lines(tuple(said))]
     if one.rows and not one.tables:
         decimals = {name: _digits([row[name] for row in one.rows]) for name in one.rows[0]}
@@ -143,7 +148,7 @@ def _table(table: ProbeTable) -> Table:
 
 
 def _legend(found: Explanation) -> Iterator[str]:
-    yield from found.notes
+    yield from note_sentences(found.notes)
     if any(one.effects for one in found.results):
         yield (
             f"g: Hedges' g on twins, the mean difference in standard deviations; positive: more than in "
