@@ -10,6 +10,7 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, counts_of
+from ranktilt.data.notes.probes import GapAttributed, GapPartsShown
 from ranktilt.data.notes.texts import (
     DocumentsScored,
     GapsOfTwins,
@@ -138,9 +139,17 @@ def attribute(
     units = [PropertyUnit(name=name, unit=one.what) for name, (one, _) in measured.items()]
     notes += [GapsOfTwins(), GapUnits(reference=first, properties=tuple(units))]
     tables, figures = zip(*shown, strict=True)
-    said = " ".join(table.says for table in tables)
     return ProbeResult(
-        "attribution", QUESTION, CITATION, tuple(rows), (), figures, said, tables, tuple(notes)
+        probe="attribution",
+        question=QUESTION,
+        citation=CITATION,
+        rows=tuple(rows),
+        effects=(),
+        figures=figures,
+        reference=first,
+        findings=tuple(finding for table in tables for finding in table.findings),
+        tables=tables,
+        notes=tuple(notes),
     )
 
 
@@ -333,30 +342,44 @@ def _table(
     ]
     front = f"{one['ranker']}, {one['source']}"
     title = f"{front}: mean score gap {gap}, R² {one['R²']:.4f}"
-    of = ", of retrieved pairs only" if one["selection"] == "retrieved" else ""
-    says = f"Parts of a mean gap of {_sd(one['mean gap'])}{of}."
+    shown = GapPartsShown(gap=one["mean gap"], is_of_retrieved=one["selection"] == "retrieved")
     figure = ProbeFigure(
-        "forest", f"{front}: what the mean score gap goes with", _PART, ends, parts, says
+        kind="forest",
+        title=f"{front}: what the mean score gap goes with",
+        axis=_PART,
+        edges=ends,
+        series=parts,
+        findings=(shown,),
     )
-    return ProbeTable(title, tuple(table), _DECIMALS, _sentence(rows, reference)), figure
+    probe_table = ProbeTable(
+        title=title,
+        rows=tuple(table),
+        decimals=_DECIMALS,
+        findings=(_gap_attributed(rows, reference),),
+    )
+    return probe_table, figure
 
 
-def _sentence(rows: Sequence[Row], reference: str) -> str:
-    """Say which side a ranker scores higher, and which properties are shown to have a part in it."""
+def _gap_attributed(rows: Sequence[Row], reference: str) -> GapAttributed:
+    """Note which side a ranker scores higher, and which properties are shown to have a part in it."""
     remains, *properties = rows
-    ranker, source, gap = remains["ranker"], remains["source"], remains["mean gap"]
-    if remains["gap low"] <= 0 <= remains["gap high"]:
-        return f"{ranker} shows no gap between {source} and {reference}, so nothing is attributed."
-    lead = f"{ranker} scores {reference if gap > 0 else source} higher than its twins"
-    if remains["selection"] == "retrieved":
-        return f"{lead} among those that it retrieves; these are chosen by their scores, so that no property is named."
+    gap = remains["mean gap"]
     shown = [row for row in properties if not row["part low"] <= 0 <= row["part high"]]
-    with_it, against = (
-        [row["property"] for row in shown if (row["part"] * gap > 0) is way]
+    with_gap, against_gap = (
+        tuple(row["property"] for row in shown if (row["part"] * gap > 0) is way)
         for way in (True, False)
     )
-    said = f"{lead}; {f'this goes with {join_words(with_it)}' if with_it else 'no property is shown to go with it'}"
-    return f"{said}{f', in spite of {join_words(against)}' if against else ''}."
+    return GapAttributed(
+        run=remains["ranker"],
+        source=remains["source"],
+        reference=reference,
+        gap=gap,
+        low=remains["gap low"],
+        high=remains["gap high"],
+        is_of_retrieved=remains["selection"] == "retrieved",
+        with_gap=with_gap,
+        against_gap=against_gap,
+    )
 
 
 def _sd(value: float) -> str:

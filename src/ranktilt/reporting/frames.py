@@ -15,6 +15,7 @@ _NO_ROWS = (
     "spec",
     "limits",
     "notes",
+    "findings",
     "top_results",
     "repeated",
     "verdicts",

@@ -54,8 +54,14 @@ class Note:
     """What it is about, the widest first; empty for the result as a whole."""
 
     def __init_subclass__(cls) -> None:
-        """Keep the kind, by which files are read."""
+        """Keep the kind, by which files are read; two of one name cannot be told apart in a file."""
         super().__init_subclass__()
+        known = _KINDS.setdefault(cls.__name__, cls)
+        if known.__module__ != cls.__module__:
+            raise TypeError(
+                f"{cls.__module__}: notes of the kind {cls.__name__} are declared in "
+                f"{known.__module__} already; give yours another name"
+            )
         _KINDS[cls.__name__] = cls
 
     @property
@@ -98,13 +104,14 @@ def note_kinds() -> dict[str, type[Note]]:
         inputs,
         judges,
         pairwise,
+        probes,
         runs,
         sources,
         texts,
         training,
     )
 
-    del comparisons, groups, inputs, judges, pairwise, runs, sources, texts, training
+    del comparisons, groups, inputs, judges, pairwise, probes, runs, sources, texts, training
     return dict(_KINDS)
 
 

@@ -22,6 +22,9 @@ _DERIVED = {
     "JudgeAudit": "judging:derived",
     "LimitCheck": "gate:derived_check",
     "PairwiseAudit": "pairwise:derived",
+    "ProbeFigure": "probes:derived_part",
+    "ProbeResult": "probes:derived",
+    "ProbeTable": "probes:derived_part",
     "SourceAudits": "source_audits:derived",
     "TrainingStudy": "training_study:derived",
 }
@@ -41,9 +44,10 @@ _LEADING = {
 _SENTENCES = {
     "ChangeVerdict": "comparison:change_verdict_sentence",
     "PairVerdict": "pairwise:pair_verdict_sentence",
+    "ProbeResult": "probes:probe_summary",
     "Verdict": "verdicts:verdict_sentence",
 }
-"""The sentence of a verdict, by its class."""
+"""The sentence of a verdict, or of what a probe found, by its class."""
 
 
 def derived(record: Any) -> dict[str, Any]:
@@ -68,7 +72,7 @@ def leading_finding(result: Any) -> Finding:
 
 
 def sentence(record: Any) -> str:
-    """Return a verdict or a note in words."""
+    """Return a verdict, a note, or what a probe found in words."""
     if isinstance(record, Note):
         words_of_note: str = _function("notes.words:note_sentence")(record)
         return words_of_note

@@ -11,6 +11,7 @@ from ranktilt.reporting.sentences.notes import (
     inputs,
     judges,
     pairwise,
+    probes,
     runs,
     sources,
     texts,
@@ -18,7 +19,7 @@ from ranktilt.reporting.sentences.notes import (
 )
 from ranktilt.reporting.sentences.notes.base import note_words
 
-FILES = (comparisons, groups, inputs, judges, pairwise, runs, sources, texts, training)
+FILES = (comparisons, groups, inputs, judges, pairwise, probes, runs, sources, texts, training)
 """Where words are registered."""
 
 
