@@ -23,7 +23,7 @@ from ranktilt.data.run import Run
 from ranktilt.registry import ranker
 from ranktilt.reporting.output import table
 from ranktilt.reporting.sentences.controls import control_change
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.toy import write
 
 pytestmark = pytest.mark.data

@@ -14,7 +14,7 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Collection, DataError, Run, audit, compare, gate, load
 from ranktilt.auditing.effects import Effect
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused
 from tests.reporting.audits import ordered, twins
 from tests.toy import collection_of, run_of, toy, write_cocktail, write_run

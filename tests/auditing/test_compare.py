@@ -16,7 +16,7 @@ from ranktilt.auditing.comparison.match import RunPair, match
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
 from ranktilt.reporting.sentences.comparison import change_sentence
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.correction import detectable_effect
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.refusals import refused

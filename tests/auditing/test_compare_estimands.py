@@ -18,7 +18,7 @@ from ranktilt.auditing.effects import Change
 from ranktilt.auditing.pairwise.result import QueryChoices
 from ranktilt.reporting.layouts.figures import paper_figures
 from ranktilt.reporting.layouts.results import cells_of, tables_of
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.views.compare import choices_of, ratios
 from tests.auditing.arrays import noisy, one
 from tests.refusals import refused

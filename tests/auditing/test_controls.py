@@ -23,7 +23,7 @@ from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
 from ranktilt.reporting.sentences.controls import control_change, control_meaning
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.correction import correct
 from tests.toy import Table, collection_of, run_of, toy
 

@@ -20,7 +20,7 @@ from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, decided, 
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
 from ranktilt.reporting.sentences.gate import limit_reason, row_reason
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.sequential import decision_sentence, query_count_sentence
 from ranktilt.statistics.variation import Variation
 from tests.auditing.arrays import audit_of, noisy, one, tilt

@@ -23,7 +23,7 @@ from ranktilt.auditing.null_distributions.pages import strata
 from ranktilt.measures import base
 from ranktilt.measures.exposure.base import GroupLists
 from ranktilt.reporting.sentences.answers import basis_words
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.auditing.calibration.synthetic_twins import SCHEMES, sampled, with_synthetic_twins
 from tests.refusals import refused
 from tests.toy import run_of, toy

@@ -22,7 +22,7 @@ from ranktilt.auditing.groups import (
 )
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.reporting.reload import reload
-from ranktilt.reporting.sentences.notes.words import note_sentence, note_sentences
+from ranktilt.reporting.sentences.notes import note_sentence, note_sentences
 from tests.refusals import refused
 from tests.toy import collection_of, toy
 

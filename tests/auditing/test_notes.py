@@ -16,8 +16,8 @@ from ranktilt.data.labels import from_labels
 from ranktilt.rankers.candidates import reranked_spec
 from ranktilt.rankers.rerank.cross_encoder import sigmoid
 from ranktilt.reporting.sentences.controls import control_change
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.notes.base import few_names
-from ranktilt.reporting.sentences.notes.words import note_sentences
 from tests.auditing.arrays import tilt
 from tests.refusals import refused
 from tests.reporting.audits import ordered, twins

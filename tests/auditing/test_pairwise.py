@@ -29,7 +29,7 @@ from ranktilt.auditing.pairwise.choices import (
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import PairOutcome
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.permutation import sign_flip_p
 from ranktilt.statistics.two_way import Dyads
 from tests.llm.server import Server

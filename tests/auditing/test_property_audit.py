@@ -14,7 +14,7 @@ from ranktilt.auditing.groups import is_property
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.reporting.reload import reload
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused
 
 QUICK: dict[str, Any] = {"resamples": 500}

@@ -14,7 +14,7 @@ from scipy import stats
 
 from ranktilt import Audit, Collection, UserError, audit
 from ranktilt.auditing.effects import Effect
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.bootstrap import resampled_means
 from ranktilt.statistics.correction import correct
 from tests.auditing.test_audit import SCORES

@@ -23,7 +23,7 @@ from ranktilt.auditing.replay_log import (
     log_runs,
     replay_log,
 )
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.views.replay_log import view
 from tests.rankers.llm.judge import WORDS, Answer, logged, rank_llm_text
 from tests.refusals import refused

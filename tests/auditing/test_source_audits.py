@@ -19,7 +19,7 @@ from ranktilt.auditing.significance import Columns
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
 from ranktilt.auditing.sources_apart import again_apart, take_apart
 from ranktilt.auditing.temperature_trend import Trend, trend
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.source_audits import trend_sentence, trend_sentences
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.trend import rank_correlation

@@ -15,7 +15,7 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Run
 from ranktilt.cli.options import read_rankers
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, sided
 from tests.reporting.readers import explorers
 from tests.toy import raw_qrels, write, write_cocktail, write_run

@@ -14,7 +14,7 @@ from ranktilt import Collection, SourceAudits, load, save
 from ranktilt.auditing.controls import CONTROLS
 from ranktilt.data.labels import LabelFile, labelled, read_labels, with_labels
 from ranktilt.reporting.reload import reload, reload_sources
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.cli.conftest import Cli, sided
 from tests.cli.conftest import refused as refused_by
 from tests.cli.test_audit import QUICK, RANKERS, saved

@@ -28,7 +28,7 @@ from ranktilt.data.run import Run
 from ranktilt.data.text.label_values import NO_LABEL
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.explaining.check import check
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused
 from tests.toy import QRELS, TEXTS, Table, collection_of, toy, tsv, write, write_run
 

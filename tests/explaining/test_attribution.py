@@ -18,7 +18,7 @@ from ranktilt.explaining.attribution import SCORE_GAP, attribute, gaps
 from ranktilt.explaining.base import TextProbe
 from ranktilt.explaining.text_probes import QueryWordsProbe
 from ranktilt.rankers.base import score_documents
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy, versions
 

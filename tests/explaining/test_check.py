@@ -30,7 +30,7 @@ from ranktilt.measures.ndcg import nDCG
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.reporting.sentences.check import equivalence_words
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
 from tests.explaining.checks import LetterVectors, toy_check, toy_effectiveness
 from tests.toy import QUERIES, collection_of, run_of, toy, versions, write_cocktail

@@ -27,7 +27,7 @@ from ranktilt.explaining.text_probes import (
     shared_terms,
 )
 from ranktilt.reporting.output import table
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.explaining.checks import LetterVectors, exclaiming
 from tests.house.tree import ROOT
 from tests.refusals import refused

@@ -11,7 +11,7 @@ import pytest
 from ranktilt.errors import UserError
 from ranktilt.judging.grades import grade_steps
 from ranktilt.judging.judge import judge
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.toy import write
 
 

@@ -31,7 +31,7 @@ from ranktilt.measures.base import measure
 from ranktilt.reporting.output import table
 from ranktilt.reporting.sentences.gate import row_reason
 from ranktilt.reporting.sentences.judging import judge_findings
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.judging.judged import FAMILIES, QUERIES, bed, grades, runs, whole
 from tests.refusals import refused
 from tests.toy import collection_of, versions

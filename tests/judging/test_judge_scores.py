@@ -13,7 +13,7 @@ from ranktilt.errors import DataError, UserError
 from ranktilt.judging.evaluation_files import read_evaluations
 from ranktilt.judging.judge_scores import judge_scores
 from ranktilt.reporting.sentences.judging import preference_sentence
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 
 TREC_EVAL = """\
 num_ret               \t1\t100

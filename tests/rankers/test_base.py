@@ -18,7 +18,7 @@ from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Pipeline, Rows, Scores, prefilter, top_k
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.self_exclusion import exclusion_notes, exclusion_spec, self_documents
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.rankers.contract import Counting, ids
 from tests.rankers.tiny_rerankers import tiny_classifier, tiny_t5
 from tests.refusals import refused

@@ -13,7 +13,7 @@ from ranktilt import Collection, DataError, Run, UserError, audit, ranker
 from ranktilt.errors import DataWarning
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.rankers.contract import entries
 from tests.refusals import refused
 from tests.toy import collection_of, toy, write, write_run

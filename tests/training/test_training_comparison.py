@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from ranktilt import Run, audit
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.training_study import study_headline
 from ranktilt.training.study_comparison import (
     Ranked,

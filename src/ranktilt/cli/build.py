@@ -19,7 +19,6 @@ from ranktilt.cli.data import data
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import check_paths, print_lines
 from ranktilt.errors import UserError
-from ranktilt.presenter import presenter
 
 Builder = Callable[..., Any]
 _USAGE = "Usage: ranktilt data build"
@@ -88,8 +87,8 @@ def _command(name: str, builder: Builder, parent: App) -> App:
         if built.summary:
             print_lines(built.summary)
         note(f"{output}: {built.collection!r}")
-        for sentence in map(presenter().sentence, built.notes):
-            note(sentence)
+        for remark in built.notes:
+            note(remark.sentence)
         if built.next_command:
             words = [word.replace("{folder}", str(output)) for word in built.next_command]
             note(f"Next: {shlex.join(['ranktilt', *words])}")

@@ -214,7 +214,6 @@ def _require_plain(output: str, collection: Collection) -> None:
 
 def _notes(path: Path, run: Run, *, judged: bool) -> Iterator[str]:
     """Say what was found, what was not read, and what was left out."""
-    from ranktilt.presenter import presenter
     from ranktilt.rankers.self_exclusion import exclusion_notes
 
     lengths = sorted(int(n) for n in run.offsets[1:] - run.offsets[:-1])
@@ -232,4 +231,4 @@ def _notes(path: Path, run: Run, *, judged: bool) -> Iterator[str]:
                 f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items()
             )
             yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
-    yield from map(presenter().sentence, exclusion_notes(run.name, run.spec))
+    yield from (note.sentence for note in exclusion_notes(run.name, run.spec))

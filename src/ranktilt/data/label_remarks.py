@@ -18,7 +18,6 @@ from ranktilt.data.notes.inputs import (
 )
 from ranktilt.data.text.label_values import alike_labels, as_numbers, null_words
 from ranktilt.errors import DataWarning
-from ranktilt.presenter import presenter
 
 MOST_PAIRED = 12
 """Groups of which every pair is compared; the tests of more would be too many to show anything, and take long."""
@@ -45,7 +44,7 @@ def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelNote]:
 def warn_of_labels(notes: Iterable[LabelNote]) -> None:
     """Warn of labels where a result has no place for notes."""
     for note in notes:
-        words = presenter().sentence(note).removeprefix("warning: ")
+        words = note.sentence.removeprefix("warning: ")
         warnings.warn(words, DataWarning, stacklevel=3)
 
 

@@ -19,7 +19,7 @@ from ranktilt.errors import UserError
 from ranktilt.rankers.llm.base import LLMRanker
 from ranktilt.rankers.llm.listwise import borda, windows
 from ranktilt.registry import RANKERS, ranker_class
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.llm.server import Body, Server
 from tests.rankers.llm.judge import Judge, best, ids, texts_of, worth, worths
 from tests.rankers.llm.test_answers import ATTACKS

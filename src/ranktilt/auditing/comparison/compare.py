@@ -344,7 +344,7 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
             task = replace(task, known_variance=variance)
         tasks.append(task)
     if not tasks and notes:
-        reasons = "; ".join(map(presenter().sentence, notes))
+        reasons = "; ".join(note.sentence for note in notes)
         raise UserError(f"the pairwise audits have no kind of pairs in common: {reasons}")
     if not tasks:
         raise UserError(

@@ -53,7 +53,6 @@ from ranktilt.errors import DataError, UserError, counted, shorten, unknown
 from ranktilt.llm.journal import journalled
 from ranktilt.llm.stored_answers import stored_answer
 from ranktilt.measures.ranking import Floats
-from ranktilt.presenter import presenter
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.answers import UNANSWERED, Reading, read_choice
 from ranktilt.rankers.llm.base import Asker, Listing, Task
@@ -227,7 +226,7 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
             )
     notes = list(_left_out(path.name, sides, unlike=unlike, mixed=mixed))
     if not rows:
-        reasons = map(presenter().sentence, notes)
+        reasons = [note.sentence for note in notes]
         raise DataError(path, "; ".join(["no choice between documents of both sides", *reasons]))
     frame = pl.DataFrame(rows, SCHEMA, orient="row")
     return Decisions(frame, sides, path.name, {"decisions": str(path)}, (*sides.notes, *notes))

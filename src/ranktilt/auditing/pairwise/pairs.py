@@ -18,8 +18,8 @@ from ranktilt.data.notes.pairwise import (
     DocumentsInNoPair,
     FewPairs,
     OnlyIrrelevantPairs,
-    QueriesNotAsked,
     QueriesWithoutSides,
+    UnaskedQueries,
 )
 from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.errors import DataError, UserError, counted, unknown
@@ -150,7 +150,7 @@ def draw_pairs(
             "relevant to it, nor that are not"
         )
     left = len(every) - len(queries)
-    lost = [QueriesNotAsked(queries=left, has_candidates=pools is not None)] if left else []
+    lost = [UnaskedQueries(queries=left, has_candidates=pools is not None)] if left else []
     notes = _notes(short, lacking, pairs, len(queries), judged=bool(relevant))
     return DrawnPairs(sides, frame, pairs, (*sides.notes, *lost, *notes))
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, Literal, Self
 
 from ranktilt.data.artifact import fields_for_file, read_fields, register
 from ranktilt.errors import unknown
+from ranktilt.presenter import presenter
 
 Severity = Literal["note", "warning"]
 _KINDS: dict[str, type[Note]] = {}
@@ -44,8 +48,7 @@ class Note:
     """Something that a reader of a result should know: numbers and names, without a sentence.
 
     A file holds the fields of a note with its ``kind``, the name of its class, and its
-    ``sentence``. The words are made by `ranktilt.reporting.sentences.notes.note_words`, where a
-    package registers those of its own kinds.
+    ``sentence``. The words are made in `ranktilt.reporting.sentences.notes`.
     """
 
     severity: Severity = "note"
@@ -68,6 +71,11 @@ class Note:
     def kind(self) -> str:
         """Name of its class, such as ``QueriesMissing``."""
         return type(self).__name__
+
+    @property
+    def sentence(self) -> str:
+        """The note in words, as reports have it."""
+        return presenter().sentence(self)
 
     @property
     def warns(self) -> bool:
@@ -98,20 +106,8 @@ def counts_of(numbers: Mapping[Any, int]) -> tuple[Count, ...]:
 
 def note_kinds() -> dict[str, type[Note]]:
     """Return every kind of note by its name: ours, and those of packages that were imported."""
-    from ranktilt.data.notes import (  # each file declares kinds
-        comparisons,
-        groups,
-        inputs,
-        judges,
-        pairwise,
-        probes,
-        runs,
-        sources,
-        texts,
-        training,
-    )
-
-    del comparisons, groups, inputs, judges, pairwise, probes, runs, sources, texts, training
+    for file in iter_modules([str(Path(__file__).parent)]):
+        import_module(f"{__package__}.{file.name}")
     return dict(_KINDS)
 
 

@@ -21,7 +21,7 @@ class DocumentsInNoPair(Note):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueriesNotAsked(Note):
+class UnaskedQueries(Note):
     """Queries without a text, or without candidates, about which nothing was asked."""
 
     queries: int

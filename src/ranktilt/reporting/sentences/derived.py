@@ -53,7 +53,7 @@ _SENTENCES = {
 def derived(record: Any) -> dict[str, Any]:
     """Return what a file says in words of a result, or of a part of one; nothing of most."""
     if isinstance(record, Note):
-        of_note: dict[str, Any] = _function("notes.words:derived")(record)
+        of_note: dict[str, Any] = _function("notes:derived")(record)
         return of_note
     name = type(record).__name__
     if name not in _DERIVED:
@@ -74,7 +74,7 @@ def leading_finding(result: Any) -> Finding:
 def sentence(record: Any) -> str:
     """Return a verdict, a note, or what a probe found in words."""
     if isinstance(record, Note):
-        words_of_note: str = _function("notes.words:note_sentence")(record)
+        words_of_note: str = _function("notes:note_sentence")(record)
         return words_of_note
     words: str = _function(_SENTENCES[type(record).__name__])(record)
     return words

@@ -20,7 +20,7 @@ from ranktilt.reporting.numbers import probability, signed
 from ranktilt.reporting.sentences.effects import bounds, too_few
 from ranktilt.reporting.sentences.findings import Finding, ranked
 from ranktilt.reporting.sentences.gate import OUTCOME_KINDS, limit_reason
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 
 _UNTESTED = "that source moves scores through perplexity alone is not tested"

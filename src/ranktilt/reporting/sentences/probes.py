@@ -10,7 +10,7 @@ import numpy as np
 from ranktilt.data.notes.base import Note
 from ranktilt.errors import counted
 from ranktilt.explaining.base import EffectSize, ProbeFigure, ProbeResult, ProbeTable
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 
 
 def probe_summary(result: ProbeResult) -> str:

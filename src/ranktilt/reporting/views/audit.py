@@ -11,7 +11,7 @@ from ranktilt.reporting.provenance import folder, titled
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.sentences.next_steps import next_commands
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_tone
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.audit_sections import audit_sections

@@ -34,7 +34,7 @@ from ranktilt.reporting.numbers import decimal, interval, number, percent, signe
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.sentences.effects import corrected_p
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import sides_named
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.audit_tables import (

@@ -17,7 +17,7 @@ from ranktilt.reporting.sentences.check import (
     equivalence_words,
     instrument_sentence,
 )
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check_sections import EQUIVALENCE_TONES, alpha_of, check_sections
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ranktilt.explaining.file_report import FileReport
 from ranktilt.reporting.document import Document, Sentence, named, printed, tabulated, worded
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 
 _LONGEST = 100
 

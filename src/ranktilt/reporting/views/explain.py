@@ -26,7 +26,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, curves, forest, histogram
 from ranktilt.reporting.headline import by_size, headline
 from ranktilt.reporting.numbers import DASH, always_signed, short_decimal
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.probes import findings_words
 from ranktilt.reporting.views.text_features import effect_figure, effect_table
 

@@ -35,7 +35,7 @@ from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, number, p_value, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.factors import factor_sentences
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 
 _QUESTIONS = {

@@ -18,7 +18,7 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.numbers import DASH, ends, number, signed
 from ranktilt.reporting.sentences.gate import gate_headline, outcome_word, row_reason, row_word
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import VERDICT_TONES
 
 _COLUMNS = (

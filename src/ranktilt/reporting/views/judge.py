@@ -54,7 +54,7 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.judging import PREFERENCE_TONES, judge_findings
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, sides_named
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.views.audit_tables import confound_table

@@ -27,7 +27,7 @@ from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.provenance import provenance
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.pairwise import pairwise_findings
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
 

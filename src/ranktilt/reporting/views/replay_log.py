@@ -24,7 +24,7 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.numbers import count, decimal, moved, number, p_value
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import starred
 
 _MEANINGS = {

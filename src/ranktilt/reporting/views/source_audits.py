@@ -46,7 +46,7 @@ from ranktilt.reporting.numbers import (
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
 from ranktilt.reporting.sentences.next_steps import next_commands
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.source_audits import trend_sentences
 from ranktilt.reporting.sentences.verdicts import mark, starred
 from ranktilt.reporting.tones import VERDICT_TONES

@@ -11,9 +11,9 @@ from ranktilt.data.notes.pairwise import (
     NothingDecided,
     OnlyIrrelevantPairs,
     PairsInOneOrder,
-    QueriesNotAsked,
     QueriesWithoutPair,
     QueriesWithoutSides,
+    UnaskedQueries,
 )
 from ranktilt.errors import counted, shorten
 from ranktilt.reporting.sentences.notes.base import note_words
@@ -29,7 +29,7 @@ def _documents_in_no_pair(note: DocumentsInNoPair) -> str:
 
 
 @note_words.register
-def _queries_not_asked(note: QueriesNotAsked) -> str:
+def _unasked_queries(note: UnaskedQueries) -> str:
     candidates = " or candidates" if note.has_candidates else ""
     queries = counted(note.queries, "query", "queries")
     return f"{queries} without a text{candidates}, not asked"

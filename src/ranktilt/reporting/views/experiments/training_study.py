@@ -30,7 +30,7 @@ from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.sentences.notes.words import note_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.training_study import study_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
