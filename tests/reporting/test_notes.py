@@ -14,8 +14,8 @@ from ranktilt.data.artifact import hash_values
 from ranktilt.data.notes.base import Count, Note, Remark, note_kinds, warnings_of
 from ranktilt.data.notes.groups import FewQueries, FewQueriesOfGroups, FewQueriesOfPair
 from ranktilt.data.notes.inputs import LabelNote
+from ranktilt.data.notes.probes import AttributionNote
 from ranktilt.data.notes.runs import LittleVariation, QueriesMissing
-from ranktilt.data.notes.texts import AttributionNote
 from ranktilt.errors import DataError
 from ranktilt.reporting.sentences.notes import note_sentence, note_sentences
 from ranktilt.reporting.sentences.notes.base import note_words

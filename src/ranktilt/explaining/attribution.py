@@ -10,9 +10,10 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, counts_of
-from ranktilt.data.notes.probes import GapAttributed, GapPartsShown
-from ranktilt.data.notes.texts import (
+from ranktilt.data.notes.probes import (
     DocumentsScored,
+    GapAttributed,
+    GapPartsShown,
     GapsOfTwins,
     GapUnits,
     OneQuery,
@@ -214,8 +215,9 @@ def _attribution(
     lacking = {str(name): int(n) for name, n in zip(names, undefined.sum(axis=0), strict=True) if n}
     if len(known) < _FEWEST:
         held = counted(len(undefined), "pair", "pairs")
+        properties = [f"{name} ({number:,})" for name, number in lacking.items()]
         fault = (
-            f", less those without {join_words([f'{name} ({n:,})' for name, n in lacking.items()])}"
+            f", less those without {join_words(properties)}"
             if lacking
             else ": rank deeper, or more queries"
         )
@@ -342,14 +344,16 @@ def _table(
     ]
     front = f"{one['ranker']}, {one['source']}"
     title = f"{front}: mean score gap {gap}, R² {one['R²']:.4f}"
-    shown = GapPartsShown(gap=one["mean gap"], is_of_retrieved=one["selection"] == "retrieved")
+    parts_shown = GapPartsShown(
+        gap=one["mean gap"], is_of_retrieved=one["selection"] == "retrieved"
+    )
     figure = ProbeFigure(
         kind="forest",
         title=f"{front}: what the mean score gap goes with",
         axis=_PART,
         edges=ends,
         series=parts,
-        findings=(shown,),
+        findings=(parts_shown,),
     )
     probe_table = ProbeTable(
         title=title,
@@ -364,11 +368,9 @@ def _gap_attributed(rows: Sequence[Row], reference: str) -> GapAttributed:
     """Note which side a ranker scores higher, and which properties are shown to have a part in it."""
     remains, *properties = rows
     gap = remains["mean gap"]
-    shown = [row for row in properties if not row["part low"] <= 0 <= row["part high"]]
-    with_gap, against_gap = (
-        tuple(row["property"] for row in shown if (row["part"] * gap > 0) is way)
-        for way in (True, False)
-    )
+    involved = [row for row in properties if not row["part low"] <= 0 <= row["part high"]]
+    with_gap = tuple(row["property"] for row in involved if row["part"] * gap > 0)
+    against_gap = tuple(row["property"] for row in involved if row["part"] * gap <= 0)
     return GapAttributed(
         run=remains["ranker"],
         source=remains["source"],

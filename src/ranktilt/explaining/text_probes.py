@@ -117,7 +117,7 @@ class OverlapProbe(Probe[tuple[Overlap, ...]]):
                 {one.source: one.overlap for one in measured},
             ),
         ]
-        kept: list[Note] = [
+        findings: list[Note] = [
             TermsKept(
                 source=overlap.source,
                 reference=reference,
@@ -127,7 +127,7 @@ class OverlapProbe(Probe[tuple[Overlap, ...]]):
             )
             for overlap in measured
         ]
-        findings = kept or [NoTwinsToCompare()]
+        findings = findings or [NoTwinsToCompare()]
         return self.result(reference, rows, effects=effects, figures=figures, findings=findings)
 
 

@@ -184,4 +184,4 @@ def _notes(
         if lacking[kind]:
             yield QueriesWithoutSides(pairs=kind, lacking=lacking[kind], queries=queries)
         if short[kind]:
-            yield FewPairs(pairs=kind, queries=short[kind], wanted=pairs)
+            yield FewPairs(pairs=kind, queries=short[kind], target=pairs)

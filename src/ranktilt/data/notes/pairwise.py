@@ -49,7 +49,7 @@ class FewPairs(Note):
 
     pairs: str
     queries: int
-    wanted: int
+    target: int
     """Pairs to draw for each query."""
 
 

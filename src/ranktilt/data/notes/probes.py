@@ -1,4 +1,4 @@
-"""What probes find in texts, as notes: their findings, and what their figures and tables show."""
+"""What probes find in texts, as notes: findings, what figures and tables show, and attribution."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.base import Count, Note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,3 +124,79 @@ class GapAttributed(Note):
     with_gap: tuple[str, ...]
     against_gap: tuple[str, ...]
     """Properties that are shown to go with the gap, and against it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentsScored(Note):
+    """Documents that a ranker scored, whether it retrieves them or not."""
+
+    run: str
+    documents: int
+    queries: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributionNote(Note):
+    """What one run's attribution leaves out, or where it means less than it seems to."""
+
+    run: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsWithoutValues(AttributionNote):
+    """Pairs of twins that lack a value of some properties."""
+
+    pairs: int
+    properties: tuple[Count, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropertyValue:
+    """A property of texts with a number."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropertiesConstant(AttributionNote):
+    """Properties in which all twins differ by the same."""
+
+    properties: tuple[PropertyValue, ...]
+    """With the difference."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneQuery(AttributionNote):
+    """There is one query, so that intervals speak of other documents alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropertiesInflated(AttributionNote):
+    """Properties that follow from each other."""
+
+    properties: tuple[PropertyValue, ...]
+    """With the inflation of their variances; NaN where it has no end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapsOfTwins(Note):
+    """Gaps are between scores of twins, and not those of a measure of relevance."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropertyUnit:
+    """What is measured of a text, and in which unit."""
+
+    name: str
+    unit: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapUnits(Note):
+    """The units of gaps, coefficients and properties."""
+
+    reference: str
+    properties: tuple[PropertyUnit, ...]

@@ -31,7 +31,6 @@ from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
 from ranktilt.reporting.sentences.comparison import comparison_findings
-from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import sides_legend, starred
 
 BEFORE_AND_AFTER = ("before", "after")
@@ -55,7 +54,7 @@ def view(comparison: Comparison) -> Document:
             for finding in comparison_findings(comparison)
         ),
         legend=tuple(legend(comparison)),
-        notes=note_sentences(comparison.notes),
+        notes=tuple(note.sentence for note in comparison.notes),
     )
 
 

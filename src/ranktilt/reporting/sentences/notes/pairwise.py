@@ -49,7 +49,7 @@ def _queries_without_sides(note: QueriesWithoutSides) -> str:
 @note_words.register
 def _few_pairs(note: FewPairs) -> str:
     queries = counted(note.queries, "query has", "queries have")
-    return f"{queries} fewer than {note.wanted} {note.pairs} pairs; all were taken"
+    return f"{queries} fewer than {note.target} {note.pairs} pairs; all were taken"
 
 
 @note_words.register

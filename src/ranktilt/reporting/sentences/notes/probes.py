@@ -6,10 +6,18 @@ import math
 
 from ranktilt.data.faults import percent
 from ranktilt.data.notes.probes import (
+    AttributionNote,
     DirectionsConcentrated,
+    DocumentsScored,
     GapAttributed,
     GapPartsShown,
+    GapsOfTwins,
+    GapUnits,
     NoTwinsToCompare,
+    OneQuery,
+    PairsWithoutValues,
+    PropertiesConstant,
+    PropertiesInflated,
     RatiosShown,
     SourceMean,
     TermsKept,
@@ -27,8 +35,8 @@ def _no_twins_to_compare(note: NoTwinsToCompare) -> str:
 
 @note_words.register
 def _source_mean(note: SourceMean) -> str:
-    each = " a document" if note.is_per_document else ""
-    return f"{note.source}: {note.mean:.2f} {note.unit}{each}"
+    per = " a document" if note.is_per_document else ""
+    return f"{note.source}: {note.mean:.2f} {note.unit}{per}"
 
 
 @note_words.register
@@ -125,3 +133,75 @@ def _gap_attributed(note: GapAttributed) -> str:
         cause = f"this goes with {join_words(note.with_gap)}"
     spite = f", in spite of {join_words(note.against_gap)}" if note.against_gap else ""
     return f"{lead}; {cause}{spite}."
+
+
+@note_words.register
+def _documents_scored(note: DocumentsScored) -> str:
+    queries = counted(note.queries, "query", "queries")
+    return (
+        f"{note.run}: {note.documents:,} documents scored for {queries}, retrieved or not: judged "
+        f"ones first, others drawn at random (seed {note.seed}), with their twins"
+    )
+
+
+@note_words.register
+def _pairs_without_values(note: PairsWithoutValues) -> str:
+    pairs = counted(note.pairs, "pair is", "pairs are")
+    properties = join_words([f"{count.name} ({count.number:,})" for count in note.properties])
+    return f"{_front(note)}: {pairs} left out: no value of {properties}"
+
+
+@note_words.register
+def _properties_constant(note: PropertiesConstant) -> str:
+    properties = [
+        f"{measured.name} ({_difference(measured.value)})" for measured in note.properties
+    ]
+    words = join_words(properties)
+    return f"{_front(note)}: left out, because all twins differ by the same: {words}"
+
+
+def _difference(value: float) -> str:
+    return f"{value:+.4g}" if value else "0"
+
+
+@note_words.register
+def _one_query(note: OneQuery) -> str:
+    return (
+        f"{_front(note)}: there is one query, so that intervals speak of other documents, and not "
+        "of other queries"
+    )
+
+
+@note_words.register
+def _properties_inflated(note: PropertiesInflated) -> str:
+    properties = [f"{measured.name} ({_inflation(measured.value)})" for measured in note.properties]
+    return (
+        f"{_front(note)}: what goes with which of {join_words(properties)} is uncertain: they "
+        "follow from each other (inflation)"
+    )
+
+
+def _inflation(value: float) -> str:
+    return f"{value:.0f}" if math.isfinite(value) else "∞"
+
+
+def _front(note: AttributionNote) -> str:
+    return f"{note.run}, {note.source}"
+
+
+@note_words.register
+def _gaps_of_twins(note: GapsOfTwins) -> str:
+    return (
+        "the gap is between the scores of judged twins, wherever they rank; nDCG counts ranks "
+        "near the top, so an audit by it may name the other side"
+    )
+
+
+@note_words.register
+def _gap_units(note: GapUnits) -> str:
+    units = "; ".join(f"{measured.name}: {measured.unit}" for measured in note.properties)
+    return (
+        "Gaps are in standard deviations (sd) of a query's scores: + favours "
+        f"{note.reference}, as in an audit. A coefficient is for one standard deviation of what "
+        f"{note.reference} texts have more of than their twins. Properties: {units}."
+    )

@@ -58,7 +58,7 @@ def _several_temperatures(note: SeveralTemperatures) -> str:
 
 @note_words.register
 def _temperatures_from_names(note: TemperaturesFromNames) -> str:
-    sources = ", ".join(f"{named.source} ({named.temperature:g})" for named in note.sources)
+    sources = ", ".join(f"{source.source} ({source.temperature:g})" for source in note.sources)
     return f"temperature read from the name of the source, for want of a column: {sources}"
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.data.notes.texts import (
-    AttributionNote,
     DocumentsNotRetrieved,
-    DocumentsScored,
     EffectivenessNotTested,
     EffectivenessOfPairs,
     FactorsNotReported,
@@ -16,19 +12,13 @@ from ranktilt.data.notes.texts import (
     FewToTest,
     FileHasOtherReadings,
     FileNotReadable,
-    GapsOfTwins,
-    GapUnits,
     InteractionsAliased,
     InteractionsLeftOut,
     NoFactorCouldMove,
     NoScoreGap,
-    OneQuery,
-    PairsWithoutValues,
     PartLeftOut,
     ProbeLeftOut,
     ProbeNeedsEncoder,
-    PropertiesConstant,
-    PropertiesInflated,
     QueriesOfOneSideExcluded,
     SourceWithoutOrigins,
     SourceWithoutTwins,
@@ -108,78 +98,6 @@ def _effectiveness_not_tested(note: EffectivenessNotTested) -> str:
 def _few_queries_tested(note: FewQueriesTested) -> str:
     queries = counted(note.queries, "query is", "queries are")
     return f"only {queries} compared; t tests of fewer than {FEW_QUERIES} are not to rely on"
-
-
-@note_words.register
-def _documents_scored(note: DocumentsScored) -> str:
-    queries = counted(note.queries, "query", "queries")
-    return (
-        f"{note.run}: {note.documents:,} documents scored for {queries}, retrieved or not: judged "
-        f"ones first, others drawn at random (seed {note.seed}), with their twins"
-    )
-
-
-@note_words.register
-def _pairs_without_values(note: PairsWithoutValues) -> str:
-    pairs = counted(note.pairs, "pair is", "pairs are")
-    properties = join_words([f"{count.name} ({count.number:,})" for count in note.properties])
-    return f"{_front(note)}: {pairs} left out: no value of {properties}"
-
-
-@note_words.register
-def _properties_constant(note: PropertiesConstant) -> str:
-    properties = [
-        f"{measured.name} ({_difference(measured.value)})" for measured in note.properties
-    ]
-    words = join_words(properties)
-    return f"{_front(note)}: left out, because all twins differ by the same: {words}"
-
-
-def _difference(value: float) -> str:
-    return f"{value:+.4g}" if value else "0"
-
-
-@note_words.register
-def _one_query(note: OneQuery) -> str:
-    return (
-        f"{_front(note)}: there is one query, so that intervals speak of other documents, and not "
-        "of other queries"
-    )
-
-
-@note_words.register
-def _properties_inflated(note: PropertiesInflated) -> str:
-    properties = [f"{measured.name} ({_inflation(measured.value)})" for measured in note.properties]
-    return (
-        f"{_front(note)}: what goes with which of {join_words(properties)} is uncertain: they "
-        "follow from each other (inflation)"
-    )
-
-
-def _inflation(value: float) -> str:
-    return f"{value:.0f}" if math.isfinite(value) else "∞"
-
-
-def _front(note: AttributionNote) -> str:
-    return f"{note.run}, {note.source}"
-
-
-@note_words.register
-def _gaps_of_twins(note: GapsOfTwins) -> str:
-    return (
-        "the gap is between the scores of judged twins, wherever they rank; nDCG counts ranks "
-        "near the top, so an audit by it may name the other side"
-    )
-
-
-@note_words.register
-def _gap_units(note: GapUnits) -> str:
-    units = "; ".join(f"{measured.name}: {measured.unit}" for measured in note.properties)
-    return (
-        "Gaps are in standard deviations (sd) of a query's scores: + favours "
-        f"{note.reference}, as in an audit. A coefficient is for one standard deviation of what "
-        f"{note.reference} texts have more of than their twins. Properties: {units}."
-    )
 
 
 @note_words.register

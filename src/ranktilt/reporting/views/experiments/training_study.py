@@ -30,7 +30,6 @@ from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.training_study import study_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
@@ -53,7 +52,7 @@ def view(study: TrainingStudy) -> Document:
         _overlaps(study),
         _curve(study),
         _spread(study),
-        provenance(study.spec, note_sentences(study.notes)),
+        provenance(study.spec, tuple(note.sentence for note in study.notes)),
     )
     return Document(
         kind=titled("Training study on", study.spec),
@@ -63,7 +62,7 @@ def view(study: TrainingStudy) -> Document:
             Sentence(sentence, emphasis="strong") for sentence in study_sentences(study)
         ),
         legend=tuple(_legend(study)),
-        notes=note_sentences(study.notes),
+        notes=tuple(note.sentence for note in study.notes),
     )
 
 
