@@ -290,4 +290,4 @@ def _notes(path: Path, run: Run, *, has_judgments: bool) -> Iterator[str]:
                 f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items()
             )
             yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
-    yield from (f"{run.name}: {note}" for note in exclusion_notes(run.spec))
+    yield from (note.sentence for note in exclusion_notes(run.name, run.spec))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from ranktilt.auditing.audit import audit
@@ -18,7 +17,14 @@ from ranktilt.auditing.significance import (
     corrected,
 )
 from ranktilt.data.collection import Collection
-from ranktilt.errors import UserError, counted, join_words, refuse_twice
+from ranktilt.data.notes.base import Note, notes_within, warnings_of
+from ranktilt.data.notes.training import (
+    BodyTuned,
+    FewQueriesEvaluated,
+    MeanOfTrainings,
+    OneTraining,
+)
+from ranktilt.errors import UserError, join_words, refuse_twice
 from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.answer_overlap import answer_overlaps
 from ranktilt.training.study_evaluation import (
@@ -36,7 +42,8 @@ from ranktilt.training.study_result import (
 )
 
 TILT_MEASURES = (PRIMARY, "nDCG@3", "nDCG@1")
-_OWN_TESTS = COMPARED_KINDS
+_FEW_QUERIES = 30
+"""Queries below which a collection shows little."""
 
 
 def compare_trainings(
@@ -87,7 +94,10 @@ def compare_trainings(
         "collection": first_spec["collection"],
         "inputs": list(inputs_by_path.values()),
     }
-    warnings = chain.from_iterable(_warnings(one.ranked.name, one.audit) for one in evaluated)
+    warnings: list[Note] = []
+    for collection in evaluated:
+        audit_warnings = warnings_of(collection.audit.notes)
+        warnings += notes_within(audit_warnings, "collection", collection.ranked.name)
     notes = dict.fromkeys((*_notes(rankers, evaluations), *warnings, *tilt_notes))
     overlaps = answer_overlaps(answers) if answers is not None else ()
     return TrainingStudy(
@@ -125,7 +135,7 @@ def _tilts(
     *,
     reference: str,
     ties: str,
-) -> tuple[tuple[Effect, ...], tuple[Change, ...], tuple[str, ...]]:
+) -> tuple[tuple[Effect, ...], tuple[Change, ...], tuple[Note, ...]]:
     """Return Relative Δ of every run, and how training on another side moves it."""
     if reference not in mixed.collection.sources:
         raise mixed.collection.unknown_source(reference)
@@ -147,7 +157,7 @@ def _tilts(
         tasks = change_tasks(comparison, comparison.pairs)
     uncorrected = contrast_changes(tasks, resamples=inference.resamples, seed=inference.seed)
     changes = corrected(uncorrected, inference.correction)
-    return found.tilts, changes, tuple(_warnings("mixed", found))
+    return found.tilts, changes, notes_within(warnings_of(found.notes), "collection", "mixed")
 
 
 def _training_pairs(
@@ -170,25 +180,12 @@ def _training_pairs(
     return tuple(pairs)
 
 
-def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    for body, tuned in dict.fromkeys((one.body, one.tuned) for one in rankers if one.tuned):
-        yield f"body already tuned for {tuned}: {body}; the paper's were not, and its numbers are no match"
-    seeds = len({one.seed for one in rankers})
-    yield (
-        f"each trained ranker is the mean of {seeds} trainings with other seeds"
-        if seeds > 1
-        else "warning: one training of each ranker is no finding: another seed may give another order; several tell "
-        "the spread (--seeds 3)"
-    )
-    for one in (found for found in evaluations if found.queries < 30 and found.kind in _OWN_TESTS):
-        yield f"warning: {one.name}: {counted(one.queries, 'query', 'queries')} show little"
-
-
-def _warnings(name: str, audited: Audit) -> Iterator[str]:
-    """The warnings of an audit, and of which collection they are."""
-    front = "warning: "
-    return (
-        f"{front}{name}: {note.removeprefix(front)}"
-        for note in audited.notes
-        if note.startswith(front)
-    )
+def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) -> Iterator[Note]:
+    for body, tuned in dict.fromkeys((ranker.body, ranker.tuned) for ranker in rankers):
+        if tuned:
+            yield BodyTuned(body=body, tuned=tuned)
+    seeds = len({ranker.seed for ranker in rankers})
+    yield MeanOfTrainings(trainings=seeds) if seeds > 1 else OneTraining()
+    for evaluation in evaluations:
+        if evaluation.queries < _FEW_QUERIES and evaluation.kind in COMPARED_KINDS:
+            yield FewQueriesEvaluated(collection=evaluation.name, queries=evaluation.queries)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Remark
 from ranktilt.errors import UserError, counted
 from ranktilt.explaining.base import Probe, ProbeResult, reference_of, twin_rows, twin_sources
 from ranktilt.explaining.perplexity import PerplexityProbe
@@ -304,7 +305,8 @@ def check_theorem(
         rows=tuple(rows),
         effects=(),
         figures=(),
-        summary=" ".join(sentences),
+        reference=first,
+        findings=tuple(Remark(text=sentence) for sentence in sentences),
     )
 
 

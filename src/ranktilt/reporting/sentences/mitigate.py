@@ -27,6 +27,7 @@ from ranktilt.reporting.numbers import decimal, fixed, probability, signed
 from ranktilt.reporting.sentences.effects import bounds, effect_words, too_few
 from ranktilt.reporting.sentences.findings import Finding, ranked
 from ranktilt.reporting.sentences.gate import limit_reason, tilt_numbers
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 
 MITIGATION_KINDS: dict[MitigationOutcome, FindingKind] = {
@@ -293,7 +294,7 @@ def bench_notes(bench: Bench) -> Iterator[str]:
                 "intervals for differences from the baseline ignore document sampling and are "
                 "slightly too narrow"
             )
-    yield from bench.notes
+    yield from note_sentences(bench.notes)
     reference = bench.spec["reference"]
     is_by_source = bench.spec["by"] == "source"
     if bench.candidates[1:] and bench.document_sets == (ALL,) and is_by_source:

@@ -58,7 +58,7 @@ def view(study: TrainingStudy) -> Document:
         _overlaps(study),
         _curve(study),
         _spread(study),
-        provenance(study.spec, study.notes),
+        provenance(study.spec, tuple(note.sentence for note in study.notes)),
     )
     return Document(
         kind=titled("Training study on", study.spec),
@@ -68,7 +68,7 @@ def view(study: TrainingStudy) -> Document:
             Sentence(sentence, emphasis="strong") for sentence in study_sentences(study)
         ),
         legend=tuple(_legend(study)),
-        notes=study.notes,
+        notes=tuple(note.sentence for note in study.notes),
     )
 
 
