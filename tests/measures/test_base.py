@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import AP, RR, P, R, UserError, nDCG, relative_delta
-from ranktilt.measures.base import Measure, canonical, estimand, measure
+from ranktilt.measures.base import Measure, estimand, measure
+from ranktilt.measures.notation import canonical
 from ranktilt.measures.printing import rounded, signed
 from tests.refusals import refused
 

@@ -57,7 +57,14 @@ def lists(
     hits = np.array([flag == "1" for flag in (relevant or "0" * len(flat))], dtype=bool)
     kind = np.array([numbers[letter] for letter in flat], dtype=np.int64)
     return GroupLists(
-        ranking, kind, hits, tuple(names), parts, counts, people, np.array(repeats or range(n))
+        ranking=ranking,
+        kind=kind,
+        relevant=hits,
+        names=tuple(names),
+        parts=parts,
+        judged=counts,
+        population=people,
+        repeats=np.array(repeats or range(n)),
     )
 
 
@@ -142,11 +149,11 @@ class TestAWRF:
     def test_the_tracks_score_is_its_own_ndcg_times_it(self) -> None:
         """Relevant at ranks 1 and 3 of three, of which the best list holds two at the first ranks and one below."""
         given = lists("aba", relevant="101", judged="aab")
-        found = AWRF.beside(given, np.array([True]))
+        found = AWRF.details(given, np.array([True]))
         ndcg = (1 + 1 / math.log2(3)) / (1 + 1 + 1 / math.log2(3))
         assert found["ndcg"] == pytest.approx(ndcg)
         assert found["score"] == pytest.approx(ndcg * float(AWRF.per_query(given)[0]))
-        assert AWRF.beside(lists("aba"), np.array([True])) == {}  # nothing is relevant
+        assert AWRF.details(lists("aba"), np.array([True])) == {}  # nothing is relevant
 
 
 class TestNDKL:
@@ -255,7 +262,7 @@ class TestEEL:
         loss = (1 - 2 * each) ** 2 + (third - each) ** 2
         given = lists("aab", relevant="101", judged="aab")
         assert float(EEL.per_query(given)[0]) == pytest.approx(loss)
-        beside = EEL.beside(given, np.array([True]))
+        beside = EEL.details(given, np.array([True]))
         assert beside["ee_d"] == pytest.approx(1 + third**2)
         assert beside["ee_r"] == pytest.approx(2 * each + third * each)
         assert loss == pytest.approx(
@@ -274,7 +281,7 @@ class TestEEL:
         found = EEL.per_query(given)
         assert found[0] == pytest.approx(0)
         assert np.isnan(found[1])
-        assert EEL.beside(given, ~np.isnan(found))["rankings"] == 2
+        assert EEL.details(given, ~np.isnan(found))["rankings"] == 2
         lopsided = lists(["a---b", "a---b"], relevant="1000110001", judged="ab", repeats=(0, 0))
         assert EEL.per_query(lopsided)[0] == pytest.approx((weight(5) - 1) ** 2)
 
@@ -386,8 +393,7 @@ def test_tied_documents_share_the_attention_of_their_ranks(
         np.concatenate([np.zeros(len(labels)), row]) for row in (mixed.judged[0], mixed.population)
     ]
     rows = np.arange(len(labels))
-    people = (padded[0][None], padded[1], mixed.repeats)
-    loose = GroupLists(mixed.ranking, rows, mixed.relevant, mixed.names, parts, *people)
+    loose = replace(mixed, kind=rows, parts=parts, judged=padded[0][None], population=padded[1])
     assert tied == pytest.approx(float(of.per_query(loose)[0]), nan_ok=True)
 
 

@@ -48,11 +48,13 @@ def lists(
     relevant: Sequence[set[int]] = (),
     wanted: Wanted | None = None,
 ) -> TwinLists:
+    ranking, docs = ranking_of(queries)
     return TwinLists(
-        *ranking_of(queries),
-        np.array(pairs, dtype=np.int64).reshape(-1, 2),
-        judged(relevant),
-        wanted,
+        ranking=ranking,
+        docs=docs,
+        pairs=np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        relevant=judged(relevant),
+        relevant_pairs=wanted,
     )
 
 

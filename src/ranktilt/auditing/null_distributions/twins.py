@@ -70,11 +70,11 @@ class TwinPairs:
             judged_run.ranking.query
         ]
         return TwinLists(
-            judged_run.ranking,
-            np.where(counted, judged_run.row, -1),
-            self.rows,
-            (judgments.query, judgments.row),
-            wanted=wanted,
+            ranking=judged_run.ranking,
+            docs=np.where(counted, judged_run.row, -1),
+            pairs=self.rows,
+            relevant=(judgments.query, judgments.row),
+            relevant_pairs=wanted,
             scored=judged_run.run.spec.get("score_order") != "rank",
         )
 
