@@ -23,7 +23,7 @@ from ranktilt.measures.ranking import (
 
 @dataclass(frozen=True, repr=False)
 class AveragePrecision(Measure):
-    """Average precision, trec_eval's map_cut: the mean precision at the ranks of relevant documents.
+    """Average precision, trec_eval's map_cut: the mean precision at relevant documents.
 
     ``(1/R) Σ precision at the rank of each relevant document within k``, in [0, 1]; R counts all
     relevant documents, retrieved or not. Position i of a tie block with n documents, r of them

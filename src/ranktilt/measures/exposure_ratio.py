@@ -14,11 +14,11 @@ from ranktilt.measures.ranking import Bools, Floats, Ranking, discount_spans, fi
 
 @dataclass(frozen=True, repr=False)
 class ExposureRatioOfGroups(GroupEstimand):
-    """Mean over queries of the ratio of two groups' exposure, the first (protected) over the second.
+    """Mean over queries of the ratio of two groups' exposure, the first over the second.
 
-    ``Exposure(G)`` is the mean of ``1/log(1 + rank)`` over the documents of G in the query's list;
-    a document below k has none, and stays in the denominator. Singh & Joachims, KDD 2018; Wang et
-    al., NAACL 2024.
+    The first group is the protected one. ``Exposure(G)`` is the mean of ``1/log(1 + rank)`` over
+    the documents of G in the query's list; a document below k has none, and stays in the
+    denominator. Singh & Joachims, KDD 2018; Wang et al., NAACL 2024.
 
     Where labels mean nothing, the mean is 1 for equal halves of long lists without a cutoff, and
     above 1 with one: a ratio rises further above 1 than it falls below. It is 1.14 for lists of

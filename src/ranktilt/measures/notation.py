@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from ranktilt.errors import UserError
 
 _ESTIMAND = re.compile(
-    r"\s*(?P<name>[A-Za-z_][\w.]*)\s*(?:\(\s*(?P<options>[^()]*)\)\s*)?(?:@\s*(?P<cutoff>-?\w+)\s*)?"
+    r"\s*(?P<name>[A-Za-z_][\w.]*)\s*"
+    r"(?:\(\s*(?P<options>[^()]*)\)\s*)?"
+    r"(?:@\s*(?P<cutoff>-?\w+)\s*)?"
 )
 # Relative Δ holds the text of a measure, with options and a cutoff of its own.
 _CONTRAST = re.compile(r"(?P<name>RelativeDelta)\((?P<measure>[^=]*(?:\(.*\).*)?)\)")

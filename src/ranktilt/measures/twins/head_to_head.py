@@ -65,8 +65,8 @@ class HeadToHeadTwins(TwinEstimand):
     """
 
     over: str = field(default="queries", kw_only=True)
-    """``queries``: the mean of each query's share, so that one long list does not decide; ``pairs``:
-    the share of all pairs together."""
+    """``queries``: the mean of each query's share, so that one long list does not decide;
+    ``pairs``: the share of all pairs together."""
 
     name = "HeadToHead"
     bounds = (-1.0, 1.0)
@@ -78,9 +78,9 @@ class HeadToHeadTwins(TwinEstimand):
     }
     term = "head-to-head"
     definition = (
-        "Which of two twins stands higher? Pairs that the first side wins less those that it loses, "
-        "in % of the pairs with at least one text found, averaged over the queries: +100 % if the "
-        "first side always wins, −100 % if the second does."
+        "Which of two twins stands higher? Pairs that the first side wins less those that it "
+        "loses, in % of the pairs with at least one text found, averaged over the queries: +100 % "
+        "if the first side always wins, −100 % if the second does."
     )
     pattern = r"[Hh]ead-to-head"
 
@@ -143,13 +143,15 @@ def _details(counts: PairCounts, pairs: Floats) -> dict[str, float]:
     is_met = pairs > 0
     wins, losses, ties, both, alone = (float(column.sum()) for column in counts)
     both_wins = wins - alone
+    query_wins = (counts.wins > counts.losses).sum()
+    query_losses = (counts.wins < counts.losses).sum()
     parts = {
         "pairs": float(pairs.sum()),
         "wins": wins,
         "losses": losses,
         "ties": ties,
-        "query_wins": float((counts.wins > counts.losses).sum()),
-        "query_losses": float((counts.wins < counts.losses).sum()),
+        "query_wins": float(query_wins),
+        "query_losses": float(query_losses),
         "both_wins": both_wins,
         "both": both,
         "both_losses": both - ties - both_wins,

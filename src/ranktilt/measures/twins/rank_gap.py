@@ -52,14 +52,16 @@ class PairRankGap(TwinEstimand):
         second_entries = lists.entries.find(query, second)
         gaps = _below(lists, second_entries) - _below(lists, first_entries)
         absent = int((first_entries < 0).sum()) + int((second_entries < 0).sum())
+        parts = {
+            "pairs": float(len(pair)),
+            "absent": absent / (2 * len(pair)) if len(pair) else np.nan,
+        }
+        weight = np.ones(len(query))
         return Answers(
             total=sums(query, gaps, lists.queries),
-            weight=np.bincount(query, minlength=lists.queries).astype(np.float64),
-            parts={
-                "pairs": float(len(pair)),
-                "absent": absent / (2 * len(pair)) if len(pair) else np.nan,
-            },
-            clusters=Clusters(query=query, origin=first, total=gaps, weight=np.ones(len(query))),
+            weight=sums(query, weight, lists.queries),
+            parts=parts,
+            clusters=Clusters(query=query, origin=first, total=gaps, weight=weight),
         )
 
 
