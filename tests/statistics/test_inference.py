@@ -9,10 +9,15 @@ from scipy import stats
 
 from ranktilt import UserError
 from ranktilt.statistics import bootstrap
-from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
+from ranktilt.statistics.bootstrap import (
+    interval,
+    resampled_means,
+    shared_numbering,
+    sum_repeats,
+)
 from ranktilt.statistics.correction import bonferroni, correct, detectable_effect, holm
 from ranktilt.statistics.permutation import (
-    exchanged,
+    exchanged_sums,
     shuffle_p,
     sign_flip_p,
     sign_flip_ps,
@@ -149,11 +154,11 @@ class TestExchanged:
     def test_each_sum_is_one_of_those_with_other_signs_evenly_around_0(self) -> None:
         column = np.array([1.0, 2.0, 4.0, 8.0])
         sums = {float(np.dot(signs, column)) for signs in product((1, -1), repeat=4)}
-        found = exchanged(column, draws=2000)
+        found = exchanged_sums(column, draws=2000)
         assert set(found) == sums
         # Each of 16 comes 250 times, give or take 5 standard deviations.
         assert np.unique(found, return_counts=True)[1] == pytest.approx([250] * 16, abs=5 * 22)
-        found = exchanged(np.random.default_rng(1).normal(size=30), draws=500)
+        found = exchanged_sums(np.random.default_rng(1).normal(size=30), draws=500)
         assert np.sort(found).tolist() == np.sort(-found).tolist()
         assert (len(found), float(np.std(found))) == (1000, pytest.approx(np.sqrt(30), rel=0.35))
 
@@ -161,27 +166,29 @@ class TestExchanged:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         column = np.arange(1.0, 50.0) ** 2
-        found = exchanged(column, draws=300, seed=4).tolist()
+        found = exchanged_sums(column, draws=300, seed=4).tolist()
         assert (
             found
-            == exchanged(
+            == exchanged_sums(
                 np.concatenate([np.zeros(9), column, np.zeros(9)]), draws=300, seed=4
             ).tolist()
         )
-        assert found != exchanged(column, draws=300, seed=5).tolist()
-        assert repr(exchanged(np.zeros(7), draws=5).tolist()) == repr([0.0] * 10)
-        assert exchanged(np.empty(0), draws=5).tolist() == [0.0] * 10
+        assert found != exchanged_sums(column, draws=300, seed=5).tolist()
+        assert repr(exchanged_sums(np.zeros(7), draws=5).tolist()) == repr([0.0] * 10)
+        assert exchanged_sums(np.empty(0), draws=5).tolist() == [0.0] * 10
         monkeypatch.setattr(bootstrap, "_CELLS", 64)
-        found = exchanged(np.ones(100), draws=1000)
+        found = exchanged_sums(np.ones(100), draws=1000)
         assert float(np.std(found)) == pytest.approx(10, rel=0.1)
-        assert found.tolist() == exchanged(-np.ones(100), draws=1000).tolist()  # to the last bit
+        assert (
+            found.tolist() == exchanged_sums(-np.ones(100), draws=1000).tolist()
+        )  # to the last bit
 
     def test_small_ones_beyond_the_largest_256_are_as_good_as_normal(self) -> None:
         column = 1 / np.arange(1.0, 2001)
         rng = np.random.default_rng(6)
         turned = np.unpackbits(rng.integers(0, 256, (20_000, 250), dtype=np.uint8), axis=1)
         exact = np.abs(column.sum() - 2 * (turned @ column.astype(np.float32)))
-        found = np.abs(exchanged(column, draws=20_000))
+        found = np.abs(exchanged_sums(column, draws=20_000))
         for share in (0.5, 0.9, 0.95, 0.99, 0.999):
             assert np.quantile(found, share) == pytest.approx(np.quantile(exact, share), rel=0.03)
 
@@ -241,9 +248,10 @@ def test_queries_that_repeat_others_become_one_row_where_all_numberings_say_so()
         ([2, 2, 2, 2], [15]),
     ):
         assert (
-            together(numbers, None if distinct is None else np.array(distinct)).tolist() == expected
+            sum_repeats(numbers, None if distinct is None else np.array(distinct)).tolist()
+            == expected
         )
     one, two = np.array([0, 0, 0, 3]), np.array([0, 0, 2, 2])
-    assert in_all([one, two]).tolist() == [0, 0, 1, 2]
-    assert in_all([one, None]) is None
-    assert in_all([]) is None
+    assert shared_numbering([one, two]).tolist() == [0, 0, 1, 2]
+    assert shared_numbering([one, None]) is None
+    assert shared_numbering([]) is None

@@ -13,7 +13,7 @@ from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import label_weights, values
 from ranktilt.statistics.fixed_effects import regress_within
 from ranktilt.statistics.regression import Floats, Ints, Ratio, ratio_of_means, regress
-from ranktilt.statistics.two_way import Clusters, Dyads, Influence, combined
+from ranktilt.statistics.two_way import Clusters, Dyads, Influence, combine_influences
 
 
 def clusters(
@@ -50,7 +50,7 @@ class TestClusters:
         assert entries.total.tolist() == [1, 2, 4]
 
     def test_repeated_queries_get_one_number(self) -> None:
-        entries = clusters([0, 1, -1], [0, 1, 2], [1, 2, 4]).together(np.array([0, 0]))
+        entries = clusters([0, 1, -1], [0, 1, 2], [1, 2, 4]).merge_repeats(np.array([0, 0]))
         assert entries.query.tolist() == [0, 0, -1]
 
 
@@ -98,10 +98,10 @@ class TestInfluence:
         old = Influence.from_ratio(
             np.array([2.0, -2.0]), np.ones(2), clusters([0, 1], [0, 1], [2, -2]), ratio=0.0
         )
-        difference = combined([new, old], [1.0, -1.0])
+        difference = combine_influences([new, old], [1.0, -1.0])
         assert difference.residual.tolist() == [1, -1]
         assert difference.query_residual.tolist() == [1, -1]
-        assert combined([old, new], [1.0, -1.0]).residual.tolist() == [-1, 1]
+        assert combine_influences([old, new], [1.0, -1.0]).residual.tolist() == [-1, 1]
 
     @given(st.integers(0, 2**32 - 1))
     @settings(max_examples=40)

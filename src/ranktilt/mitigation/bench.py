@@ -42,7 +42,7 @@ from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
-from ranktilt.statistics.bootstrap import RESAMPLES, in_all
+from ranktilt.statistics.bootstrap import RESAMPLES, shared_numbering
 
 EFFECTIVENESS = "nDCG@10"
 CandidateRuns = Mapping[Candidate, Run]
@@ -397,7 +397,7 @@ def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
     baseline, *candidates = audited.runs
     tasks = []
     for number, candidate in enumerate(candidates, start=1):
-        distinct = in_all([audited.distinct(candidate), audited.distinct(baseline)])
+        distinct = shared_numbering([audited.distinct(candidate), audited.distinct(baseline)])
         for index, measured in enumerate(audited.measures):
             values = audited.values[[number, 0], index, 0]
             tasks.append(

@@ -32,7 +32,7 @@ from ranktilt.errors import UserError, counted, join_words, refuse_twice
 from ranktilt.explaining.base import Distribution
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.recall import Recall
-from ranktilt.statistics.bootstrap import RESAMPLES, in_all
+from ranktilt.statistics.bootstrap import RESAMPLES, shared_numbering
 from ranktilt.statistics.permutation import t_test_p
 from ranktilt.training.study_result import (
     BASELINE,
@@ -186,7 +186,7 @@ class _Evaluated:
     def distinct(self, *rankers: str) -> npt.NDArray[np.int64] | None:
         """Queries that repeat each other in every run of some rankers."""
         runs = [self.audit.runs[place] for name in rankers for place in self.trainings[name]]
-        return in_all([self.audit.distinct(run) for run in runs])
+        return shared_numbering([self.audit.distinct(run) for run in runs])
 
     def evaluation(self, rankers: Sequence[TrainedRanker], how: InferenceOptions) -> Evaluation:
         """Means with intervals, and every comparison; each group's are corrected together."""

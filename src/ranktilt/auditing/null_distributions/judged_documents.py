@@ -17,7 +17,7 @@ from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.permuted_labels import RelevantBlocks, RelevantDocuments
 from ranktilt.measures.ranking import Floats, Ints, Judged
 from ranktilt.measures.relevance import label_weights
-from ranktilt.statistics.permutation import exchanged, shuffle_p
+from ranktilt.statistics.permutation import exchanged_sums, shuffle_p
 from ranktilt.statistics.two_way import Clusters, sums
 
 _LABELS = 1 << 20
@@ -210,7 +210,9 @@ def exchange_p(
     seed = [how.seed, _SEED]
     if measure.linear and sample.clusters is not None:
         totals = sample.clusters.origin_totals
-        return shuffle_p(float(totals.sum()), exchanged(totals, draws=how.resamples, seed=seed))
+        return shuffle_p(
+            float(totals.sum()), exchanged_sums(totals, draws=how.resamples, seed=seed)
+        )
     judgments, (ranking, keep) = judged_run.judgments, judged_run.ranking.head(measure.cutoff)
     at = judged_run.judgment[keep]
     counts = (at >= 0) & np.isin(judgments.group[at], groups) & sample.mask[ranking.query]

@@ -184,9 +184,7 @@ def _both_retrieved(effect: Effect) -> str:
     both = effect.details.get("both", 0)
     if not both or both == effect.details["pairs"]:
         return ""
-    share_a, share_b = (
-        100 * effect.details[name] / both for name in ("both_wins", "both_losses")
-    )
+    share_a, share_b = (100 * effect.details[name] / both for name in ("both_wins", "both_losses"))
     return (
         f"; of {int(both):,} with both sides retrieved: {effect.a} {share_a:.1f} %, "
         f"{effect.b} {share_b:.1f} %"
