@@ -127,7 +127,7 @@ def test_usual_sizes_hold_outside_and_are_back_afterwards() -> None:
 
     usual = (available_memory() // 4, 8)
     assert sizes() == usual
-    with limited(MemoryLimits(1, 2)):
+    with limited(MemoryLimits(memory=1, index_files_from=2)):
         with limited(MemoryLimits(index_files_from=0)):
             assert sizes() == (usual[0], 0)
         assert sizes() == (1, 2)
