@@ -43,7 +43,7 @@ from tests.toy import jsonl, write
 def test_each_prompt_ends_with_the_text_and_the_default_is_the_papers() -> None:
     for name in (*PROMPTS, TITLE):
         prompt = template(name)
-        assert (prompt.name, prompt.place, prompt.fields) == (name, "", ("text",))
+        assert (prompt.name, prompt.path, prompt.fields) == (name, "", ("text",))
         assert prompt.render("@@@").partition("@@@")[1:] == ("@@@", "")
     assert (
         template("paper").render("Apples are red.")
@@ -133,7 +133,7 @@ def test_a_file_is_named_after_its_stem_a_prompts_name_wins(
     monkeypatch.chdir(tmp_path)
     Path("my own.txt").write_bytes("\ufeffSay it anew:\r\n{text}\r\n".encode())
     prompt = template(Path("my own.txt"))
-    assert (prompt.name, prompt.text, prompt.place) == (
+    assert (prompt.name, prompt.text, prompt.path) == (
         "my_own",
         "Say it anew:\n{text}",
         "my own.txt",

@@ -73,7 +73,7 @@ def test_each_querys_top_is_in_in_the_collections_order() -> None:
     ):
         found = pool(made(), [Listed("q0-012_q1-76")], depth=depth)
         assert found.ids.to_list() == ids
-        assert found.reasons[1] == Reason("listed:q0-012_q1-76", ranked, alone)
+        assert found.reasons[1] == Reason(name="listed:q0-012_q1-76", documents=ranked, alone=alone)
         assert found.reasons[0].documents == 2
         assert found.spec == {"of": "human", "rankers": ["listed:q0-012_q1-76"], "depth": depth}
         if depth == 2:
@@ -91,7 +91,7 @@ def test_judged_queries_choose_of_one_source_a_ranker_is_cut_and_one_that_cannot
     assert "d7" not in pool(made(), rankers).ids
     found = pool(made({}), rankers)
     assert found.ids.to_list() == ["d0", "d1", "d7"]
-    assert (found.queries, found.reasons[0]) == (3, Reason("judged", 0, 0))
+    assert (found.queries, found.reasons[0]) == (3, Reason(name="judged", documents=0, alone=0))
     assert pool(made({"q1": {"d5": 0, "d6": -1}}), []).ids.to_list() == [
         "d5",
         "d6",
@@ -107,7 +107,7 @@ def test_judged_queries_choose_of_one_source_a_ranker_is_cut_and_one_that_cannot
     assert found.reasons[1].documents == len({"d0", "d1", "d2"} | {"d7", "d6", "d5"})
     assert found.spec["rankers"] == ["bm25"]
     own = pool(made(), [ranker("bm25@1")], depth=100)
-    assert own.reasons[1] == Reason("bm25@1", 2, 1)
+    assert own.reasons[1] == Reason(name="bm25@1", documents=2, alone=1)
     docs = [{"id": f"d{n}", "text": "one word"} for n in range(3)]
     ties = pool(collection_of(docs, {"q": "word"}, {}), [ranker("bm25")], depth=1)
     assert ties.ids.to_list() == ["d0", "d1", "d2"]
@@ -142,7 +142,9 @@ def test_mistakes_are_named(
 ) -> None:
     with pytest.raises(UserError, match=message):
         pool(made(grades), [ranker(text) for text in rankers], **options)
-    chosen = Pool(pl.Series(["d0", "z9"]), (), 2, 1, {"of": "human"})
+    chosen = Pool(
+        ids=pl.Series(["d0", "z9"]), reasons=(), documents=2, queries=1, spec={"of": "human"}
+    )
     with pytest.raises(
         UserError,
         match="the pool's document 'z9' is not in this collection; pool the same collection",

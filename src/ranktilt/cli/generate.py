@@ -182,15 +182,15 @@ def conclude(
 
     `max_failures` is the share of documents that the model may have left without an answer.
     """
-    made = [
+    summaries = [
         {**source._asdict(), "rejected": dict(source.rejected), "flags": dict(source.flags)}
-        for source in generated.made
+        for source in generated.summaries
     ]
     summary = {
         "spec": dict(generated.spec),
-        "made": [
+        "summaries": [
             {verb if name == "rewritten" else name: value for name, value in row.items()}
-            for row in made
+            for row in summaries
         ],
         "left_out": generated.left_out.to_dicts(),
         "folder": str(saved.folder),
@@ -199,22 +199,24 @@ def conclude(
     write_summary(summary, json)
     for line in generation_notes(generated, saved, verb):
         note(line)
-    unanswered, some = generated.unanswered, any(source.rewritten for source in generated.made)
+    unanswered, some = generated.unanswered, any(source.rewritten for source in generated.summaries)
     if unanswered:
         message = next((text for text in generated.left_out["message"] if text), "")
         documents = counted(unanswered, "document", "documents")
         note(f"{documents} got no answer ({message}); the same command again asks only for these")
     elif not some:
-        asked = any(source.answers for source in generated.made)
+        asked = any(source.answers for source in generated.summaries)
         why = "no answer passed the checks" if asked else "no document could be asked for"
         note(f"{why}: there is nothing to {'compare' if verb == 'rewritten' else 'rank'}")
-    return some and unanswered <= max_failures * sum(source.documents for source in generated.made)
+    return some and unanswered <= max_failures * sum(
+        source.documents for source in generated.summaries
+    )
 
 
 def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]:
     """What was made, what was left out and why, and what was paid for."""
     yield f"{saved.folder}: {generated.collection!r}"
-    for source in generated.made:
+    for source in generated.summaries:
         written = (
             f"{source.rewritten:,} of {counted(source.documents, 'document', 'documents')} {verb}"
         )
@@ -228,7 +230,7 @@ def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Ite
         first = ", ".join(f"{name} ({reason})" for name, reason in list(names.items())[:_SHOWN])
         yield f"left out: {first}{', …' if len(names) > _SHOWN else ''}; all in {saved.folder / 'left-out.jsonl'}"
     fresh, answers = (
-        sum(getattr(one, what) for one in generated.made) for what in ("fresh", "answers")
+        sum(getattr(one, what) for one in generated.summaries) for what in ("fresh", "answers")
     )
     known = "" if fresh == answers else f"; {answers - fresh:,} were known"
     yield f"{counted(fresh, 'answer', 'answers')} asked for{known}"

@@ -40,7 +40,7 @@ _UNDEFINED = FamilyDifference(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Fit:
+class _FamilyFit:
     """Analysis of covariance of two families, whose covariate is the reference."""
 
     value: float
@@ -103,7 +103,7 @@ def family_difference(reference: Floats, judged: Floats, member: Bools) -> Famil
     )
 
 
-def _fit(reference: Floats, judged: Floats, member: Bools) -> _Fit:
+def _fit(reference: Floats, judged: Floats, member: Bools) -> _FamilyFit:
     """Fit the judge's mean of each system by its family and by the reference."""
     sides = (member, ~member)
     judged_family, judged_others = (float(judged[side].mean()) for side in sides)
@@ -113,7 +113,7 @@ def _fit(reference: Floats, judged: Floats, member: Bools) -> _Fit:
     spread = float(x @ x)
     slope = float(x @ y) / spread if spread > 0 else 1.0
     gap = reference_family - reference_others
-    return _Fit(
+    return _FamilyFit(
         value=judged_family - judged_others - slope * gap,
         slope=slope,
         plain=judged_family - judged_others - gap,
@@ -140,7 +140,7 @@ def _cell_variance(cells: Floats, member: Bools) -> float:
     return squares / float((systems - 2) * (queries - 1))
 
 
-def _certain(fit: _Fit, scale: float) -> FamilyDifference:
+def _certain(fit: _FamilyFit, scale: float) -> FamilyDifference:
     """Return a difference without an error, taking for 0 what rounding leaves."""
     value = 0.0 if abs(fit.value) <= 1e-9 * scale else fit.value
     return FamilyDifference(

@@ -137,7 +137,7 @@ def test_each_temperature_makes_a_source_named_after_model_temperature_and_promp
     assert made.collection.sources == ("human", SOURCE, "tiny-tmp1.0")
     assert made.collection.docs.group_by("source").len()["len"].to_list() == [3, 3, 3]
     assert [s.temperature for s in llm.samplings] == [0.2] * 3 + [1.0] * 3
-    summary = [(row.source, row.temperature, row.rewritten) for row in made.made]
+    summary = [(row.source, row.temperature, row.rewritten) for row in made.summaries]
     assert summary == [(SOURCE, 0.2, 3), ("tiny-tmp1.0", 1.0, 3)]
     for how, name, source in (
         ({}, "models/my tiny/", "my_tiny-tmp0.2"),
@@ -181,11 +181,11 @@ def test_a_flagged_answer_is_asked_for_again_by_the_limits_of_the_prompt_or_othe
     ] == [5, 6, 7]
     assert len(llm.prompts) == 5
     assert made.answers.filter(id="d3-human")["flags"].list.len().sign().to_list() == [1, 1, 0]
-    assert made.made[0].rejected == {}
+    assert made.summaries[0].rejected == {}
     short = Scripted(lambda prompt, times: "A new spring mends them.")
-    assert do(humans(), short, attempts=1).made[0].rewritten == 0
-    assert do(humans(), short, attempts=1, prompt="summarise").made[0].rewritten == 3
-    assert do(humans(), short, attempts=1, shortest=0.1).made[0].rewritten == 3
+    assert do(humans(), short, attempts=1).summaries[0].rewritten == 0
+    assert do(humans(), short, attempts=1, prompt="summarise").summaries[0].rewritten == 3
+    assert do(humans(), short, attempts=1, shortest=0.1).summaries[0].rewritten == 3
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_what_is_not_answered_is_listed_and_asked_next_time(
     llm = Scripted()
     again = do(humans(), llm)
     assert [("river" in prompt) for prompt in llm.prompts] == [True]
-    assert (again.unanswered, again.made[0].rewritten) == (0, 3)
+    assert (again.unanswered, again.summaries[0].rewritten) == (0, 3)
 
 
 def fits(words: int) -> Callable[[str, int], Any]:
@@ -237,7 +237,7 @@ def test_what_is_empty_or_too_long_is_left_out_or_shortened_until_the_server_tak
         ("empty-human", "empty", 0, ""),
         ("blank-human", "empty", 0, ""),
     ]
-    assert (made.made[0].documents, made.made[0].rewritten) == (6, 3)
+    assert (made.summaries[0].documents, made.summaries[0].rewritten) == (6, 3)
     llm = Scripted(fits(9))
     made = do(humans({"long": LONG["long"]}), llm, truncate=True, attempts=1)
     assert asked_words(llm) == [100, 75, 56, 42, 31, 23, 17, 12, 10]
@@ -251,7 +251,7 @@ def test_what_is_empty_or_too_long_is_left_out_or_shortened_until_the_server_tak
     assert asked_words(llm) == [100, 75, 56, 42, 31]
     docs = made.collection.docs.filter(source=SOURCE)
     assert docs["cut_to"].to_list() == [None, None, None, 31]
-    assert (len(docs["text"][3].split()), made.made[0].cut) == (32, 1)
+    assert (len(docs["text"][3].split()), made.summaries[0].cut) == (32, 1)
 
 
 def titled(prompt: str, times: int) -> str:
@@ -311,7 +311,7 @@ def test_sources_of_a_collection_share_the_choice_of_an_earlier_pool(do: Do) -> 
         do(first, llm, ["d1-human"], temperatures=(1.0,))
     assert llm.prompts == []
     assert (
-        do(humans(pool=[True, False, True]), Scripted()).made[0].rewritten == 3
+        do(humans(pool=[True, False, True]), Scripted()).summaries[0].rewritten == 3
     )  # a column without rewrites
 
 

@@ -272,7 +272,7 @@ def test_a_model_writes_the_high_level_and_rules_change_what_it_wrote() -> None:
         ),
     ]
     assert len(llm.prompts) == 3
-    assert [(one.source, one.rewritten, one.fresh) for one in made.made] == [("source", 3, 3)]
+    assert [(one.source, one.rewritten, one.fresh) for one in made.summaries] == [("source", 3, 3)]
     assert made.answers.select("id", "source").rows() == [(f"d{n}", "source") for n in (1, 2, 3)]
     assert made.spec["llm"]["model"] == "lab/tiny"
     again = versions(
@@ -280,7 +280,7 @@ def test_a_model_writes_the_high_level_and_rules_change_what_it_wrote() -> None:
         read_factors(["source", "words"])[:1] + read_factors(["words"]),
         llm=(second := Scripted()),
     )
-    assert (len(second.prompts), again.made[0].fresh) == (0, 0)
+    assert (len(second.prompts), again.summaries[0].fresh) == (0, 0)
 
 
 @pytest.mark.usefixtures("own_cache")
