@@ -72,7 +72,7 @@ def by_loops(
     *,
     of_relevant: bool = False,
 ) -> list[list[int]]:
-    """Wins, losses, ties, both retrieved and first side alone a query, first pair after the other."""
+    """Wins, losses, ties, both retrieved and first side alone a query, one pair after the other."""
     rows = []
     for i, scores in enumerate(map(dict, queries)):
         wins = losses = ties = both = alone = 0
