@@ -46,11 +46,11 @@ class Scripted(LLM):
             self.prompts.append(prompt.text)
             self.samplings.append(sampling)
             self.seeds.append(prompt.seed)
-            said = self.says(prompt.text, self.prompts.count(prompt.text))
-            if isinstance(said, Failure):
-                yield [Reply(number, None, said)]
+            reply = self.says(prompt.text, self.prompts.count(prompt.text))
+            if isinstance(reply, Failure):
+                yield [Reply(number, None, reply)]
             else:
-                yield [Reply(number, answer(said) if isinstance(said, str) else said, None)]
+                yield [Reply(number, answer(reply) if isinstance(reply, str) else reply, None)]
 
 
 def answer(text: str, *, finish: str = "stop", model: str = "tiny-v1") -> Answer:

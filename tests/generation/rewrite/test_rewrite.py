@@ -29,9 +29,9 @@ Do = Callable[..., Rewritten]
 def do(tmp_path: Path) -> Do:
     """Rewrite with a journal of this test."""
 
-    def run(collection: Collection, llm: Scripted, only: Any = None, **how: Any) -> Rewritten:
+    def run(collection: Collection, llm: Scripted, only: Any = None, **options: Any) -> Rewritten:
         return rewrite(
-            collection, llm, Rewriting(**how), only=only, journal=Journal(tmp_path / "journal")
+            collection, llm, Rewriting(**options), only=only, journal=Journal(tmp_path / "journal")
         )
 
     return run
@@ -53,12 +53,12 @@ def test_each_document_gets_its_rewrite_and_prompts_hold_nothing_of_queries(
     )
     assert {(s.temperature, s.top_p, s.max_tokens) for s in llm.samplings} == {(0.2, 1.0, None)}
     assert rewritten.left_out.height == rewritten.unanswered == 0
-    told = (
+    columns = (
         rewritten.collection.docs.select("source", "model", "temperature", "prompt")
         .unique()
         .sort("source")
     )
-    assert told.rows() == [("human", None, None, None), (SOURCE, "lab/tiny", 0.2, "paper")]
+    assert columns.rows() == [("human", None, None, None), (SOURCE, "lab/tiny", 0.2, "paper")]
     assert not {"cut_to", "pool"} & set(rewritten.collection.docs.columns)
     assert rewritten.spec["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
     assert rewritten.spec["prompt"] == {
@@ -97,8 +97,8 @@ def test_twins_share_origin_title_and_judgments_and_ids_of_a_collection_with_twi
     twins = pl.concat(
         [docs, docs.with_columns(id=pl.Series(["d1-x", "d2-x", "d3-x"]), source=pl.lit("x"))]
     )
-    given = Collection(twins, humans().queries, humans().qrels.clear())
-    rewritten = do(given, Scripted()).collection
+    collection = Collection(twins, humans().queries, humans().qrels.clear())
+    rewritten = do(collection, Scripted()).collection
     names = [f"{d}-{s}" for s in ("human", "x", SOURCE) for d in TEXTS]
     assert rewritten.ids.to_list() == names
     assert rewritten.docs["origin"].to_list() == [f"{d}-human" for d in TEXTS] * 3
@@ -139,15 +139,15 @@ def test_each_temperature_makes_a_source_named_after_model_temperature_and_promp
     assert [s.temperature for s in llm.samplings] == [0.2] * 3 + [1.0] * 3
     summary = [(row.source, row.temperature, row.rewritten) for row in rewritten.summaries]
     assert summary == [(SOURCE, 0.2, 3), ("tiny-tmp1.0", 1.0, 3)]
-    for how, name, source in (
+    for options, name, source in (
         ({}, "models/my tiny/", "my_tiny-tmp0.2"),
         ({"temperatures": (1,)}, "tiny", "tiny-tmp1.0"),
         ({"prompt": "paraphrase"}, "tiny", "tiny-tmp0.2-paraphrase"),
         ({"source": "mine", "prompt": "polish"}, "tiny", "mine"),
     ):
-        assert list(prepare_rewrites(humans(), Scripted(name=name), Rewriting(**how)).sources) == [
-            source
-        ]
+        assert list(
+            prepare_rewrites(humans(), Scripted(name=name), Rewriting(**options)).sources
+        ) == [source]
 
 
 def test_a_collection_with_rewrites_gets_more(do: Do) -> None:
@@ -324,7 +324,7 @@ ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
 
 
 @pytest.mark.parametrize(
-    ("collection", "how", "only", "message"),
+    ("collection", "options", "only", "message"),
     [
         (
             humans(),
@@ -365,9 +365,9 @@ ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
     ],
 )
 def test_no_plan_is_an_error(
-    do: Do, collection: Collection, how: dict[str, Any], only: Any, message: str
+    do: Do, collection: Collection, options: dict[str, Any], only: Any, message: str
 ) -> None:
     llm = Scripted()
     with pytest.raises(UserError, match="^" + re.escape(message)):
-        do(collection, llm, only, **how)
+        do(collection, llm, only, **options)
     assert (llm.prompts, llm.checked) == ([], 0)
