@@ -83,7 +83,8 @@ class Planted(Ranker):
         """Cut the table's rows at depth `k`, or read the candidates' scores."""
         if run is not None:
             found = Candidates.from_run(collection, run, self)
-            return reranked_run(self, collection, found, self.table[found.query, found.rows], {})
+            scores = self.table[found.query, found.rows]
+            return reranked_run(self, collection, found, scores=scores, spec={})
         parts = cut(
             ((np.arange(row.size), row) for row in self.table), collection.tie_keys(), self.k
         )

@@ -89,8 +89,8 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     """Write the rows of RankTilt's first epoch for the trainer, and count their tokens, padding left out."""
     from transformers import AutoTokenizer
 
+    from ranktilt.training.mining import Miner
     from ranktilt.training.model import find_base_model
-    from ranktilt.training.retriever import Miner
     from ranktilt.training.training_set import retriever_set
 
     asked = options(folder, alpha=ALPHA)
@@ -221,7 +221,8 @@ def without_dropout(folder: Path, given: argparse.Namespace) -> Measured:
 def mined(folder: Path, given: argparse.Namespace) -> Measured:
     """What negatives of the whole train split take by each scheme, and a step that learns from one a row."""
     from ranktilt.progress import listening
-    from ranktilt.training.retriever import Miner, train_retriever
+    from ranktilt.training.mining import Miner
+    from ranktilt.training.retriever import train_retriever
 
     whole, mining, found, keep = Clock(), Clock(), Measured(), Miner.rows
 

@@ -17,7 +17,7 @@ from ranktilt.explaining.similarity import (
     Separation,
     Similarity,
     SimilarityProbe,
-    _sentence,
+    _twins_near,
     sample,
     scatter,
     separation,
@@ -60,17 +60,17 @@ def test_twins_and_the_sentence_by_hand() -> None:
     assert few.twins.undefined == 1
     assert math.isnan(few.twins.values[4])
     found = replace(near(bed(4)), twins=Cosines("twins", np.array([0.9, 0.96, 0.98])))
-    told_by = "twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
+    words = "llm: twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
     for auc, apart in (
         (0.612, "; a classifier tells the sources apart with an AUC of 0.61"),
         (math.nan, ""),
     ):
         separated = replace(found, separation=Separation(auc, auc, auc, 3))
-        assert _sentence(separated) == f"{told_by}{apart} ({found.model})"
+        assert _twins_near(separated).sentence == f"{words}{apart} ({found.model})"
     nothing = replace(found, twins=Cosines("twins", np.array([math.nan])))
     assert (
-        _sentence(nothing)
-        == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
+        _twins_near(nothing).sentence
+        == f"llm: vectors of {found.model} cannot be compared: no pair has a vector on both sides"
     )
 
 

@@ -91,7 +91,9 @@ def test_scores_are_those_of_projected_documents(cosine: bool, memory: int | Non
         assert sorted(rows) == sorted(np.argsort(-every)[:6])
         assert scores == pytest.approx(every[rows], abs=1e-6)
         query = np.full(6, np.flatnonzero((expected == every).all(axis=1))[0])
-        again = score_pairs(queries, Held(documents), query, rows, cosine=cosine, project=project)
+        again = score_pairs(
+            queries, Held(documents), query=query, row=rows, cosine=cosine, project=project
+        )
         assert again.tobytes() == scores.tobytes()
 
 
