@@ -207,7 +207,7 @@ def test_what_is_kept_is_written_beside_it_and_use_leaves_its_time(tmp_path: Pat
     cache = VectorCache(folder, about={"model": "größe"})
     cache.put(content_keys(["a"]), vectors([1]))
     about = folder / "about.json"
-    assert json.loads(about.read_text(encoding="utf-8")) == {"what": "embeddings", "model": "größe"}
+    assert json.loads(about.read_text(encoding="utf-8")) == {"kind": "embeddings", "model": "größe"}
     os.utime(about, (0, 0))
     cache.get(content_keys(["b"]))
     assert about.stat().st_mtime == 0

@@ -288,4 +288,4 @@ def _note_of(source: str, note: str) -> str:
     return f"{source}: {text}" if text == note else f"warning: {source}: {text}"
 
 
-register(Audit, fields_for_file, Audit.of_file)
+register(Audit, fields_for_file, Audit.from_content)

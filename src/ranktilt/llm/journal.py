@@ -95,7 +95,7 @@ class Journal:
             self._opened()
             if self._about is not None:
                 (self.folder / ABOUT).write_bytes(
-                    orjson.dumps({"what": "llm", **self._about}) + b"\n"
+                    orjson.dumps({"kind": "llm", **self._about}) + b"\n"
                 )
             self._claimed = stack.pop_all()
         return True
