@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.data.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys
-from ranktilt.data.inventory import CacheEntry, cache_contents, of_model, remove
+from ranktilt.data.inventory import CacheEntry, cache_contents, entries_of_model, remove
 from ranktilt.errors import UserError
 from tests.refusals import refused
 from tests.toy import no_room, write
@@ -258,14 +258,14 @@ def names(entries: list[CacheEntry]) -> list[str]:
 
 def test_entries_are_listed_by_kind_found_by_each_name_and_removed_alone(full: Path) -> None:
     entries = cache_contents()
-    assert [(entry.what, entry.folder.name, entry.model) for entry in entries] == [
+    assert [(entry.kind, entry.folder.name, entry.model) for entry in entries] == [
         ("embeddings", "bb", "two"),
         ("embeddings", "aa", "minilm"),
         ("tokens", "cc", "/models/one"),
         ("lexical", "dd", ""),
         ("collections", HUB, "hub:IR-Cocktail/scifact"),
     ]
-    assert [round((time.time() - entry.used) / DAY) for entry in entries] == [2, 40, 0, 0, 0]
+    assert [round((time.time() - entry.last_use) / DAY) for entry in entries] == [2, 40, 0, 0, 0]
     for model, expected in {
         "minilm": ["aa", "cc"],
         "/models/one": ["aa", "cc"],
@@ -273,12 +273,12 @@ def test_entries_are_listed_by_kind_found_by_each_name_and_removed_alone(full: P
         "/models/two": ["bb"],
         "hub:IR-Cocktail/scifact": [HUB],
     }.items():
-        assert names(of_model(cache_contents(), model)) == expected
+        assert names(entries_of_model(cache_contents(), model)) == expected
     valid = "/models/one, hub:IR-Cocktail/scifact, minilm, two"
     with refused(f"unknown model in the cache 'minilmm'; did you mean 'minilm'? (valid: {valid})"):
-        of_model(cache_contents(), "minilmm")
+        entries_of_model(cache_contents(), "minilmm")
     entries = cache_contents()
-    freed = remove(of_model(entries, "minilm"))
+    freed = remove(entries_of_model(entries, "minilm"))
     assert freed == entries[1].size + entries[2].size
     assert names(cache_contents()) == ["bb", "dd", HUB]
     assert (full / "mine" / "notes.npy").exists()
@@ -299,7 +299,7 @@ def test_a_model_of_the_hub_or_the_wheel_is_shown_by_its_name(
     keep(own_cache / "pairs" / "aa", 1, {"model": folder})
     entries = cache_contents()
     assert [entry.model for entry in entries] == [name]
-    assert of_model(entries, name) == of_model(entries, folder) == entries
+    assert entries_of_model(entries, name) == entries_of_model(entries, folder) == entries
 
 
 def test_what_was_left_half_written_is_removed_with_its_empty_folder(full: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.data.hub import inventory
+from ranktilt.data.hub import dataset_files
 from ranktilt.data.load import load
 from ranktilt.errors import MissingExtra
 from tests.data.hub_cache import (
@@ -228,7 +228,7 @@ def files_in(folder: Path, *names: str) -> Path:
 def test_files_of_documents(
     tmp_path: Path, names: list[str], layout: str, sources: list[str | None]
 ) -> None:
-    found = inventory(files_in(tmp_path, *names, "queries/test.jsonl"))
+    found = dataset_files(files_in(tmp_path, *names, "queries/test.jsonl"))
     assert (found.layout, [source for source, _ in found.corpora]) == (layout, sources)
     assert found.queries == (tmp_path / "queries" / "test.jsonl",)
 
@@ -245,8 +245,8 @@ def test_files_of_documents(
     ],
 )
 def test_files_of_judgments(tmp_path: Path, names: list[str], splits: list[str]) -> None:
-    found = inventory(files_in(tmp_path, *names)).splits
+    found = dataset_files(files_in(tmp_path, *names)).splits
     assert list(found) == splits
     assert sum(map(len, found.values())) == (len(names) if splits else 0)
     (tmp_path / "fold1.tsv").touch()
-    assert "fold1" in inventory(tmp_path, judgments_only=True).splits
+    assert "fold1" in dataset_files(tmp_path, judgments_only=True).splits

@@ -182,8 +182,8 @@ def test_documents_and_queries_without_a_text(home: Path) -> None:
 
 @pytest.mark.parametrize("grade", [float("inf"), 2.0**40, None])
 def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
+    from ranktilt.data.collection_name import CollectionName
     from ranktilt.data.irds import dataset_qrels
-    from ranktilt.data.named import Named
 
     class Judgment(NamedTuple):
         query_id: str
@@ -197,7 +197,7 @@ def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
     with refused(
         f"irds:some/set: expected numbers as grades, got {grade} for query 'q' and document 'e'"
     ):
-        dataset_qrels(judged, Named("irds", "some/set"))
+        dataset_qrels(judged, CollectionName(kind="irds", id="some/set"))
 
 
 HEAD = "q_id,q_text,doc_id,gender,doc_title,first sentence\n"

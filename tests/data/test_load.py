@@ -15,8 +15,8 @@ import pytest
 from ranktilt.data.assemble import judged, only_judged
 from ranktilt.data.bundled import bundled, reader
 from ranktilt.data.collection import Collection
+from ranktilt.data.collection_name import CollectionName, read_name
 from ranktilt.data.load import load, splits
-from ranktilt.data.named import Named, read_name
 from ranktilt.errors import DataError, DataWarning, UserError
 from tests.toy import (
     collection_of,
@@ -359,9 +359,9 @@ def test_names_are_read_and_a_folder_of_that_name_comes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = {
-        "hub:IR-Cocktail/scifact/": Named("hub", "IR-Cocktail/scifact"),
-        "hub:a/b@refs/pr/1": Named("hub", "a/b", "refs/pr/1"),
-        Path("irds:beir/scifact/test"): Named("irds", "beir/scifact/test"),
+        "hub:IR-Cocktail/scifact/": CollectionName(kind="hub", id="IR-Cocktail/scifact"),
+        "hub:a/b@refs/pr/1": CollectionName(kind="hub", id="a/b", revision="refs/pr/1"),
+        Path("irds:beir/scifact/test"): CollectionName(kind="irds", id="beir/scifact/test"),
         "some/folder": None,
         "C:/folder": None,
         "http://x": None,

@@ -18,9 +18,9 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.sources_apart import COMPARED, again_apart
 from ranktilt.data.collection import Collection
+from ranktilt.data.collection_name import NO_QRELS
 from ranktilt.data.files import sha256
 from ranktilt.data.labels import LabelFile
-from ranktilt.data.named import NO_QRELS
 from ranktilt.data.run import Run, named_apart
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.optional import nothing_fetched

@@ -15,8 +15,8 @@ import polars as pl
 
 from ranktilt.auditing.options import check_choices, check_resamples
 from ranktilt.data.collection import Collection
+from ranktilt.data.collection_name import NO_QRELS
 from ranktilt.data.load import load
-from ranktilt.data.named import NO_QRELS
 from ranktilt.data.rank_llm import holds_texts, read_candidates
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError, refuse_twice

@@ -162,20 +162,20 @@ def _assign_groups(
     )
     several, labelled = int((inside & outside).sum()), inside | outside
     found = source.labels.select(
-        "id", labels=labels.list.join(SEVERAL), protected=~inside if side.complement else inside
+        "id", labels=labels.list.join(SEVERAL), protected=~inside if side.is_complement else inside
     ).filter(labelled)
     if found["protected"].n_unique() < 2:
         only = (
             f"only {source.by} {names[0]!r}"
             if len(names) == 1
-            else f"{side.inside!r} is every {source.by}"
+            else f"{side.union!r} is every {source.by}"
         )
         raise UserError(f"nothing to compare: {only}; expected two groups of {source.by} or more")
     unlabelled = len(labels) - found.height
     return found, {
         "unlabelled": unlabelled,
         "several": several,
-        "several_are": side.inside,
+        "several_are": side.union,
         "of": len(labels),
     }
 

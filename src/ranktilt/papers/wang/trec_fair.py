@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 
+from ranktilt.data.collection_name import CollectionName, read_name
 from ranktilt.data.formats.delimited import LINE
 from ranktilt.data.irds import dataset_qrels, dataset_queries, find_dataset, open_library
 from ranktilt.data.labels import SEVERAL, one_row_each, read_delimited, split_labels
-from ranktilt.data.named import Named, read_name
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.progress import report
 
@@ -113,7 +113,7 @@ def _label_column(where: str | Path, others: list[str], by: str | None) -> str:
     return by or others[0]
 
 
-def _read_irds(name: Named, by: str | None) -> LabelledDocuments:
+def _read_irds(name: CollectionName, by: str | None) -> LabelledDocuments:
     with open_library(name) as library:
         dataset = find_dataset(library, name, ["docs", "queries", "qrels"])
         fields = [
@@ -134,7 +134,7 @@ def _read_irds(name: Named, by: str | None) -> LabelledDocuments:
     )
 
 
-def _stream_labels(dataset: Any, name: Named, by: str, only: set[str]) -> pl.DataFrame:
+def _stream_labels(dataset: Any, name: CollectionName, by: str, only: set[str]) -> pl.DataFrame:
     """Labels of the judged documents; no text is held."""
     rows, expected = list[tuple[str, list[str]]](), dataset.docs_count() or 0
     for number, doc in enumerate(dataset.docs_iter(), start=1):
@@ -146,7 +146,7 @@ def _stream_labels(dataset: Any, name: Named, by: str, only: set[str]) -> pl.Dat
     return pl.DataFrame(rows, schema=_LABELS, orient="row")
 
 
-def _labels_of(value: Any, name: Named, by: str) -> list[str]:
+def _labels_of(value: Any, name: CollectionName, by: str) -> list[str]:
     values = [value] if isinstance(value, str) else value or []
     if not isinstance(values, list | tuple) or not all(isinstance(one, str) for one in values):
         raise UserError(
@@ -159,7 +159,7 @@ def _labels_of(value: Any, name: Named, by: str) -> list[str]:
     return list(dict.fromkeys(one.strip() for one in values if one.strip()))
 
 
-def _fetch_texts(name: Named, ids: Sequence[str]) -> pl.DataFrame:
+def _fetch_texts(name: CollectionName, ids: Sequence[str]) -> pl.DataFrame:
     with open_library(name) as library:
         store = find_dataset(library, name, ["docs"]).docs_store()
         found = store.get_many(list(ids))
