@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ranktilt.data.formats.qrels import read_qrels
-from ranktilt.data.labels import read_labels
+from ranktilt.data.label_table import read_labels
 from ranktilt.data.queries import read_queries
 from ranktilt.data.run import Run
 from ranktilt.errors import DataError, DataWarning

@@ -15,15 +15,9 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import grouping
 from ranktilt.data import files
 from ranktilt.data.collection import Collection
-from ranktilt.data.labels import (
-    LabelFile,
-    from_labels,
-    labelled,
-    no_overlap,
-    read_labels,
-    with_labels,
-    with_names,
-)
+from ranktilt.data.label_file import LabelFile
+from ranktilt.data.label_table import read_labels
+from ranktilt.data.labels import from_labels, labelled, no_overlap, with_labels, with_names
 from ranktilt.data.run import Run
 from ranktilt.data.text.label_values import NO_LABEL
 from ranktilt.errors import DataError, DataWarning, UserError
@@ -229,7 +223,10 @@ def test_several_first_and_other_names_of_ids(tmp_path: Path) -> None:
     with refused(f"{path}:4: document 'a' has two values of 'source': …", DataError):
         read_labels(path)
     assert read_labels(f"{path}:several=first").rows() == [("a", "human"), ("b", "llm")]
-    assert LabelFile.of(f"{path}:several=first").words == ["--groups", f"{path}:several=first"]
+    assert LabelFile.from_text(f"{path}:several=first").words == [
+        "--groups",
+        f"{path}:several=first",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -411,7 +411,8 @@ class SequentialOptions:
     def _collection(self, inputs: InputOptions, sources: Sequence[str] | None) -> Collection:
         """The collection, or the labels and the file of queries."""
         from ranktilt.data.collection import Collection
-        from ranktilt.data.labels import from_labels, read_labels
+        from ranktilt.data.label_table import read_labels
+        from ranktilt.data.labels import from_labels
         from ranktilt.data.queries import read_queries
 
         if inputs.folder is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from ranktilt.data.labels import SEVERAL
+from ranktilt.data.text.label_values import SEVERAL
 from ranktilt.errors import UserError, unknown
 
 REST = "rest"

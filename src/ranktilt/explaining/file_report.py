@@ -34,7 +34,7 @@ from ranktilt.data.formats.recognition import (
 )
 from ranktilt.data.formats.refusals import ANYTHING, refusal
 from ranktilt.data.formats.response_folder import response_files
-from ranktilt.data.labels import read_labels
+from ranktilt.data.label_table import read_labels
 from ranktilt.data.queries import read_queries
 from ranktilt.data.run import Run
 from ranktilt.data.stated_sources import MOST_VALUES, columns_of_few_values

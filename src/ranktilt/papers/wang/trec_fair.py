@@ -12,7 +12,8 @@ import polars as pl
 from ranktilt.data.collection_name import CollectionName, read_name
 from ranktilt.data.formats.delimited import LINE
 from ranktilt.data.irds import dataset_qrels, dataset_queries, find_dataset, open_library
-from ranktilt.data.labels import SEVERAL, one_row_each, read_delimited, split_labels
+from ranktilt.data.label_table import one_row_each, read_delimited
+from ranktilt.data.text.label_values import SEVERAL, split_labels
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.progress import report
 
@@ -80,9 +81,11 @@ def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
             raise DataError(path, f"{noun} is empty", line=blank[LINE][0])
     olds = {**{new: old for old, new in COLUMNS.items()}, "labels": by}
     docs = one_row_each(
-        path, table.select("id", "title", "text", "labels", LINE), "document", "id", olds
+        path, table.select("id", "title", "text", "labels", LINE), "document", "id", names=olds
     )
-    queries = one_row_each(path, table.select("query", LINE, id="query_id"), "query", "id", olds)
+    queries = one_row_each(
+        path, table.select("query", LINE, id="query_id"), "query", "id", names=olds
+    )
     labels = docs.select("id", labels=split_labels(docs["labels"]).fill_null([]))
     texts = docs.select("id", pl.col("title", "text").fill_null(""))
 
