@@ -203,7 +203,7 @@ def _check(files: Sequence[Path], inputs: Sequence[Path]) -> None:
 
 def _require_plain(output: str, collection: Collection) -> None:
     """Refuse ids that need an escape, before anything is ranked, where no sidecar can say that there is one."""
-    from ranktilt.data.run import beyond_trec
+    from ranktilt.data.run_text import beyond_trec
 
     for noun, names in (("query", collection.queries["id"]), ("document", collection.ids)):
         blank = beyond_trec(names)

@@ -1,4 +1,4 @@
-"""Queries in a file of their own, without a collection: id and text, as lines, tables or JSON."""
+"""Read files of queries, without a collection: id and text, as lines, tables or JSON."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ _HEADER = (
     re.compile(r"text|query|question", re.IGNORECASE),
 )
 _TEXTS = ("text", "query_text", "query", "question", "title", "utterance")
-"""Names of the column of texts, the first that is there counts."""
+"""Names of the column of texts, in the order of preference."""
 _QUERY_IDS = ("qid", "query_id", "queryid", "q_id", "topic_id", "topic", "number")
 _IDS = ("_id", "id")
-"""Names of the column of ids; those of queries come first."""
+"""Names of the column of ids, if there is none of `_QUERY_IDS`."""
 
 
 def read_queries(path: str | Path) -> Collection:
-    """Read queries without documents: lines of an id, a tab and the text, tables with a header, JSON or Parquet.
+    """Read queries without documents, as a collection.
 
-    The content tells which; ``-`` is standard input.
+    The file has lines of an id, a tab and the text, or is a table with a header, JSON or Parquet;
+    its content tells which. ``-`` is standard input.
     """
     path = require_path(path)
     with rereadable(path) as file:
@@ -61,18 +62,17 @@ def query_texts(path: str | Path) -> dict[str, str]:
 def read_query_ids(path: str | Path, collection: Collection) -> list[str]:
     """Read ids of queries, one on each line, such as ``held-out.txt`` of ``ranktilt train lora``."""
     names = dict.fromkeys(filter(None, map(str.strip, read_text(Path(path)).split("\n"))))
+    if not names:
+        raise DataError(path, "the file is empty")
     known = set(collection.queries["id"])
-    strange = next((name for name in names if name not in known), None)
-    if strange is not None or not names:
-        raise DataError(
-            path,
-            f"query {shorten(strange)} is not in the collection" if names else "the file is empty",
-        )
+    for name in names:
+        if name not in known:
+            raise DataError(path, f"query {shorten(name)} is not in the collection")
     return list(names)
 
 
 def _read(file: DataFile) -> pl.DataFrame:
-    """Return ``id`` and ``text`` of each query, and what else JSON lines and Parquet hold."""
+    """Return ``id`` and ``text`` of each query, and the other fields of JSON lines and Parquet."""
     refuse_binary(file, QUERIES)
     if file.binary == "Parquet":
         return read_rows(file.path) if _has_id(file) else _parquet(file)
@@ -123,7 +123,7 @@ def _json(file: DataFile) -> pl.DataFrame:
 
 
 def _records(file: DataFile, *, is_lines: bool) -> list[Any] | pl.DataFrame:
-    """Return the records of JSON; of an object of ids and texts, its queries."""
+    """Return the records of JSON, or the queries of an object of ids and texts."""
     if is_lines:
         return list(chain.from_iterable(block.values for block in read_lines(file.path)))
     document = read_document(file.path)
@@ -137,7 +137,7 @@ def _records(file: DataFile, *, is_lines: bool) -> list[Any] | pl.DataFrame:
 
 
 def _columns(file: DataFile, columns: Mapping[str, pl.Series]) -> pl.DataFrame:
-    """Return queries of a table's columns, which are known by their names."""
+    """Return the queries of a table, whose columns are recognised by their names."""
     by_name = {folded(name): name for name in columns}
     text = next((by_name[name] for name in _TEXTS if name in by_name), None)
     ids = [*_QUERY_IDS, *_IDS]
@@ -152,11 +152,12 @@ def _columns(file: DataFile, columns: Mapping[str, pl.Series]) -> pl.DataFrame:
 
 
 def _queries(path: Path, names: list[str | None], texts: list[str]) -> pl.DataFrame:
-    if None in names or "" in names:
-        raise DataError(path, f"query {names.index(next(n for n in names if not n)) + 1} has no id")
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise DataError(path, f"query {twice!r} comes twice")
+    for number, name in enumerate(names, start=1):
+        if not name:
+            raise DataError(path, f"query {number} has no id")
+    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
+    if repeated is not None:
+        raise DataError(path, f"query {repeated!r} comes twice")
     return pl.DataFrame({"id": names, "text": texts}, schema={"id": pl.String, "text": pl.String})
 
 

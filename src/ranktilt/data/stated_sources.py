@@ -1,4 +1,4 @@
-"""What to say where documents do not name their source: nobody wrote it, and nothing is assumed."""
+"""Handle documents that do not name their source: RankTilt never assumes one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ranktilt.data.collection import DOC_COLUMNS, Collection
 from ranktilt.errors import counted
 
 MOST_VALUES = 12
-"""A column of more values than this says something else than who wrote a document."""
+"""Most values of a column that could name who wrote a document."""
 ORIGINALS = "human"
-"""What a verb that writes versions of documents calls these, unless it is told another name."""
+"""Default source of the documents that a verb writes versions of."""
 _SHOWN = 3
 
 
 def with_source(collection: Collection, name: str) -> Collection:
-    """Name the source of the documents that have none; the spec's ``named_source`` says whose and of how many."""
+    """Name the source of the documents without one; the spec records it as ``named_source``."""
     count = collection.sourceless
     if not count:
         return collection
@@ -27,12 +27,12 @@ def with_source(collection: Collection, name: str) -> Collection:
 
 
 def with_named_side(collection: Collection, name: str) -> Collection:
-    """Name the source of all documents, as the user said, where none has one; itself where any has."""
+    """Name the source of all documents if none has one, else return the collection itself."""
     return collection if collection.sources else with_source(collection, name)
 
 
 def with_stated_sources(collection: Collection) -> Collection:
-    """Return the collection without the documents that have no source; itself where all have one."""
+    """Return the collection without its documents that have no source."""
     if not collection.sourceless:
         return collection
     docs = collection.docs.filter(pl.col("source").is_not_null())
@@ -40,18 +40,21 @@ def with_stated_sources(collection: Collection) -> Collection:
 
 
 def without_source(count: int) -> str:
-    """Say how many documents have no source, and so are in no group."""
+    """Say how many documents are in no group because they have no source."""
     return f"{counted(count, 'document', 'documents')} without source, in no group"
 
 
 def no_source(collection: Collection, *, advice: str) -> str:
-    """Say that nothing can be compared without a source, and which column could name it; `advice` is the other way."""
+    """Say that nothing can be compared without a source, and how to name one.
+
+    A column may name it; `advice` is another way.
+    """
     joint = "; or " if columns_of_few_values(collection.docs) else ": "
     return f"nothing to compare: {source_hint(collection)}{joint}{advice}"
 
 
 def source_hint(collection: Collection) -> str:
-    """Say that no document has a source, and which columns have so few values that they could name it."""
+    """Say that no document has a source, and which columns could name it."""
     documents = counted(collection.docs.height, "document has", "documents have")
     columns = columns_of_few_values(collection.docs)[:_SHOWN]
     if not columns:
@@ -59,11 +62,14 @@ def source_hint(collection: Collection) -> str:
     folder = shlex.quote(str(collection.spec.get("path", "DIR")))
     described = " or ".join(f"{name!r} ({_values(collection.docs[name])})" for name in columns)
     ways = " or ".join(shlex.join(["--by", name]) for name in columns)
-    return f"the {documents} no source; column {described} could name it: ranktilt audit {folder} {ways}"
+    return (
+        f"the {documents} no source; column {described} could name it: "
+        f"ranktilt audit {folder} {ways}"
+    )
 
 
 def columns_of_few_values(docs: pl.DataFrame) -> list[str]:
-    """Name the columns that could say who wrote a document, those of the fewest values first."""
+    """List the columns that could name who wrote a document, those of the fewest values first."""
     counts = dict[str, int]()
     for column in docs.iter_columns():
         is_raw_json = column.dtype == pl.Binary
