@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from ranktilt.data.load import load
 from ranktilt.data.text import quality
-from ranktilt.data.text.ngram import NgramModel, Words, cross_fitted_perplexity
+from ranktilt.data.text.ngram import Discounts, NgramModel, Words, cross_fitted_perplexity
 from ranktilt.data.text.sequence import common_length, holds_share
 from ranktilt.errors import UserError
 
@@ -342,7 +342,7 @@ def fitted(texts: Sequence[str], **options: object) -> tuple[NgramModel, Words]:
 
 
 def test_by_hand() -> None:
-    model, _ = fitted(["a b", "a c"], discounts=(0.5, 0.5, 0.5))
+    model, _ = fitted(["a b", "a c"], discounts=Discounts(words=0.5, pairs=0.5, trigrams=0.5))
     uniform = 1 / 4  # a, b, c and the unknown word
     a, b = (
         0.5 / 3 + 0.5 * 3 / 3 * uniform,
@@ -361,13 +361,12 @@ def test_by_hand() -> None:
 
 def test_discounts_are_ney_s() -> None:
     model, _ = fitted(["a b c", "a b d", "a b c d"])
-    _, _, trigrams = (
-        model.levels
-    )  # "a b" three times, "a b c" twice; "a", "a b d" and "b c d" otherwise
+    # "a b" three times, "a b c" twice; "a", "a b d" and "b c d" otherwise
+    trigrams = model.trigrams
     assert sorted(trigrams.counts) == [1, 1, 2, 3, 3]
     assert trigrams.discount == pytest.approx(2 / (2 + 2 * 1))
-    assert fitted(["a b c"])[0].levels[2].discount == 0.95  # nothing comes twice
-    assert fitted(["a a a", "a a a"])[0].levels[2].discount == 0.1  # nothing comes once
+    assert fitted(["a b c"])[0].trigrams.discount == 0.95  # nothing comes twice
+    assert fitted(["a a a", "a a a"])[0].trigrams.discount == 0.1  # nothing comes once
 
 
 @settings(deadline=None)
@@ -384,7 +383,7 @@ def test_probabilities_add_up_to_one_after_every_context(texts: list[str]) -> No
 
 def test_as_nltk_where_single_words_are_not_mixed_with_the_uniform_distribution() -> None:
     library = pytest.importorskip("nltk.lm")
-    model, words = fitted(TEXTS, discounts=(0.0, 0.3, 0.3))
+    model, words = fitted(TEXTS, discounts=Discounts(words=0.0, pairs=0.3, trigrams=0.3))
     trigrams, _ = words.trigrams(np.arange(len(TEXTS)))
     names = trigrams.astype(str).tolist()
     reference = library.KneserNeyInterpolated(3, discount=0.3)

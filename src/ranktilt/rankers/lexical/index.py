@@ -47,7 +47,7 @@ class Terms:
     def of_queries(self, texts: pl.Series) -> sp.csr_array:
         """Count the collection's terms in queries; terms that no document holds are left out."""
         owner, term = self.vocabulary.encode(
-            TokenCodes.from_texts(self.vocabulary.how, texts), grow=False
+            TokenCodes.from_texts(self.vocabulary.analyzer, texts), grow=False
         )
         return _count(owner, term, (len(texts), len(self.vocabulary)))
 
