@@ -98,7 +98,7 @@ class Collection:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of the sources in the order of their first document; empty if no document has one."""
+        """Names of the sources in the order of their first document."""
         return self.memo("sources", self._source_names)
 
     def _source_names(self) -> tuple[str, ...]:
@@ -162,8 +162,8 @@ class Collection:
         """Return the collection without the documents of other sources and their judgments.
 
         Documents without a source stay, because they compete with all others. Judgments of unknown
-        documents stay too. The spec gets ``without_sources`` (left out) and ``only_sources`` (kept).
-        Returns the collection itself if nothing is left out.
+        documents stay too. The spec gets ``without_sources`` and ``only_sources``. Returns the
+        collection itself if nothing is left out.
         """
         names = dict.fromkeys(names)
         known = set(self.sources)
@@ -205,8 +205,8 @@ class Collection:
     def pairs(self, a: str, b: str) -> pl.DataFrame:
         """Return the twins, documents of two sources with the same origin.
 
-        Columns are ``origin``, ``a`` and ``b`` (document ids), in the order of `a`'s documents. If a
-        source has several documents of one origin, each combination is a row.
+        Columns are ``origin``, ``a`` and ``b`` (document ids), in the order of `a`'s documents. Each
+        combination is a row if a source has several documents of one origin.
         """
         for name in (a, b):
             if name not in self.sources:

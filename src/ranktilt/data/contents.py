@@ -96,29 +96,33 @@ def _counted_documents(collection: Collection) -> pl.DataFrame:
     text = pl.col("text").str.strip_chars()
     # Two hashes of 64 bits stand for a text, so that copies are found without holding all texts.
     fingerprint = pl.struct("source", text.hash(0), text.hash(1).alias("second_hash"))
+    is_judged = pl.col("id").is_in(collection.qrels["doc_id"].implode())
     sources_of_origin = pl.col("source").drop_nulls().n_unique().over("origin")
+    is_twin = pl.col("source").is_not_null() & (sources_of_origin > 1)
     return collection.docs.select(
         "id",
         "source",
         words=words(collection.docs["text"]),
         copy=(text != "") & ~fingerprint.is_first_distinct(),
-        judged=pl.col("id").is_in(collection.qrels["doc_id"].implode()),
-        twin=pl.col("source").is_not_null() & (sources_of_origin > 1),
+        judged=is_judged,
+        twin=is_twin,
     )
 
 
 def _source(name: str | None, docs: pl.DataFrame, relevant: pl.DataFrame) -> SourceContents:
     counts = docs["words"].to_numpy()
     queries = relevant["query_id"].n_unique()
+    relevant_mean = relevant.height / queries if queries else np.nan
+    empty = int((counts == 0).sum())
     low, median, high = np.quantile(counts, (0.25, 0.5, 0.75)).tolist()
     return SourceContents(
         source=name,
         documents=len(counts),
-        empty=int((counts == 0).sum()),
+        empty=empty,
         words=float(np.mean(counts)),
         quartiles=(low, median, high),
         queries=queries,
-        relevant=relevant.height / queries if queries else np.nan,
+        relevant=relevant_mean,
         judged=int(docs["judged"].sum()),
         twins=int(docs["twin"].sum()),
         duplicates=int(docs["copy"].sum()),

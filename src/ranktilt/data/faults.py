@@ -109,7 +109,9 @@ MEANINGS = {
         "relevant documents whose twin has another grade or none: "
         "the measure favours the judged side"
     ),
-    DANGLING: "judgments of documents or queries that the collection does not hold count in no group",
+    DANGLING: (
+        "judgments of documents or queries that the collection does not hold count in no group"
+    ),
     REPEATED: (
         "queries with the text of another are no evidence of their own: "
         "an audit resamples them together"
@@ -197,7 +199,7 @@ def _text_flags(docs: pl.DataFrame) -> pl.DataFrame:
     for part in docs.iter_slices(AT_ONCE) if docs.height else [docs]:
         text = part["text"].str.strip_chars()
         flags = {name: flag(text) for name, flag in _TEXT_FLAGS.items()}
-        # Two hashes of 64 bits stand for a text, so that copies are found without holding all texts.
+        # Two hashes of 64 bits stand for a text, so that copies are found without all texts.
         hashes = {"hash": text.hash(0), "hash_again": text.hash(1)}
         parts.append(pl.DataFrame({**flags, **hashes, "empty": text == ""}))
         examined += part.height
@@ -345,7 +347,7 @@ def _faults_of_likeness(twins: _Twins) -> Iterator[FaultRow]:
 
 
 def _faults_of_texts(twins: _Twins, limits: CheckLimits | None) -> Iterator[FaultRow]:
-    """Examine the texts of a source without their twins; `limits` is None if nothing is compared."""
+    """Examine the texts of a source without their twins; no `limits` if nothing is compared."""
     yield twins.texts_with("refusals", "refusal", limit=limits.max_refusals if limits else None)
     yield twins.texts_with(
         "boilerplate openings", "opening", limit=limits.max_boilerplate if limits else None

@@ -118,7 +118,7 @@ def _whole_line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def rereadable(path: Path) -> Iterator[Path]:
-    """Yield a file that can be read twice: itself, or a copy of a pipe or of standard input (``-``).
+    """Yield a file that can be read twice: itself, or a copy of a pipe or standard input (``-``).
 
     A `DataError` on the copy is raised again with the caller's path.
     """

@@ -73,7 +73,7 @@ def jsonl_files(folder: Path, pattern: str = "*") -> list[Path]:
 
 
 def is_visible(path: Path, endings: tuple[str, ...]) -> bool:
-    """Return whether a file has one of these endings and is not hidden (macOS adds ``._a.jsonl``)."""
+    """Return whether a file has one of these endings and is no hidden file, as macOS adds."""
     return path.name.endswith(endings) and not path.name.startswith(".")
 
 

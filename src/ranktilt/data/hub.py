@@ -91,7 +91,8 @@ def _ordered_corpora(
 ) -> tuple[tuple[str | None, Path], ...]:
     """Order files by their sources, human text first."""
     if not has_sources:
-        return tuple((None, file) for file in sorted((file for _, file in corpora), key=str))
+        files = sorted((file for _, file in corpora), key=str)
+        return tuple((None, file) for file in files)
     return tuple(
         sorted(corpora, key=lambda corpus: (corpus[0] != "human", corpus[0], str(corpus[1])))
     )
@@ -112,7 +113,7 @@ def _name(path: PurePath) -> str:
 
 
 def _is_table(path: PurePath, name: str) -> bool:
-    """Return whether a file is the table ``corpus`` or ``queries``, or lies in a folder so named."""
+    """Return whether a file is the table ``corpus`` or ``queries``, or lies in such a folder."""
     if not path.name.endswith(_ROWS):
         return False
     return path.parts[0] == name if len(path.parts) > 1 else _name(path) == name
@@ -242,7 +243,7 @@ def _offline_error(name: CollectionName) -> UserError:
 
 
 def _unpacked(folder: Path, id: str) -> Path:
-    """Return the folder of the files, after unpacking a data set that is a zip, as Cocktail's are."""
+    """Return the folder of the files, after unpacking a data set that is a zip file."""
     archives = sorted(folder.glob("*.zip"))
     if not archives or dataset_files(folder).corpora:
         return folder

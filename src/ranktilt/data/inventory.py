@@ -41,6 +41,11 @@ class CacheEntry:
     paid: bool = False
     """Whether a server answered, so that the entry may have cost money."""
 
+    @property
+    def all_names(self) -> frozenset[str]:
+        """Names of the model, the one that users write among them."""
+        return self.names | {self.model}
+
 
 def cache_contents() -> list[CacheEntry]:
     """List the entries of the cache by kind, the latest use first."""
@@ -54,7 +59,11 @@ def cache_contents() -> list[CacheEntry]:
                 entry_files = _files(folder)
                 if entry_files:
                     entries.append(_cache_entry(folder, kind, entry_files))
-    return sorted(entries, key=lambda entry: (KINDS.index(entry.kind), -entry.last_use))
+    return sorted(entries, key=_kind_and_use)
+
+
+def _kind_and_use(cache_entry: CacheEntry) -> tuple[int, float]:
+    return KINDS.index(cache_entry.kind), -cache_entry.last_use
 
 
 def entries_of_model(entries: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
@@ -64,19 +73,21 @@ def entries_of_model(entries: Iterable[CacheEntry], model: str) -> list[CacheEnt
     """
     entries = list(entries)
     names = {model, str(Path(model).absolute())}
-    for entry in entries:
-        if names & {entry.model, *entry.names}:
-            names |= entry.names
-    of_model = [entry for entry in entries if names & {entry.model, *entry.names}]
+    for cache_entry in entries:
+        if not names.isdisjoint(cache_entry.all_names):
+            names |= cache_entry.names
+    of_model = [
+        cache_entry for cache_entry in entries if not names.isdisjoint(cache_entry.all_names)
+    ]
     if not of_model:
-        models = {entry.model for entry in entries if entry.model}
+        models = {cache_entry.model for cache_entry in entries if cache_entry.model}
         raise unknown("model in the cache", model, sorted(models))
     return of_model
 
 
 def remove(entries: Iterable[CacheEntry]) -> int:
     """Remove entries, and the remains of killed processes; return the number of bytes freed."""
-    paths = [entry.folder for entry in entries]
+    paths = [cache_entry.folder for cache_entry in entries]
     for kind in KINDS:
         paths += _interrupted(cache_folder() / kind)
     freed = 0

@@ -54,7 +54,7 @@ class LabelFile:
     columns: dict[str, str] = field(default_factory=dict)
     """Column of the file by its content: ``{"doc_id": "url", "source": "is_ai"}``."""
     names: dict[str, str] = field(default_factory=dict)
-    """Names for values of the labels: ``{"1": "ai"}``; ``True`` is ``true``, and ``1.0`` is ``1``."""
+    """Names for values of labels: ``{"1": "ai"}``; ``True`` is ``true``, and ``1.0`` is ``1``."""
     rest: str | None = None
     """Label of every document that the file does not label; ids of a bare list are ``listed``."""
     several: str | None = None
@@ -129,14 +129,14 @@ class LabelFile:
 
     def rename_columns(self, names: Sequence[str]) -> list[str]:
         """Return what each column holds; a column whose name another one takes is empty."""
-        strange = next((column for column in self.columns.values() if column not in names), None)
-        if strange is not None:
-            raise DataError(self.path, str(unknown("column", strange, filter(None, names))))
+        for column in self.columns.values():
+            if column not in names:
+                raise DataError(self.path, str(unknown("column", column, filter(None, names))))
         nouns = {column: noun for noun, column in self.columns.items()}
         columns = [nouns.get(name, "" if name in self.columns else name) for name in names]
-        if "doc_id" not in columns:
-            id_column = next((name for name in _ID_COLUMNS if name in columns), None)
-            columns = ["doc_id" if name == id_column else name for name in columns]
+        id_columns = [name for name in _ID_COLUMNS if name in columns]
+        if "doc_id" not in columns and id_columns:
+            return ["doc_id" if name == id_columns[0] else name for name in columns]
         return columns
 
     @property

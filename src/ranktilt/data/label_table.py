@@ -54,14 +54,7 @@ def _read_labels(label_file: LabelFile, path: Path, by: str) -> pl.DataFrame:
     label = _label_column(path, frame.columns, by)
     if not frame.height:
         raise DataError(path, "expected labels, got column names only")
-    id_columns = [name for name in ("doc_id", "origin") if name in frame.columns]
-    try:
-        ids = [id_texts(frame[name], f"column {name!r}").alias(name) for name in id_columns]
-    except UserError as error:
-        raise DataError(path, str(error)) from error
-    frame = _without_blanks(frame.with_columns(ids), strings=id_columns)
-    label_columns = [name for name in (label, "origin") if name in frame.columns]
-    frame = frame.with_columns(known_labels(frame[name]) for name in label_columns)
+    frame = _with_known_values(path, frame, label)
     if label == by:
         frame = frame.with_columns(rename_labels(frame[label].cast(pl.String), label_file.names))
     elif label_file.names or label_file.rest:
@@ -77,6 +70,18 @@ def _read_labels(label_file: LabelFile, path: Path, by: str) -> pl.DataFrame:
     numbers = [as_numbers(frame[name]) for name in frame.columns if name not in strings]
     first = [name for name in ("doc_id", label, "origin") if name in frame.columns]
     return frame.with_columns(numbers).select(*first, pl.exclude(*first, LINE))
+
+
+def _with_known_values(path: Path, frame: pl.DataFrame, label: str) -> pl.DataFrame:
+    """Read ids as strings, strip all strings, and set labels that name no group to null."""
+    id_columns = [name for name in ("doc_id", "origin") if name in frame.columns]
+    try:
+        ids = [id_texts(frame[name], f"column {name!r}").alias(name) for name in id_columns]
+    except UserError as error:
+        raise DataError(path, str(error)) from error
+    frame = _without_blanks(frame.with_columns(ids), strings=id_columns)
+    label_columns = [name for name in (label, "origin") if name in frame.columns]
+    return frame.with_columns(known_labels(frame[name]) for name in label_columns)
 
 
 def _with_ids(path: Path, frame: pl.DataFrame) -> pl.DataFrame:

@@ -33,7 +33,7 @@ def from_labels(
     qrels_file: str | Path | None = None,
     documents: Iterable[str] = (),
 ) -> Collection:
-    """Make a collection without texts from labels, for auditing runs that were made elsewhere.
+    """Make a collection without texts from labels, to audit runs that were made elsewhere.
 
     A document without a label is in no group. The `rest` of a `LabelFile` is the label of all other
     `documents`, and of the judged ones.
@@ -144,7 +144,7 @@ def labelled(
     by: str = "source",
     qrels: str | Path | None = None,
 ) -> Collection:
-    """Make a collection without texts from a label file, for auditing runs that were made elsewhere.
+    """Make a collection without texts from a label file, to audit runs that were made elsewhere.
 
     Parameters
     ----------

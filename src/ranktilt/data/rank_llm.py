@@ -1,4 +1,4 @@
-"""Read candidates as rank_llm stores them: queries, and the documents of a first stage, with texts."""
+"""Read candidates as rank_llm stores them: queries, and documents with texts."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class Run:
 
     @property
     def truncated(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """Stages that cut texts, the last first: name, and ``limit`` in tokens, ``share`` by source."""
+        """Stages that cut texts, the last first: name, ``limit`` in tokens, ``share`` by source."""
         return stage_facts(self.spec, "truncated")
 
     @property
@@ -176,8 +176,8 @@ class Run:
         """Return the content of the files that `save` writes, not compressed, by their paths.
 
         If an id has a blank, which would end a field, blanks and ``%`` are percent-encoded in all
-        ids of the file (``%20``, ``%25``). The sidecar says so (``ids_percent_encoded``), and `load`
-        decodes them.
+        ids of the file (``%20``, ``%25``). The sidecar says so (``ids_percent_encoded``), and
+        `load` decodes them.
         """
         return run_contents(self, path)
 
@@ -312,7 +312,7 @@ class Run:
         score_order: str | None,
         origin: EntryOrigin | None = None,
     ) -> Run:
-        """Make a run from entries in the order of a file or an object: all constructors end here."""
+        """Make a run from entries in the order of a file or object: all constructors end here."""
         check_score_order(score_order)
         origin = origin or EntryOrigin(name=spec.get("ranker", "run"))
         try:
@@ -478,7 +478,7 @@ def file_stem(path: str | Path) -> str:
 
 
 def replayed_name(run: Run) -> str:
-    """Return the name of a file's run: its tag, or the file's stem if a sidecar says what made it."""
+    """Return the name of a file's run: its tag, or the file's stem if it has a sidecar."""
     file = str(run.spec["file"])
     return run.name if run.spec.get("ranker") == file else file_stem(file)
 
@@ -542,8 +542,8 @@ def _rises(scores: Float, offsets: Int64) -> bool:
 def codes(names: pl.Series, table: pl.Series) -> Int64:
     """Return the row of each name in a table of unique names; −1 for a name that is missing."""
     rows = pl.DataFrame({"name": table, "row": np.arange(len(table))})
-    named = names.alias("name").to_frame()
-    joined = named.join(rows, on="name", how="left", maintain_order="left")
+    left = names.alias("name").to_frame()
+    joined = left.join(rows, on="name", how="left", maintain_order="left")
     return joined["row"].fill_null(-1).to_numpy().astype(np.int64)
 
 

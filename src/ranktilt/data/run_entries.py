@@ -35,11 +35,11 @@ class EntryOrigin:
     line_of: Callable[[int], int] | None = None
     """Function from the number of an entry to its line in the file."""
 
-    def fault(self, message: str, entry: int | None = None) -> UserError:
-        """Return the error for entries, or for one of them."""
+    def fault(self, message: str, row: int | None = None) -> UserError:
+        """Return the error for all entries, or for the one in a row."""
         if self.path is None:
             return UserError(f"run {self.name!r}: {message}")
-        line = None if entry is None or self.line_of is None else self.line_of(entry)
+        line = None if row is None or self.line_of is None else self.line_of(row)
         return DataError(self.path, message, line=line)
 
 
@@ -85,13 +85,13 @@ def entry_scores(
         order = "rank"
     is_finite = np.isfinite(scores)
     if not is_finite.all():
-        entry = int(is_finite.argmin())
-        doc, name = frame["doc_id"][entry], frame["query_id"][entry]
+        row = int(is_finite.argmin())
+        doc, name = frame["doc_id"][row], frame["query_id"][row]
         message = (
             f"query {name!r}, document {doc!r}: expected a finite number as score, "
-            f"got {shorten(frame['score'][entry])}"
+            f"got {shorten(frame['score'][row])}"
         )
-        raise origin.fault(f"{message}; {IN_GIVEN_ORDER}", entry)
+        raise origin.fault(f"{message}; {IN_GIVEN_ORDER}", row)
     if score_order in (None, "ascending"):
         message = order_fault(directions(query, ranks, scores), score_order)
         if message:

@@ -10,13 +10,13 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import Content, ValueShape, content_of, shape_of, unwrapped
+from ranktilt.data.formats.answer_shape import ValueShape, sample_keys, shape_of
+from ranktilt.data.formats.answers import Content, content_of, unwrapped
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import RUN_COLUMNS, require_columns
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.entries import Entries, entry_ids, field_values, gather
-from ranktilt.data.formats.hit_fields import SAMPLE
 from ranktilt.data.formats.json_values import first_blocks, read_document
 from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.data.formats.score_map import MTEB, mteb_scores, read_scores
@@ -226,7 +226,7 @@ def _columns(path: Path, shape: ValueShape, entries: Entries) -> EntryColumns:
     needed = ("query", "document") if shape.is_flat else ("document",)
     try:
         if records:
-            require_columns(shape.fields, needed, form=shape.form, names=_names(records))
+            require_columns(shape.fields, needed, form=shape.form, names=sample_keys(records))
     except UserError as error:
         raise DataError(path, f"{error}{_index_hint(shape, records)}") from error
     documents = field_values(records, shape.fields.get("document", ""))
@@ -241,12 +241,8 @@ def _columns(path: Path, shape: ValueShape, entries: Entries) -> EntryColumns:
     )
 
 
-def _names(records: Sequence[Any]) -> list[str]:
-    return list(dict.fromkeys(chain.from_iterable(records[:SAMPLE])))
-
-
 def _index_hint(shape: ValueShape, records: Sequence[Any]) -> str:
-    if "document" in shape.fields or _INDEX not in _names(records):
+    if "document" in shape.fields or _INDEX not in sample_keys(records):
         return ""
     return "; index is the place of a document in the request, not its id (FILE:id=index takes it)"
 

@@ -56,11 +56,15 @@ def require_text(value: Any, noun: str) -> str:
     return value
 
 
-def pandas_columns(frame: Any, places: Mapping[int, str]) -> pl.DataFrame:
-    """Return columns of a pandas frame under other names, as polars reads them or else as Python objects."""
-    return pl.DataFrame(
-        [_pandas_column(frame.iloc[:, place]).alias(name) for place, name in places.items()]
-    )
+def pandas_columns(frame: Any, names: Mapping[int, str]) -> pl.DataFrame:
+    """Return columns of a pandas frame, chosen by their positions, under new names.
+
+    Values that polars cannot read stay Python objects.
+    """
+    columns = [
+        _pandas_column(frame.iloc[:, position]).alias(name) for position, name in names.items()
+    ]
+    return pl.DataFrame(columns)
 
 
 def require_pandas(frame: Any, noun: str) -> list[str]:
@@ -89,14 +93,15 @@ def kind_of(value: Any) -> str:
 
 
 def ids_of(values: Any, noun: str) -> pl.Series:
-    """Return ids as strings: strings that are not empty, whole numbers, and floats that are whole numbers.
+    """Return ids as strings; they are strings that are not empty, or whole numbers.
 
     `noun` names them in an error, such as ``qrels: column 'doc_id'``.
     """
     ids = id_texts(values if isinstance(values, pl.Series) else _series(values, noun), noun)
     if ids.null_count():
         raise UserError(f"{noun} has no value in row {ids.is_null().arg_max()}")
-    if (blank := (ids == "").arg_max()) is not None and ids[blank] == "":
+    blank = (ids == "").arg_max()
+    if blank is not None and ids[blank] == "":
         raise UserError(f"{noun} is empty in row {blank}")
     return ids
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import content_of, shape_of, unwrapped
+from ranktilt.data.formats.answer_shape import shape_of
+from ranktilt.data.formats.answers import content_of, unwrapped
 from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import (
