@@ -69,23 +69,29 @@ def allowed_failures(total: int, max_failures: float) -> int:
 
 
 def too_many_failures(
-    failed: int, total: int, max_failures: float, *, asked: int | None = None
+    failed: int, total: int, max_failures: float, *, tried: int | None = None
 ) -> str:
-    """Say that more queries failed than allowed; `asked` is how many were tried, where not all were."""
-    tried = counted(total if asked is None else asked, "query", "queries")
+    """Say that more queries failed than allowed.
+
+    `tried` is the number of queries until then, if the rest was not tried.
+    """
+    queries = counted(total if tried is None else tried, "query", "queries")
     allowed = allowed_failures(total, max_failures)
-    return f"{failed:,} of {tried} failed, max_failures={max_failures:g} allows {allowed:,} of {total:,}"
+    return (
+        f"{failed:,} of {queries} failed, "
+        f"max_failures={max_failures:g} allows {allowed:,} of {total:,}"
+    )
 
 
 def is_error(content: Any) -> bool:
-    """Return whether it holds an error, which is no document of that name: a document has a number."""
+    """Return whether an object is an error of an engine; a document of this name has an id."""
     if not isinstance(content, Mapping):
         return False
     return isinstance(content.get("error"), Mapping | str) and "id" not in content
 
 
 def _faults(response: Json) -> Iterator[str]:
-    """Every sign of an error or of a partial response, in each engine's own words."""
+    """Yield every sign of an error or of a partial response, in each engine's own words."""
     status = response.get("status")
     has_error_status = isinstance(status, int) and status >= _FIRST_ERROR
     if response.get("error"):
@@ -149,8 +155,8 @@ def _cluster_faults(clusters: Any) -> Iterator[str]:
     if not lost and isinstance(total, int) and isinstance(successful, int):
         counts, lost = {"not successful": total - successful}, total - successful
     if lost:
-        told = " and ".join(f"{count} {name}" for name, count in counts.items() if count)
-        yield f"of {total} clusters {told}"
+        missing = " and ".join(f"{count} {name}" for name, count in counts.items() if count)
+        yield f"of {total} clusters {missing}"
 
 
 def _solr_faults(header: Any) -> Iterator[str]:

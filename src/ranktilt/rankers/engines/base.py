@@ -167,7 +167,7 @@ class LiveEngine(TemplatedQueries):
                 found.append(reply)
                 nobody = failed == done >= min(max(self.concurrency, _FEWEST), total)
                 if reply.failure and (failed > allowed or nobody):
-                    message = too_many_failures(failed, total, self.max_failures, asked=done)
+                    message = too_many_failures(failed, total, self.max_failures, tried=done)
                     raise UserError(
                         f"{self!r}: {message}: {names[reply.number]!r}: {reply.failure}"
                     )
