@@ -205,8 +205,8 @@ class Collection:
     def pairs(self, a: str, b: str) -> pl.DataFrame:
         """Return the twins, documents of two sources with the same origin.
 
-        Columns are ``origin``, ``a`` and ``b`` (document ids), in the order of `a`'s documents. Each
-        combination is a row if a source has several documents of one origin.
+        Columns are ``origin``, ``a`` and ``b`` (document ids), in the order of `a`'s documents. If
+        a source has several documents of one origin, each combination is a row.
         """
         for name in (a, b):
             if name not in self.sources:

@@ -116,6 +116,7 @@ def _cache_entry(folder: Path, kind: str, files: Sequence[Path]) -> CacheEntry:
     if kind == UNPACKED:
         about = {"model": f"hub:{folder.name.rpartition('-')[0].replace('--', '/', 1)}"}
     model = str(about.get("model", ""))
+    names = {model, str(about.get("folder", ""))} - {""}
     stats = [file.stat() for file in files]
     return CacheEntry(
         folder=folder,
@@ -123,7 +124,7 @@ def _cache_entry(folder: Path, kind: str, files: Sequence[Path]) -> CacheEntry:
         model=_short_name(model),
         size=sum(stat.st_size for stat in stats),
         last_use=max(stat.st_mtime for stat in stats),
-        names=frozenset(filter(None, (model, str(about.get("folder", ""))))),
+        names=frozenset(names),
         paid=kind == ANSWERS or model.startswith("openai:"),
     )
 

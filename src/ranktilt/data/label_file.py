@@ -134,10 +134,7 @@ class LabelFile:
                 raise DataError(self.path, str(unknown("column", column, filter(None, names))))
         nouns = {column: noun for noun, column in self.columns.items()}
         columns = [nouns.get(name, "" if name in self.columns else name) for name in names]
-        id_columns = [name for name in _ID_COLUMNS if name in columns]
-        if "doc_id" not in columns and id_columns:
-            return ["doc_id" if name == id_columns[0] else name for name in columns]
-        return columns
+        return columns if "doc_id" in columns else _with_id_column(columns)
 
     @property
     def id_columns(self) -> tuple[str, ...]:
@@ -145,6 +142,12 @@ class LabelFile:
         doc_id = self.columns.get("doc_id", "doc_id")
         origin = self.columns.get("origin", "origin")
         return (doc_id, origin, *_ID_COLUMNS)
+
+
+def _with_id_column(columns: list[str]) -> list[str]:
+    """Rename the first of `_ID_COLUMNS`, if there is one, to ``doc_id``."""
+    id_column = next((name for name in _ID_COLUMNS if name in columns), None)
+    return ["doc_id" if name == id_column else name for name in columns]
 
 
 def label_column(by: str, columns: Iterable[str]) -> str:

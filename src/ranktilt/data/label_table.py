@@ -152,7 +152,7 @@ def _json_table(label_file: LabelFile, file: DataFile) -> pl.DataFrame:
     if file.has_json_lines and len(file.rows) > 1:
         return json_rows(file.path, ids, dotted=dotted)[0]
     records = _records(read_document(file.path), label_file)
-    if not isinstance(records, list) or not all(isinstance(row, Mapping) for row in records):
+    if not isinstance(records, list) or not _are_records(records):
         raise refusal(file, LABELS)
     return json_table(file.path, records, ids, dotted=dotted)
 
@@ -181,8 +181,12 @@ def _is_list_of_ids(value: Any) -> bool:
 def _only_list(document: Mapping[str, Any]) -> list[Any]:
     """Return an object's only list of records, such as a detector's; else the object itself."""
     lists = [value for value in document.values() if isinstance(value, list) and value]
-    lists = [values for values in lists if all(isinstance(value, Mapping) for value in values)]
+    lists = [values for values in lists if _are_records(values)]
     return lists[0] if len(lists) == 1 else [document]
+
+
+def _are_records(values: list[Any]) -> bool:
+    return all(isinstance(value, Mapping) for value in values)
 
 
 def _is_nested(value: Any) -> bool:

@@ -13,7 +13,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -106,16 +105,20 @@ class _Frames(io.RawIOBase):
 
 def _new_decompressor(path: Path) -> Callable[[], Any]:
     """Return a function that makes a decompressor for one frame, from any installed module."""
-    # By their names, because none of them is a dependency, and type checkers may know none.
-    for name in ("compression.zstd", "backports.zstd"):
-        with suppress(ImportError):
-            return cast(Callable[[], Any], import_module(name).ZstdDecompressor)
+    with suppress(ImportError):
+        import compression.zstd as standard_zstd  # from Python 3.14 on
+
+        return cast(Callable[[], Any], standard_zstd.ZstdDecompressor)
+    with suppress(ImportError):
+        import backports.zstd as backported_zstd
+
+        return cast(Callable[[], Any], backported_zstd.ZstdDecompressor)
     try:
-        decompressor = import_module("zstandard").ZstdDecompressor()
+        import zstandard
     except ImportError as error:
         hint = "unpack it (zstd -d), or pip install zstandard"
         raise DataError(path, f"is packed with Zstandard; {hint}") from error
-    return cast(Callable[[], Any], decompressor.decompressobj)
+    return cast(Callable[[], Any], zstandard.ZstdDecompressor().decompressobj)
 
 
 @contextmanager

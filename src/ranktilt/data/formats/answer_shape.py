@@ -1,7 +1,7 @@
 """Find the fields of answers in JSON: paths of the query, the documents, their ids and scores.
 
 `shape_of` examines the first values of a file, and `ValueShape` takes any value apart by it.
-`ValueShape.read_as` tells the user how a file is read; if two readings are possible, none is chosen.
+`ValueShape.read_as` tells the user how a file is read; of two possible readings none is chosen.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ValueShape:
 
     @property
     def names_no_ids(self) -> bool:
-        """Whether values have no id of their query: responses and bare lists have its text at most."""
+        """Whether values lack the id of their query: responses and lists have its text at most."""
         return not self.is_flat and (self.is_response or self.is_list)
 
     def has_bare_ids(self, values: Sequence[Any]) -> bool:
@@ -136,12 +136,18 @@ def _with_numbers(ids: list[Any], numbers: Any, fields: Mapping[str, str]) -> li
 def shape_of(content: Content, valid: Names, choices: Mapping[str, str]) -> ValueShape:
     """Find the fields in the values of a file; `UserError` if several readings are possible."""
     sample = content.values[:SAMPLE]
-    records = [value for value in sample if isinstance(value, Mapping)]
     if any(isinstance(value, list) for value in sample):
         return _shape_of_lists(content, sample, valid, choices)
+    records = [value for value in sample if isinstance(value, Mapping)]
     if not records:
         came = shorten(sample[0] if sample else [])
         raise UserError(f"expected answers or documents, got {came}")
+    return _shape_of_records(content, records, valid, choices)
+
+
+def _shape_of_records(
+    content: Content, records: Sequence[Any], valid: Names, choices: Mapping[str, str]
+) -> ValueShape:
     layouts = [layout for layout in map(layout_of, records) if layout is not None]
     if layouts and "hits" not in choices:
         return _shape_of_responses(layouts[0], records, valid, choices)
@@ -160,7 +166,7 @@ def _are_documents(records: Sequence[Any], valid: Names, choices: Mapping[str, s
     """Return whether records with lists in them are documents: they have all fields of one."""
     present = dict[str, str]()
     for key, path in choices.items():
-        if any(has_path(record, path) for record in records):
+        if _any_has(records, path):
             present[key] = path
     fields = find_fields(records, valid, present)
     has_number = any("." not in fields.get(name, ".") for name in ("score", "rank", "grade"))
@@ -221,7 +227,7 @@ def _fields_of_layout(
     for column, paths in known.items():
         if not paths or column not in valid or NOUNS[column] in choices:
             continue
-        present = [path for path in paths if any(has_path(hit, path) for hit in documents)]
+        present = [path for path in paths if _any_has(documents, path)]
         fields.pop(column, None)
         if present:
             fields[column] = present[0]
@@ -241,7 +247,7 @@ def _shape_of_answers(
     require_distinct(_keys(documents[:_MOST_HITS]), fields)
     paths = [path for path in scalar_paths(records) if not path.startswith(f"{hits}.")]
     query = choices.get("query", "")
-    if query and not any(has_path(record, query) for record in records):
+    if query and not _any_has(records, query):
         raise unknown("field", query, paths[:20])
     query = query or pick_query(paths, valid["query"])
     is_response = not query
@@ -308,6 +314,10 @@ def _number_key(siblings: Any) -> str:
         if folded(key) in NUMBER_KEYS and isinstance(values, list):
             return str(key)
     return ""
+
+
+def _any_has(records: Sequence[Any], path: str) -> bool:
+    return any(has_path(record, path) for record in records)
 
 
 def _top_level(paths: Sequence[str]) -> list[str]:

@@ -193,7 +193,7 @@ def _plain_ids(valid: Names) -> list[str]:
 
 
 def _lists_of_records(document: Mapping[str, Any], valid: Names) -> dict[str, list[Any]] | None:
-    """Return the lists of ``{query: {document: {"score": …}}}`` by query; None for other objects."""
+    """Return the lists of ``{query: {document: {"score": …}}}`` by query; None for others."""
     numbers = [*valid.get("score", ()), *valid.get("rank", ()), *valid.get("grade", ())]
     lists = dict[str, list[Any]]()
     for query, records in document.items():

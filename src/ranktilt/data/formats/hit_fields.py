@@ -178,23 +178,27 @@ def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
         if not any(isinstance(value_at(record, choice), list | Mapping) for record in records):
             raise UserError(f"{shorten(choice)} names no list of its records")
         return choice
-    lists, empty_lists = dict[str, None](), dict[str, None]()
+    found_lists = list[tuple[str, bool]]()
     for record in records[:SAMPLE]:
-        for path, is_empty in _lists_in(record, "", 1) if isinstance(record, Mapping) else ():
-            paths = empty_lists if is_empty else lists
-            paths[path] = None
-    if not lists:
-        return next(iter(empty_lists), "")
-    candidates = [path for path in lists if _is_known(path.rpartition(".")[2])]
-    if not candidates:
-        least_depth = min(path.count(".") for path in lists)
-        candidates = [path for path in lists if path.count(".") == least_depth]
-    if len(lists) > 1 and len(candidates) > 1:
+        if isinstance(record, Mapping):
+            found_lists += _lists_in(record, "", 1)
+    paths = list(dict.fromkeys(path for path, is_empty in found_lists if not is_empty))
+    if not paths:
+        return found_lists[0][0] if found_lists else ""
+    candidates = _likeliest_lists(paths)
+    if len(candidates) > 1:
         listed = join_words([repr(path) for path in candidates])
         raise UserError(
             f"there are lists of documents under {listed}; choose one: FILE:hits={candidates[0]}"
         )
     return candidates[0]
+
+
+def _likeliest_lists(paths: Sequence[str]) -> list[str]:
+    """Return the lists with known names; without any, the shallowest lists."""
+    known = [path for path in paths if _is_known(path.rpartition(".")[2])]
+    least_depth = min(path.count(".") for path in paths)
+    return known or [path for path in paths if path.count(".") == least_depth]
 
 
 def _is_known(key: str) -> bool:

@@ -63,7 +63,7 @@ _TREC = _Form(
 
 
 _FEWEST_RANKS = 5
-"""Fewest documents of a query for which a column that counts 1, 2, … is one of ranks, not grades."""
+"""Fewest documents of a query for which a column 1, 2, … has ranks, and no grades."""
 
 
 def sniff(file: DataFile) -> bool:

@@ -50,8 +50,8 @@ _ANNOUNCED = "|".join(
         rf"(?:as requested, )?{_IS}{_MORE}\b{_REWRITE}"
         rf"(?:\s*[:\n]|(?:,|(?: in| with| using| for| that)\b){_MORE}[:\n]"
         rf"|\b{_MORE}\b{_NOUN}(?:\b{_MORE}[:\n]|\.(?:\s|\z)))",
-        rf"(?:as requested, )?{_IS}{_MORE}\b(?:version|revision|summary) of {_GIVEN}{_NOUN}\b{_MORE}"
-        r"[:\n]",
+        rf"(?:as requested, )?{_IS}{_MORE}\b(?:version|revision|summary) of {_GIVEN}{_NOUN}\b"
+        rf"{_MORE}[:\n]",
         rf"i(?: have|{_S}ve) {_REWRITE} {_GIVEN}{_NOUN}\b{_MORE}[.:\n]",
         rf"{_IS} (?:\w+,? (?:and )?){{0,2}}{_BETTER} (?:text|passage|paragraph|abstract|version)"
         rf"(?: of {_GIVEN}{_NOUN})?[*_]{{0,3}}\s*:",
@@ -77,8 +77,8 @@ _OPENING = (
 )
 _REPLY = r"(?:passage|paragraph|answer|response|reply|explanation|summary|overview|document)"
 _ANSWER_OPENING = (
-    rf"(?i)\A({_WRAPPED}(?:(?:{_YES})?(?:{_IS}|here(?:{_S}s| is) {_GIVEN}){_MORE}\b{_REPLY}\b{_MORE}"
-    rf":{_RULE}\n"
+    rf"(?i)\A({_WRAPPED}(?:(?:{_YES})?(?:{_IS}|here(?:{_S}s| is) {_GIVEN}){_MORE}\b{_REPLY}\b"
+    rf"{_MORE}:{_RULE}\n"
     r"|(?:the )?(?:final )?(?:passage|paragraph|answer|response|reply)[*_]{0,3}\s*:[*_]{0,3}\s))"
 )
 
@@ -94,8 +94,8 @@ _CANNOT = (
     rf"|(?:am|{_S}m) (?:not|an? (?:ai|large|text|language)))"
 )
 _TASK = (
-    r"(?:fulfil+|help (?:you|with)|assist|provide|re-?write|paraphrase|comply|generate|answer|satisfy|engage in"
-    r"|complete (?:the|this|your)"
+    r"(?:fulfil+|help (?:you|with)|assist|provide|re-?write|paraphrase|comply|generate|answer"
+    r"|satisfy|engage in|complete (?:the|this|your)"
     r"|(?:create|write|produce|summari[sz]e|process|discuss) "
     r"(?:(?:a|any|this|that|the|your|such) )?(?:given |provided )?"
     r"(?:content|rewrite|paraphrase|summary|text|passage|version|request)\b)"
@@ -291,7 +291,7 @@ def query_word_shares(
 
 
 def script(text: pl.Series) -> pl.Series:
-    """Return the script of most letters: ``Latin``, ``unspaced`` or ``other``; null without letters.
+    """Return the script of most letters: ``Latin``, ``unspaced`` or ``other``; null without any.
 
     `UNSPACED` are Chinese, Japanese, Thai and others without white space between words.
     """
