@@ -41,7 +41,15 @@ from ranktilt.data.run_entries import (
     entry_columns,
     entry_scores,
 )
-from ranktilt.data.run_text import ESCAPED, WITHOUT_DOCUMENTS, run_contents, unescape_ids
+from ranktilt.data.run_text import (
+    ENTRIES_AT_ONCE,
+    ESCAPED,
+    WITHOUT_DOCUMENTS,
+    needs_escapes,
+    sidecar_text,
+    trec_lines,
+    unescape_ids,
+)
 from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten
 
 Int32 = npt.NDArray[np.int32]
@@ -150,10 +158,9 @@ class Run:
 
     def frame(self) -> pl.DataFrame:
         """Return the run as a table: ``query_id``, ``doc_id``, ``rank`` (from 1), ``score``."""
-        return self.entries(slice(None))
+        return self._entries(slice(None))
 
-    def entries(self, part: slice) -> pl.DataFrame:
-        """Return some entries as a table; see `frame`."""
+    def _entries(self, part: slice) -> pl.DataFrame:
         ranks = np.arange(len(self.docs)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
         queries = pl.Series(self.queries, dtype=pl.String)
         columns = {
@@ -179,7 +186,19 @@ class Run:
         ids of the file (``%20``, ``%25``). The sidecar says so (``ids_percent_encoded``), and
         `load` decodes them.
         """
-        return run_contents(self, path)
+        queries = pl.Series(self.queries, dtype=pl.String)
+        ranked = self.ids.gather(np.flatnonzero(np.bincount(self.docs)))
+        is_escaped = needs_escapes(queries, ranked)
+        starts = range(0, len(self.docs), ENTRIES_AT_ONCE)
+        parts = (self._entries(slice(start, start + ENTRIES_AT_ONCE)) for start in starts)
+        lines = trec_lines(parts, is_escaped=is_escaped)
+        spec = dict(self.spec)
+        without = queries.filter(pl.Series(np.diff(self.offsets) == 0)).to_list()
+        if without:
+            spec[WITHOUT_DOCUMENTS] = without
+        if is_escaped:
+            spec[ESCAPED] = True
+        return {path: lines, sidecar(path): sidecar_text(self.name, spec)}
 
     @classmethod
     def load(
