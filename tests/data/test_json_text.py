@@ -1,4 +1,4 @@
-"""Of two equal keys in one object parsers keep the last; every reader of JSON refuses them with file and line."""
+"""Every reader of JSON refuses two equal keys in one object, with file and line."""
 
 import json
 import sys

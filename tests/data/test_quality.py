@@ -1,4 +1,4 @@
-"""Findings about texts by hand and on NFCorpus; common subsequences and trigrams beside other implementations."""
+"""Properties of texts by hand and on NFCorpus; subsequences and trigrams against peers."""
 
 import itertools
 from collections.abc import Sequence
@@ -215,8 +215,8 @@ def test_a_text_that_stops_in_the_middle_is_cut_off() -> None:
 
 
 def test_words_are_runs_between_white_space() -> None:
-    found = quality.words(series("", "  ", "one", "a  b\tc\nd\u00a0e", "well-known (fact), 3.5"))
-    assert (found.dtype, found.to_list()) == (pl.Int64, [0, 0, 1, 5, 3])
+    counts = quality.words(series("", "  ", "one", "a  b\tc\nd\u00a0e", "well-known (fact), 3.5"))
+    assert (counts.dtype, counts.to_list()) == (pl.Int64, [0, 0, 1, 5, 3])
 
 
 @pytest.mark.parametrize(
@@ -257,9 +257,9 @@ def test_the_script_is_that_of_most_letters() -> None:
 )
 def test_a_finding_keeps_name_and_length(function: str) -> None:
     for texts in (series(), series("Bees dance.", "", "Rewritten text: a")):
-        found = getattr(quality, function)(texts)
-        assert found.name == "text"
-        assert len(found) == len(texts)
+        values = getattr(quality, function)(texts)
+        assert values.name == "text"
+        assert len(values) == len(texts)
 
 
 @pytest.mark.data
@@ -290,8 +290,10 @@ def by_table(a: list[str], b: list[str]) -> int:
     row = [0] * (len(b) + 1)
     for word in a:
         last, row = row, [0]
-        for column, other in enumerate(b):
-            row.append(last[column] + 1 if word == other else max(last[column + 1], row[column]))
+        for column, word_of_b in enumerate(b):
+            row.append(
+                last[column] + 1 if word == word_of_b else max(last[column + 1], row[column])
+            )
     return row[-1]
 
 
@@ -376,9 +378,9 @@ def test_probabilities_add_up_to_one_after_every_context(texts: list[str]) -> No
     vocabulary = range(1, words.vocabulary + 2)
     for first, second in itertools.product(range(words.vocabulary + 2), repeat=2):
         trigrams = np.array([[first, second, word] for word in vocabulary])
-        found = model.probability(trigrams)
-        assert found.sum() == pytest.approx(1, abs=1e-12)
-        assert (found > 0).all()
+        probabilities = model.probability(trigrams)
+        assert probabilities.sum() == pytest.approx(1, abs=1e-12)
+        assert (probabilities > 0).all()
 
 
 def test_as_nltk_where_single_words_are_not_mixed_with_the_uniform_distribution() -> None:
@@ -434,9 +436,9 @@ def test_the_order_of_texts_makes_no_difference() -> None:
 
 def test_only_so_many_words_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [text for text in TEXTS * 10 for _ in "ab"]
-    whole = scored(texts)
+    all_scores = scored(texts)
     monkeypatch.setattr("ranktilt.data.text.ngram.MOST_WORDS", 60)
-    assert scored(texts) != whole
+    assert scored(texts) != all_scores
 
 
 @pytest.mark.parametrize(
