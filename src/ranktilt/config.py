@@ -112,7 +112,8 @@ class MitigateSettings:
     """What ``ranktilt mitigate`` does beside its options."""
 
     always: bool = False
-    """Whether corrections are tried where the ranker is not shown to be tilted."""
+    """Whether corrections are tried where the ranker is not shown to be tilted, and one is saved
+    where none is shown to level it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ RANKED = dict(zip(["q1", "q2", "q3"], MATCHES.values(), strict=True))
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranktilt.rankers.engines.base.PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("ranktilt.rankers.engines.calls.PAUSES", (0.0, 0.0))
 
 
 @dataclass

@@ -134,9 +134,10 @@ def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, filled_cache: Path) 
     about = {"llm": "openai:gpt@default", "model": "gpt", "base_url": "http://127.0.0.1:9/v1"}
     write(filled_cache / "llm" / "x" / "about.json", json.dumps(about).encode())
     with Journal(filled_cache / "llm" / "x") as journal:
-        journal.append(
-            [JournalRecord(key, "", "", Answer("text", "stop", 1, 1, "gpt")) for key in "ab"]
+        answer = Answer(
+            text="text", finish="stop", prompt_tokens=1, completion_tokens=1, model="gpt"
         )
+        journal.append([JournalRecord(key=key, time="", prompt="", answer=answer) for key in "ab"])
     cache = VectorCache(filled_cache / "embeddings" / "y", about={"model": "openai:ada"})
     cache.put(content_keys("z"), np.ones((1, 4), dtype=np.float32))
     result = cli("tools", "doctor", "--prune", "--all")

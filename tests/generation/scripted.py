@@ -48,13 +48,21 @@ class Scripted(LLM):
             self.seeds.append(prompt.seed)
             said = self.says(prompt.text, self.prompts.count(prompt.text))
             if isinstance(said, Failure):
-                yield [Reply(number, None, said)]
+                yield [Reply(number=number, failure=said)]
             else:
-                yield [Reply(number, answer(said) if isinstance(said, str) else said, None)]
+                reply = answer(said) if isinstance(said, str) else said
+                yield [Reply(number=number, answer=reply)]
 
 
 def answer(text: str, *, finish: str = "stop", model: str = "tiny-v1") -> Answer:
-    return Answer(text, finish, 20, 10, model, "fp_1")
+    return Answer(
+        text=text,
+        finish=finish,
+        prompt_tokens=20,
+        completion_tokens=10,
+        model=model,
+        revision="fp_1",
+    )
 
 
 def good(prompt: str, times: int) -> str:

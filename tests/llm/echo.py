@@ -63,8 +63,8 @@ class Echo(LLM):
 
     def _reply(self, number: int, prompt: Prompt) -> Reply:
         if failure := self._fails.get(prompt.text):
-            return Reply(number, None, failure)
-        return Reply(number, said(prompt.text, model=f"{self.name}-1"), None)
+            return Reply(number=number, failure=failure)
+        return Reply(number=number, answer=said(prompt.text, model=f"{self.name}-1"))
 
 
 def said(text: str, **more: object) -> Answer:

@@ -14,7 +14,8 @@ import pytest
 
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.llm.base import Answer, Failure, FailureKind, Prompt, Reply, Sampling, llm
-from ranktilt.llm.openai import ServerMonitor, flow
+from ranktilt.llm.event_loop import flow
+from ranktilt.llm.openai import ServerMonitor
 from ranktilt.llm.responses import (
     FailedRequest,
     classify_error,
@@ -234,11 +235,14 @@ def test_an_error_ends_everything_after_what_was_ready_and_so_does_a_worker_that
         list(flow(closed, range(3), 2))
 
 
-GOOD = Reply(0, Answer("a", "stop", 1, 1, "tiny"), None)
+GOOD = Reply(
+    number=0,
+    answer=Answer(text="a", finish="stop", prompt_tokens=1, completion_tokens=1, model="tiny"),
+)
 
 
 def failed(kind: FailureKind = "unavailable") -> Reply:
-    return Reply(0, None, Failure(kind, "busy"))
+    return Reply(number=0, failure=Failure(kind, "busy"))
 
 
 def monitor(concurrency: int = 1) -> ServerMonitor:
@@ -416,7 +420,16 @@ def rows(*given: tuple[int, list[float]]) -> dict[str, object]:
 def test_an_answer_is_read_whole_or_bare() -> None:
     tokens = {"content": [{"token": "Hi", "logprob": -0.5}, {"token": ".", "logprob": -1}]}
     read = read_answer(completion(logprobs=tokens, finish_reason="length"), "tiny")
-    assert read == Answer("Hi.", "length", 3, 2, "tiny-2024-07-18", "fp", (-0.5, -1.0), ("Hi", "."))
+    assert read == Answer(
+        text="Hi.",
+        finish="length",
+        prompt_tokens=3,
+        completion_tokens=2,
+        model="tiny-2024-07-18",
+        revision="fp",
+        logprobs=(-0.5, -1.0),
+        tokens=("Hi", "."),
+    )
     for message, text in (
         ({"content": ""}, ""),
         ({"content": None, "refusal": "I cannot help with that."}, "I cannot help with that."),
@@ -436,7 +449,9 @@ def test_an_answer_is_read_whole_or_bare() -> None:
         read = read_answer(
             {"choices": [{"message": message, "logprobs": {"content": None}}]}, "tiny"
         )
-        assert read == Answer(text, "stop", None, None, "tiny", None, None)
+        assert read == Answer(
+            text=text, finish="stop", prompt_tokens=None, completion_tokens=None, model="tiny"
+        )
 
 
 @pytest.mark.parametrize(

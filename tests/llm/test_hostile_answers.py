@@ -302,8 +302,17 @@ def test_words_of_an_error_are_one_line_that_a_table_holds(message: Any) -> None
 
 def test_an_answer_is_clean_whoever_makes_it() -> None:
     strange: Any = "\ud83d"
-    made = Answer(strange, strange, 5.0, True, strange, strange)  # type: ignore[arg-type]
-    assert made == Answer("?", "?", 5, None, "?", "?")
+    cleaned = Answer(
+        text=strange,
+        finish=strange,
+        prompt_tokens=5.0,  # type: ignore[arg-type]
+        completion_tokens=True,
+        model=strange,
+        revision=strange,
+    )
+    assert cleaned == Answer(
+        text="?", finish="?", prompt_tokens=5, completion_tokens=None, model="?", revision="?"
+    )
 
 
 def refuses(status: int) -> Server:

@@ -239,7 +239,7 @@ def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -
 
 
 def record(key: str, text: str = "some text") -> JournalRecord:
-    return JournalRecord(key, "2026-01-01T00:00:00Z", "p", said(text))
+    return JournalRecord(key=key, time="2026-01-01T00:00:00Z", prompt="p", answer=said(text))
 
 
 def test_what_is_appended_is_found_and_a_closed_journal_says_what_it_is(
@@ -295,7 +295,7 @@ def test_a_record_holds_all_that_an_answer_is(
     journal: Journal, logprobs: tuple[float, ...] | None
 ) -> None:
     answer = said("Grüße", finish="length", revision="fp", model="echo-2025", logprobs=logprobs)
-    journal.append([record("k")._replace(answer=answer)])
+    journal.append([replace(record("k"), answer=answer)])
     assert journal.read(["k"])["k"].answer == answer
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.llm.base import Answer, Prompt, Reply, Sampling, llm
-from ranktilt.llm.openai import OpenAI, drawn
+from ranktilt.llm.openai import OpenAI, sampling_fields
 from tests.llm.server import PASSING, Faults, Raw, Server, vector
 
 pytest.importorskip("openai")
@@ -52,7 +52,15 @@ def test_what_is_asked_and_what_comes_back_and_no_redirect_is_followed() -> None
                 sent, top_p=0.9, max_tokens=3, seed=7, logprobs=True
             )
         )
-    assert plain == Reply(0, Answer(ANSWER, "stop", 14, 9, "tiny", "fp_tiny"), None)
+    answer = Answer(
+        text=ANSWER,
+        finish="stop",
+        prompt_tokens=14,
+        completion_tokens=9,
+        model="tiny",
+        revision="fp_tiny",
+    )
+    assert plain == Reply(number=0, answer=answer)
     assert server.bodies[1] == {
         "model": "tiny",
         "temperature": 0.2,
@@ -274,7 +282,15 @@ def test_the_key_shows_nowhere(
     echo = Raw(200, {"model": f"tiny-{KEY}", "system_fingerprint": KEY, "choices": [choice]})
     with Server(script=[echo]) as server, pytest.warns(DataWarning) as warned:
         reply = only_reply(server)
-    assert reply == Reply(0, Answer("text [key]", "[key]", None, None, "tiny-[key]", "[key]"), None)
+    answer = Answer(
+        text="text [key]",
+        finish="[key]",
+        prompt_tokens=None,
+        completion_tokens=None,
+        model="tiny-[key]",
+        revision="[key]",
+    )
+    assert reply == Reply(number=0, answer=answer)
     assert [str(warning.message) for warning in warned if KEY in str(warning.message)] == []
 
 
@@ -334,8 +350,10 @@ def test_identity_and_card_name_model_and_server_and_openai_s_own_gets_its_own_n
     url, name = "http://localhost:8000/v1", "meta/llama3:8b"
     assert (local.concurrency, local.identity) == (3, f"openai:{name} at {url}")
     assert local.spec == {"llm": f"openai:{name}", "model": name, "base_url": url}
-    assert drawn(Sampling(temperature=1.0, max_tokens=5), own=True) == {"max_completion_tokens": 5}
-    assert drawn(Sampling(temperature=0.2, top_p=0.9), own=True) == {
+    assert sampling_fields(Sampling(temperature=1.0, max_tokens=5), is_openai=True) == {
+        "max_completion_tokens": 5
+    }
+    assert sampling_fields(Sampling(temperature=0.2, top_p=0.9), is_openai=True) == {
         "temperature": 0.2,
         "top_p": 0.9,
     }

@@ -144,7 +144,7 @@ def test_each_prompt_has_the_room_that_the_context_leaves_it(known: Path) -> Non
         )
         [[reply]] = llm.arrivals([Prompt("a" * 62)], sampling)
         message = "64 tokens leave no room for an answer in the model's context of 64"
-        assert reply == Reply(0, None, Failure("too long", message))
+        assert reply == Reply(number=0, failure=Failure("too long", message))
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,12 @@ class Work:
     def job(self) -> BatchJob:
         lengths = ints(*map(len, self.texts))
         return BatchJob(
-            content_keys(self.texts), lengths, self.compute, self.take, self.computing, self.tokens
+            keys=content_keys(self.texts),
+            lengths=lengths,
+            compute=self.compute,
+            take=self.take,
+            context=self.computing,
+            tokens=self.tokens,
         )
 
     def take(self, positions: Ints) -> list[str]:
@@ -195,12 +200,12 @@ def test_the_most_particular_file_counts(
 ) -> None:
     for name, content in files.items():
         write_json(tmp_path / name, content)
-    assert Tokens(tmp_path, None).limit == expected
-    assert Tokens(tmp_path, 7).limit == 7, "the user's own comes first"
+    assert Tokens(tmp_path).limit == expected
+    assert Tokens(tmp_path, max_tokens=7).limit == 7, "the user's own comes first"
 
 
 def test_a_folder_without_a_tokenizer_cannot_be_read(tmp_path: Path) -> None:
-    tokens = Tokens(tmp_path, None)
+    tokens = Tokens(tmp_path)
     assert not tokens.readable
     with refused(f"{tmp_path}: no tokenizer.json, so its tokens cannot be counted"):
         tokens.counts(["a"], "counting")
@@ -219,10 +224,10 @@ class TestCounts:
     @given(st.lists(PLAIN, max_size=12))
     @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_tokens_of_each_text_before_any_cut(self, tiny: Path, texts: list[str]) -> None:
-        assert Tokens(tiny, None).counts(texts, "x").tolist() == [letters(t) for t in texts]
+        assert Tokens(tiny).counts(texts, "x").tolist() == [letters(t) for t in texts]
 
     def test_a_prompt_is_part_of_every_text(self, tiny: Path) -> None:
-        assert Tokens(tiny, None, "doc: ").counts(["abc", ""], "x").tolist() == [
+        assert Tokens(tiny, prompt="doc: ").counts(["abc", ""], "x").tolist() == [
             letters("doc: abc"),
             letters("doc: "),
         ]
@@ -230,13 +235,15 @@ class TestCounts:
     def test_counts_are_kept_by_content(
         self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        first = Tokens(tiny, None).counts(["abc", "de", "abc"], "x")
+        first = Tokens(tiny).counts(["abc", "de", "abc"], "x")
         monkeypatch.setattr(
             Tokens, "_tokenizer", property(lambda self: pytest.fail("was asked again"))
         )
-        assert Tokens(tiny, 9).counts(["de", "abc"], "x").tolist() == first[[1, 0]].tolist()
+        assert (
+            Tokens(tiny, max_tokens=9).counts(["de", "abc"], "x").tolist() == first[[1, 0]].tolist()
+        )
         with pytest.raises(pytest.fail.Exception):
-            Tokens(tiny, None, "other prompt").counts(["abc"], "x")
+            Tokens(tiny, prompt="other prompt").counts(["abc"], "x")
 
     def test_parts_are_as_the_whole(
         self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
@@ -244,7 +251,7 @@ class TestCounts:
         monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
         steps: list[tuple[str, int, int]] = []
         with listening(lambda *step: steps.append(step)):
-            counts = Tokens(tiny, None).counts(["a" * n for n in range(11)], "counting")
+            counts = Tokens(tiny).counts(["a" * n for n in range(11)], "counting")
         assert counts.tolist() == [n + 2 for n in range(11)]
         assert steps == [("counting", 4, 11), ("counting", 8, 11), ("counting", 11, 11)]
 
@@ -262,7 +269,7 @@ class TestEnds:
         ],
     )
     def test_by_hand(self, tiny: Path, prompt: str, text: str, budget: int, kept: str) -> None:
-        (end,) = Tokens(tiny, None, prompt).ends([text], np.array([budget]))
+        (end,) = Tokens(tiny, prompt=prompt).ends([text], np.array([budget]))
         assert text[:end] == kept
 
     @given(st.lists(st.tuples(PLAIN, st.integers(0, 70)), max_size=8))
@@ -271,7 +278,7 @@ class TestEnds:
         self, tiny: Path, given: list[tuple[str, int]]
     ) -> None:
         texts, budgets = [t for t, _ in given], np.array([b for _, b in given], dtype=np.int64)
-        ends = Tokens(tiny, None).ends(texts, budgets)
+        ends = Tokens(tiny).ends(texts, budgets)
         for text, budget, end in zip(texts, budgets.tolist(), ends, strict=True):
             assert letters(text[:end]) == min(letters(text), max(budget, 2))
 
@@ -334,16 +341,16 @@ def test_each_combination_of_texts_is_one_pair_and_own_limits_come_first() -> No
     ]
     assert sorted(texts) == [("q", "d"), ("q", "e"), ("r", "d")]
     expected = [("q", "d"), ("q", "e"), ("r", "d"), ("q", "d"), ("q", "d"), ("q", "d")]
-    assert [texts[pair] for pair in pairs.entry] == expected
-    limits = TokenLimits(2, 5, 12)
+    assert [texts[pair] for pair in pairs.pair_of_entry] == expected
+    limits = TokenLimits(query=2, document=5, pair=12)
     assert [side.tolist() for side in limits.fit(ints(1, 9, 9), ints(9, 1, 9), 3)] == [
         [1, 2, 2],
         [5, 1, 5],
     ]
-    assert fitted(TokenLimits(2, 8, 10), 9, 9, around=3) == (2, 5)
-    assert fitted(TokenLimits(None, None, NO_LIMIT), 700, 9000, around=3) == (700, 9000)
-    assert fitted(TokenLimits(None, None, 7), 9, 9) == (3, 4), "the odd token is the document's"
-    assert fitted(TokenLimits(None, None, -3), 2, 2) == (0, 0)
+    assert fitted(TokenLimits(query=2, document=8, pair=10), 9, 9, around=3) == (2, 5)
+    assert fitted(TokenLimits(pair=NO_LIMIT), 700, 9000, around=3) == (700, 9000)
+    assert fitted(TokenLimits(pair=7), 9, 9) == (3, 4), "the odd token is the document's"
+    assert fitted(TokenLimits(pair=-3), 2, 2) == (0, 0)
 
 
 @settings(max_examples=40)
@@ -355,8 +362,8 @@ def test_a_pairs_key_is_its_texts_and_nothing_else(
     query, document = np.array(data.draw(st.lists(rows, min_size=1, max_size=12))).T
     pairs = TextPairs.from_texts(queries, documents, query, document)
     keys = {
-        (queries[q], documents[d]): pairs.keys[entry].tobytes()
-        for q, d, entry in zip(query, document, pairs.entry, strict=True)
+        (queries[q], documents[d]): pairs.keys[pair].tobytes()
+        for q, d, pair in zip(query, document, pairs.pair_of_entry, strict=True)
     }
     assert len(pairs) == len(keys) == len(set(keys.values()))
     for (text, other), expected in keys.items():
@@ -371,7 +378,7 @@ def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(
     reference = word_tokenizer()
     reference.enable_truncation(room + 3, strategy="longest_first")
     sides = reference.encode("a " * query, "a " * document).sequence_ids
-    assert fitted(TokenLimits(None, None, room), query, document) == (
+    assert fitted(TokenLimits(pair=room), query, document) == (
         sides.count(0),
         sides.count(1),
     )
@@ -379,7 +386,12 @@ def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(
 
 @pytest.mark.neural
 @pytest.mark.parametrize(
-    "limits", [TokenLimits(None, None, 20), TokenLimits(3, 7, 64), TokenLimits(0, 30, 20)]
+    "limits",
+    [
+        TokenLimits(pair=20),
+        TokenLimits(query=3, document=7, pair=64),
+        TokenLimits(query=0, document=30, pair=20),
+    ],
 )
 def test_texts_are_cut_behind_their_own_tokens(limits: TokenLimits, tmp_path: Path) -> None:
     from transformers import AutoTokenizer

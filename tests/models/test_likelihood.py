@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt.errors import UserError
 from ranktilt.models import likelihood
-from ranktilt.models.likelihood import Likelihood
+from ranktilt.models.likelihood import Likelihood, PrefixedText
 from tests.llm.stories import SENTENCES, known_model
 from tests.rankers.tiny import language_model
 
@@ -144,21 +144,22 @@ def test_a_long_text_is_read_in_windows_that_share_a_half(
 
 
 @pytest.mark.parametrize(
-    ("given", "whole"), [("a cat sat on " * 2, True), ("a cat sat on " * 4, False)]
+    ("prefix", "fits"), [("a cat sat on " * 2, True), ("a cat sat on " * 4, False)]
 )
-def test_a_context_has_what_is_left(
-    tiny_models: dict[str, Path], own_cache: Path, given: str, whole: bool
+def test_prefix_fills_rest_of_window(
+    tiny_models: dict[str, Path], own_cache: Path, prefix: str, fits: bool
 ) -> None:
     """Of 32 tokens the start takes one and the text its own: the rest is more than half."""
     folder, text = tiny_models["causal"], "a cat"
     _, tokenizer = loaded(folder)
-    first, ids = (tokenizer(side, add_special_tokens=False)["input_ids"] for side in (given, text))
-    room = 32 - 1 - len(ids)
-    assert (len(first) <= room, len(first) > 15) == (whole, True)
+    prefix_ids = tokenizer(prefix, add_special_tokens=False)["input_ids"]
+    text_ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    room = 32 - 1 - len(text_ids)
+    assert (len(prefix_ids) <= room, len(prefix_ids) > 15) == (fits, True)
     model = exact(folder)
-    assert model.reads_whole(given, text) is whole
-    (row,) = model._rows([(text, given)])[0]
-    assert row.ids.tolist() == [tokenizer.bos_token_id, *first[:room], *ids]
+    assert model.reads_whole(prefix, text) is fits
+    (row,) = model._rows([PrefixedText(text, prefix)])[0]
+    assert row.ids.tolist() == [tokenizer.bos_token_id, *prefix_ids[:room], *text_ids]
 
 
 def test_a_masked_model_reads_equal_parts_and_masks_every_third(

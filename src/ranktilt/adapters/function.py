@@ -19,7 +19,8 @@ from ranktilt.data.files import sha256
 from ranktilt.data.formats.ids import ids_of, kind_of
 from ranktilt.errors import UserError, shorten
 from ranktilt.rankers.base import DEPTH
-from ranktilt.rankers.engines.base import Ask, EngineReply, Hits, LiveEngine, scores_from_ranks
+from ranktilt.rankers.engines.base import Ask, LiveEngine, scores_from_ranks
+from ranktilt.rankers.engines.calls import EngineReply, Hits
 from ranktilt.spec import Stage
 
 _FORM = "(document id, score) pairs, ids in their order, or a dictionary of scores by id"

@@ -19,7 +19,8 @@ from ranktilt.adapters.base import OBJECT_WAYS_ON, ObjectRanker, object_spec
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, join_words, shorten
 from ranktilt.rankers.base import DEPTH
-from ranktilt.rankers.engines.base import Ask, EngineReply, Hits, LiveEngine, scores_from_ranks
+from ranktilt.rankers.engines.base import Ask, LiveEngine, scores_from_ranks
+from ranktilt.rankers.engines.calls import EngineReply, Hits
 from ranktilt.spec import Stage
 
 Names = Mapping[str, str]

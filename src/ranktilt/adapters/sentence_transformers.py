@@ -222,7 +222,7 @@ class CrossEncoderRanker(LoadedModelRanker, CrossEncoder):
         labels = self.loaded.num_labels
         if labels == 2:
             names = self.loaded.config.id2label or {}
-            return Head(2, relevant=relevant_label(Path(self.model), names, self.name))
+            return Head(labels=2, relevant=relevant_label(Path(self.model), names, self.name))
         if labels != 1:
             raise UserError(f"{self!r}: expected a model with 1 or 2 labels, got {labels}")
         activation = type(self.loaded.activation_fn).__name__
@@ -231,7 +231,7 @@ class CrossEncoderRanker(LoadedModelRanker, CrossEncoder):
                 f"{self!r}: its activation {activation} is not supported "
                 f"(valid: {', '.join(ACTIVATIONS)})"
             )
-        return Head(1, activation=activation)
+        return Head(labels=1, activation=activation)
 
     def provenance(self, scorer: PairScorer) -> dict[str, Any]:
         return _provenance(self.loaded, scorer)
@@ -239,7 +239,12 @@ class CrossEncoderRanker(LoadedModelRanker, CrossEncoder):
 
 def _tokens(model: Any, max_tokens: int | None, prompt: str = "") -> Tokens:
     # A folder of its own keeps the model's name in messages and in the list of the cache.
-    return LoadedTokens(Path(model_name(model)), max_tokens, prompt, tokenizer=model.tokenizer)
+    return LoadedTokens(
+        Path(model_name(model)),
+        max_tokens=max_tokens,
+        prompt=prompt,
+        tokenizer=model.tokenizer,
+    )
 
 
 def _provenance(model: Any, computing: Encoder | PairScorer) -> dict[str, Any]:

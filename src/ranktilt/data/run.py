@@ -466,7 +466,7 @@ def _query_numbers(frame: pl.DataFrame, names: pl.Series, origin: EntryOrigin) -
 def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
     """Return the spec of a file's run: that of its sidecar, or its name; and how it was read."""
     spec: dict[str, Any] = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
-    stored_spec = read_spec(sidecar(path))
+    stored_spec = read_spec(path)
     if "ranker" in stored_spec:
         spec = {}
     spec = {**spec, **stored_spec, "file": str(path)}

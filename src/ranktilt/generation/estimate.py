@@ -12,6 +12,7 @@ from ranktilt.llm.base import LLM, Prompt
 from ranktilt.llm.estimate import (
     BATCH_PRICE,
     TEMPLATE_TOKENS,
+    Workload,
     counting,
     duration,
     price_of,
@@ -104,7 +105,8 @@ def estimate(
     most = inputs.settings.max_tokens
     written = sum(answers if most is None else [min(most, n) for n in answers])
     cost = price_of(read, written, price)
-    seconds, pace = time_of(llm, (len(left), read, written), requests_per_minute)
+    workload = Workload(requests=len(left), tokens_in=read, tokens_out=written)
+    pace = time_of(llm, workload, requests_per_minute)
     return CostEstimate(
         documents=inputs.chosen,
         empty=sum(one.reason == EMPTY for one in inputs.rejected),
@@ -113,10 +115,10 @@ def estimate(
         journalled=requests - len(left),
         tokens_in=read,
         tokens_out=written,
-        counted=by.how,
+        counted=by.description,
         price=None if cost is None else cost * (BATCH_PRICE if llm.batched else 1),
-        seconds=seconds,
-        pace=pace,
+        seconds=pace.seconds,
+        pace=pace.basis,
         retries=inputs.settings.attempts - 1,
         length="a rewrite is as long as its text"
         if each is None

@@ -67,11 +67,11 @@ def template(name: str | Path) -> PromptTemplate:
     found = find_prompt(name, own, "ranktilt.generation", slot="text")
     if name in own:
         return PromptTemplate(found.name, found.text, limits=_LIMITS.get(found.name, {}))
-    return PromptTemplate(*found)
+    return PromptTemplate(found.name, found.text, found.location)
 
 
 def answer_template(name: str | Path) -> PromptTemplate:
     """Find a prompt for documents written from queries, or read it from a file, as `template` does."""
     found = find_prompt(name, ANSWER_PROMPTS, "ranktilt.generation", slot="query")
-    place = "" if name in ANSWER_PROMPTS else found.place
+    place = "" if name in ANSWER_PROMPTS else found.location
     return PromptTemplate(found.name, found.text, place, slots=QUERY_SLOTS)

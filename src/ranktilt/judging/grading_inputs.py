@@ -105,7 +105,7 @@ def prepare_grades(
 def grade_template(name: str | Path) -> PromptTemplate:
     """Find a prompt for grades by its name, or read it from a UTF-8 file with ``{query}`` and ``{passage}``."""
     prompt = find_prompt(name, tuple(GRADE_PROMPTS), "ranktilt.judging", slot="passage")
-    place = "" if name in GRADE_PROMPTS else prompt.place
+    place = "" if name in GRADE_PROMPTS else prompt.location
     template = PromptTemplate(prompt.name, prompt.text, place, slots=GRADE_SLOTS)
     if "query" not in template.fields:
         raise UserError(f"{place}: expected {{query}}, where the query's text goes, and found none")

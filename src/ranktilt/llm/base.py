@@ -1,4 +1,4 @@
-"""What a language model is here: prompts in, answers out, each as soon as it is there."""
+"""The base of language models: prompts in, answers out, each as soon as it arrives."""
 
 from __future__ import annotations
 
@@ -29,22 +29,24 @@ from ranktilt.llm.untrusted import (
 from ranktilt.parallel.executor import executor
 
 Vectors = npt.NDArray[np.float32]
-_PROMPTS_A_PLACE = 4
-"""Prompts that travel together, for each that a worker has under way at once."""
+_PROMPTS_PER_CALL = 4
+"""Prompts that travel to a worker together, for each call that it has under way."""
 LARGEST_SEED = LARGEST_COUNT
 _MESSAGE_WIDTH = 1_000
-"""Characters of a failure's message; a server's own words in it are shorter."""
+"""Most characters of a failure's message; the server's words in it are shorter."""
 FailureKind = Literal["too long", "refused", "unavailable"]
-"""Why a prompt has no answer: it does not fit the context; the server does not take it (its rules, or a bad
-request); or every attempt failed (errors of the server, of the line, or no answer in time)."""
+"""Kinds of failures.
+
+The prompt does not fit the context; the server refuses it (by its rules, or as a bad request); or
+every attempt failed (errors of the server or the line, or no answer in time).
+"""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """What one answer is asked for: the user's message, and the system message before it (None sends none).
+    """A prompt: the user's message, and the system message before it (None sends none).
 
-    A `seed` is for this prompt alone, in place of that of the `Sampling`; it is not part of the
-    digest.
+    A `seed` replaces that of the `Sampling` for this prompt; it is not part of the digest.
     """
 
     text: str
@@ -52,7 +54,10 @@ class Prompt:
     seed: int | None = None
 
     def messages(self) -> list[dict[str, str]]:
-        """Return the chat messages, as every compatible server takes them: dicts of ``role`` and ``content``."""
+        """Return the chat messages as every compatible server takes them.
+
+        Each is a dict with ``role`` and ``content``.
+        """
         system = [] if self.system is None else [{"role": "system", "content": self.system}]
         return [*system, {"role": "user", "content": self.text}]
 
@@ -64,12 +69,12 @@ class Prompt:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How answers are drawn; the default is that of Dai et al. (KDD 2024).
+    """How a model draws answers; the defaults are those of Dai et al. (KDD 2024).
 
-    A `temperature` of 0 takes the likeliest token each time; tokens are drawn from the share
-    `top_p` of the probability. `max_tokens` of an answer are left to the server where None, and a
-    `seed` is for servers that can repeat themselves. `logprobs` asks for the log-probability of
-    each token.
+    With a `temperature` of 0 the model takes the likeliest token each time. Tokens are drawn from
+    the likeliest ones that have the share `top_p` of the probability. `max_tokens` limits an
+    answer; with None the server decides. A `seed` is for servers that can repeat themselves.
+    `logprobs` asks for the log-probability of each token.
     """
 
     temperature: float = 0.2
@@ -89,47 +94,51 @@ class Sampling:
             raise UserError(f"seed must be at most {LARGEST_SEED:,} either way, got {self.seed!r}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a model said; token counts are the server's, None where it does not say."""
+    """The answer of a model; counts of tokens are the server's, None where it gives none."""
 
     text: str
-    """As it came; empty where a content filter kept it back."""
+    """The text as it arrived; empty where a content filter withheld it."""
     finish: str
-    """Why it ended: ``stop``, ``length`` (cut off), ``content_filter``, or another word of the server."""
+    """Reason of the end: ``stop``, ``length`` (cut off), ``content_filter``, or a server's word."""
     prompt_tokens: int | None
     completion_tokens: int | None
     model: str
     """Name of the model that answered, as the server gives it."""
     revision: str | None = None
-    """This state of the model: the server's ``system_fingerprint``, or the fingerprint of a local folder."""
+    """State of the model: the server's ``system_fingerprint``, or a local folder's fingerprint."""
     logprobs: tuple[float, ...] | None = None
-    """Natural log-probability of each token of the text, 0 or less; None where not asked for or not offered."""
+    """Natural log-probability of each token of the text, 0 or less; None where there are none."""
     tokens: tuple[str, ...] | None = None
-    """The text of each of these tokens; None where there is none, or the model does not say."""
+    """Text of each of these tokens; None where there is none, or the model gives none."""
 
     def __post_init__(self) -> None:
-        """Clean what a server, or a journal, may hold: an answer is paid for, and goes into tables and files."""
+        """Clean all fields.
+
+        A server, or a journal of its answers, may hold anything; but an answer is paid for, so it
+        is not refused, and it goes into tables and files.
+        """
         logprobs, tokens = log_probabilities(self.logprobs), token_texts(self.tokens)
-        cleaned: dict[str, Any] = {
-            "text": whole_characters(self.text),
-            "finish": plain_line(self.finish) or "stop",
-            "prompt_tokens": whole_number(self.prompt_tokens),
-            "completion_tokens": whole_number(self.completion_tokens),
-            "model": plain_line(self.model),
-            "revision": plain_line(self.revision) or None,
-            "logprobs": logprobs,
-            "tokens": tokens if len(tokens or ()) == len(logprobs or ()) else None,
-        }
-        for name, value in cleaned.items():
-            object.__setattr__(self, name, value)
+        has_text_of_each = len(tokens or ()) == len(logprobs or ())
+        self._set("text", whole_characters(self.text))
+        self._set("finish", plain_line(self.finish) or "stop")
+        self._set("prompt_tokens", whole_number(self.prompt_tokens))
+        self._set("completion_tokens", whole_number(self.completion_tokens))
+        self._set("model", plain_line(self.model))
+        self._set("revision", plain_line(self.revision) or None)
+        self._set("logprobs", logprobs)
+        self._set("tokens", tokens if has_text_of_each else None)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why one prompt has no answer (see `FailureKind`), in one line with the server's own words.
+    """The reason why a prompt has no answer, in one line with the server's words.
 
-    It is not kept: the prompt is asked again by the next run.
+    A failure is not stored: the next run asks for the prompt again.
     """
 
     kind: FailureKind
@@ -140,87 +149,100 @@ class Failure:
         object.__setattr__(self, "message", plain_line(self.message, _MESSAGE_WIDTH))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What came of one prompt: an answer or a failure, never both."""
+    """The outcome of a prompt: an answer or a failure, never both."""
 
     number: int
-    """Position of the prompt among those given, from 0 on."""
-    answer: Answer | None
-    failure: Failure | None
+    """Position of the prompt, from 0."""
+    answer: Answer | None = None
+    failure: Failure | None = None
     fresh: bool = True
     """False where the answer was in the journal, or was asked for an equal request."""
     time: str | None = None
-    """When the answer was journalled, in UTC, as ISO 8601; None where it is not."""
+    """When the answer was written to the journal, in UTC, as ISO 8601; None where it was not."""
 
 
 class LLM(ABC):
     """A language model that answers prompts.
 
-    A subclass sets `name`, `identity` and `concurrency` and gives `arrivals`; `check` and `embed`
-    where it has something to check, or makes vectors.
+    A subclass sets `name`, `identity` and `concurrency` and defines `arrivals`. It defines `check`
+    if it has something to check, and `embed` if it makes vectors.
     """
 
     name: str
-    """Of the model as asked for."""
+    """Name of the model, as it is requested."""
     identity: str
-    """What tells it from every other: kind, model and where it is asked. Never a key; part of a journal's key."""
+    """Kind, model and address, which distinguish it from all others; part of a journal's key.
+
+    It never holds a key of a server.
+    """
     neural: ClassVar[bool] = False
-    """Whether it computes where it is asked, and so wants a GPU there."""
+    """Whether the model computes on this machine, and should have a GPU."""
     batched: ClassVar[bool] = False
-    """Whether it answers in batches, within a day and at half the price."""
+    """Whether the model answers in batches, within a day and at half the price."""
     concurrency: int = 1
-    """Prompts it wants under way at once."""
+    """Number of prompts that should be under way together."""
     context: int | None = None
-    """Tokens that a prompt and its answer may have together; None where that is not known before it is asked."""
+    """Most tokens of a prompt and its answer; None where that is not known beforehand."""
     has_answered: bool = False
-    """Whether a journal holds answers of it to requests like these: what it refuses is then no fault of all of them."""
+    """Whether a journal has answers to requests like these.
+
+    If it has, a refusal is the fault of the refused request, not of all.
+    """
     training_queries: frozenset[str] = frozenset()
-    """Ids of queries that it was trained on, as far as that is known."""
+    """Ids of queries that the model was trained on, as far as they are known."""
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What a data card says about it; plain JSON values, never a key."""
+        """Description for a data card, of plain JSON values and without a key."""
         return {"llm": self.identity, "model": self.name}
 
     def check(self) -> None:  # noqa: B027 - some have nothing to check
-        """Check what can be checked without asking (packages, keys, folders); `UserError` if it could not answer."""
+        """Raise a `UserError` if the model cannot answer, as far as that shows without asking it.
+
+        Packages, keys and folders are checked.
+        """
 
     def generate(self, prompts: Iterable[Prompt], **sampling: Any) -> Generator[Reply, None, None]:
-        """Answer prompts, each as soon as its answer is there; see `arrivals`, and `Sampling` for the keywords."""
+        """Yield a reply for each prompt as soon as it arrives; see `arrivals`.
+
+        `sampling` are the fields of `Sampling`.
+        """
         with closing(self.arrivals(prompts, Sampling(**sampling))) as arrivals:
             for replies in arrivals:
                 yield from replies
 
     def one_of(self, workers: int) -> LLM:
-        """Return the model as one of so many workers asks it: each with its part of what all may ask in a minute."""
+        """Return the model for one of so many workers, with its part of the requests per minute."""
         return self
 
     @abstractmethod
     def arrivals(
         self, prompts: Iterable[Prompt], sampling: Sampling
     ) -> Generator[list[Reply], None, None]:
-        """Answer prompts, in any order, and yield together what has arrived together: exactly one reply a prompt.
+        """Yield exactly one reply for each prompt, in any order.
 
-        Prompts are pulled as they are needed, in the caller's thread. Closing the iterator gives up
-        what is under way and asks nothing more. `UserError` if no prompt can be answered.
+        Replies that arrive together are yielded as a list. Prompts are pulled when they are needed,
+        in the caller's thread. Closing the iterator gives up what is under way and asks nothing
+        more. `UserError` if no prompt can be answered.
         """
 
     def journal_arrivals(
         self, requests: Iterable[tuple[str, Prompt]], sampling: Sampling, journal: Any
     ) -> Generator[list[Reply], None, None]:
-        """Answer prompts for a journal, each given with the key of its request there; see `arrivals`.
+        """Answer prompts for a journal, where each request has a key; see `arrivals`.
 
-        All machines there are take part. A model that is asked in batches keeps in the journal
-        which are under way.
+        All machines of a cluster take part. A model that is asked in batches notes in the journal
+        which of them are under way.
         """
         return spread(self, (prompt for _, prompt in requests), sampling)
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors; `UserError` if the model makes none, or cannot be asked.
 
-        Yields positions of some of the texts and their vectors, float32 (texts, dimension), one
-        pair a request, in any order; every text exactly once.
+        Yields for each request the positions of some texts and their vectors, float32 of shape
+        (texts, dimension), in any order; every text once.
         """
         raise UserError(
             f"{self.name} makes no vectors here: name a model behind a server, such as openai:MODEL"
@@ -230,27 +252,34 @@ class LLM(ABC):
 def spread(
     model: LLM, prompts: Iterable[Prompt], sampling: Sampling
 ) -> Generator[list[Reply], None, None]:
-    """Answer prompts as `LLM.arrivals` does, on all machines there are; their rate limits together are the model's."""
-    place = executor()
-    stage = partial(_answered, model.one_of(place.workers), sampling, model.has_answered)
-    at_once = _PROMPTS_A_PLACE * model.concurrency
-    yield from place.map(
-        stage, enumerate(prompts), at_once=at_once, ordered=False, neural=model.neural
+    """Answer prompts as `LLM.arrivals` does, on all machines of a cluster.
+
+    Together the machines keep to the model's rate limit.
+    """
+    machines = executor()
+    stage = partial(_replies, model.one_of(machines.workers), sampling, model.has_answered)
+    yield from machines.map(
+        stage,
+        enumerate(prompts),
+        at_once=_PROMPTS_PER_CALL * model.concurrency,
+        ordered=False,
+        neural=model.neural,
     )
 
 
-def _answered(
+def _replies(
     model: LLM, sampling: Sampling, has_answered: bool, prompts: Iterator[tuple[int, Prompt]]
 ) -> Iterator[list[Reply]]:
+    """Answer one worker's prompts, and number its replies as all prompts are numbered."""
     model.has_answered = model.has_answered or has_answered  # which does not travel with the model
     numbers = list[int]()
 
-    def pulled() -> Iterator[Prompt]:
+    def unnumbered() -> Iterator[Prompt]:
         for number, prompt in prompts:
             numbers.append(number)
             yield prompt
 
-    with closing(model.arrivals(pulled(), sampling)) as arrivals:
+    with closing(model.arrivals(unnumbered(), sampling)) as arrivals:
         for replies in arrivals:
             yield [replace(reply, number=numbers[reply.number]) for reply in replies]
 
@@ -263,20 +292,20 @@ KINDS = {
 
 
 def llm(text: str, **options: Any) -> LLM:
-    """Make a language model of ``openai:MODEL`` or ``transformers:FOLDER``; asks and loads nothing.
+    """Return the model of ``openai:MODEL`` or ``transformers:FOLDER``.
 
-    `options` are those of the class, by name; None leaves one as it is by default.
+    It is neither asked nor loaded yet. `options` are fields of its class; None leaves the default.
     """
     kind, _, name = text.strip().partition(":")
     if kind not in KINDS:
-        raise unknown("language model", shorten(kind)[1:-1], (f"{one}:…" for one in KINDS))
+        raise unknown("language model", shorten(kind)[1:-1], (f"{known}:…" for known in KINDS))
     if not name.strip():
         raise UserError(f"{kind}: no model is named; expected openai:MODEL or transformers:FOLDER")
-    model = pkgutil.resolve_name(KINDS[kind])
-    given = {option: value for option, value in options.items() if value is not None}
-    taken = list(inspect.signature(model).parameters)[1:]
-    for option in given:
-        if option not in taken:
-            raise unknown(f"option of {kind}", option, taken)
-    built: LLM = model(name.strip(), **given)
-    return built
+    model_class = pkgutil.resolve_name(KINDS[kind])
+    chosen = {option: value for option, value in options.items() if value is not None}
+    valid = list(inspect.signature(model_class).parameters)[1:]
+    for option in chosen:
+        if option not in valid:
+            raise unknown(f"option of {kind}", option, valid)
+    model: LLM = model_class(name.strip(), **chosen)
+    return model

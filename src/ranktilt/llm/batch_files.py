@@ -1,4 +1,4 @@
-"""What a server says of a batch: its status, and what became of each request by the files of answers and errors."""
+"""Read a batch's status, and the outcome of each request from its files of answers and errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ranktilt.errors import UserError
-from ranktilt.llm.base import Answer, Failure
+from ranktilt.llm.base import Answer, Failure, FailureKind
 from ranktilt.llm.responses import (
     FailedRequest,
     classify_error,
@@ -39,36 +39,37 @@ _PASSING = re.compile(
     r"expired|cancelled|timeout|timed_out|rate_limit|overloaded|unavailable|server_error|internal",
     re.I,
 )
-"""Codes of errors of requests that were not carried out, and may be another time."""
+"""Codes of errors of requests that were not processed, and may be processed another time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchStatus:
-    """How far a batch is."""
+    """State of a batch."""
 
     status: str
     files: tuple[str, ...]
-    """Ids of the files of answers and of errors, as far as there are any."""
+    """Ids of the files of answers and of errors that exist."""
     total: int
+    """Number of requests."""
     completed: int
-    """Requests with an answer, by the server's count."""
+    """Number of requests with an answer, by the server's count."""
     failed: int
     errors: str
-    """Why the whole batch was not taken."""
+    """Reason why the server did not take the batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchLines:
-    """What the files of a batch say."""
+    """Content of a batch's files."""
 
     outcomes: dict[str, Answer | Failure | UserError] = field(default_factory=dict)
-    """What became of requests, by their key; a `UserError` concerns them all."""
+    """Outcomes of requests by their key; a `UserError` concerns all requests."""
     unreadable: int = 0
-    """Lines that do not say what became of a request."""
+    """Number of lines without the outcome of a request."""
 
     @property
     def answer_count(self) -> int:
-        """Requests with an answer."""
+        """Number of requests with an answer."""
         return sum(isinstance(outcome, Answer) for outcome in self.outcomes.values())
 
 
@@ -81,13 +82,12 @@ def read_id(data: dict[str, Any], name: str = "id") -> str:
 
 
 def read_status(data: dict[str, Any], clean: Callable[[str], str]) -> BatchStatus:
-    """Read how far a batch is; `ValueError` where its status or its files are not said, or not known."""
+    """Read the state of a batch; `ValueError` where its status or files are missing or unknown."""
     status = data.get("status")
     known = status.casefold() if isinstance(status, str) else ""
     if known not in UNDER_WAY | ENDED:
-        raise ValueError(
-            f"its status is {plain_line(clean(message_text(status)))!r}, which is none that is known"
-        )
+        words = plain_line(clean(message_text(status)))
+        raise ValueError(f"its status is {words!r}, which is none that is known")
     names = [
         name for name in ("output_file_id", "error_file_id") if data.get(name) not in (None, "")
     ]
@@ -110,7 +110,10 @@ def read_status(data: dict[str, Any], clean: Callable[[str], str]) -> BatchStatu
 
 
 def read_page(data: dict[str, Any]) -> list[tuple[str, str]]:
-    """Read a part of the list of batches, each with the id of its file; `ValueError` where one cannot be read."""
+    """Read a part of the list of batches: the ids of each batch and its file.
+
+    `ValueError` where an id cannot be read.
+    """
     if not isinstance(data.get("data"), list):
         raise ValueError("no list of batches in the answer")
     batches = [fields_of(batch) for batch in data["data"]]
@@ -120,8 +123,8 @@ def read_page(data: dict[str, Any]) -> list[tuple[str, str]]:
 def read_lines(content: bytes, server: Server) -> BatchLines:
     """Read the lines of a batch's answers and errors.
 
-    An answer counts before an error for the same request, since it is paid for, and the first one
-    of several does. A server that answered one of them has the model, and takes the key.
+    An answer comes before an error for the same request, because it is paid for; of several answers
+    the first counts. A server that answered any request has the model, and accepts the key.
     """
     rows, unreadable = _rows(content)
     answers = dict[str, Answer | Failure | UserError]()
@@ -143,7 +146,7 @@ def read_lines(content: bytes, server: Server) -> BatchLines:
 
 
 def _rows(content: bytes) -> tuple[list[tuple[str, dict[str, Any]]], int]:
-    """Parse lines, each with the key of its request, and count those that cannot be."""
+    """Parse lines, each with the key of its request, and count those that cannot be parsed."""
     rows, unreadable = list[tuple[str, dict[str, Any]]](), 0
     for line in filter(bytes.strip, content.splitlines()):
         try:
@@ -164,22 +167,21 @@ def _is_answer(row: dict[str, Any]) -> bool:
 
 
 def _failed(row: dict[str, Any], server: Server) -> Answer | Failure | UserError | None:
-    """Return what became of a request without an answer; None where the line does not say it."""
+    """Return the outcome of a request without an answer; None where the line has none."""
     response = fields_of(row.get("response"))
     status, body = whole_number(response.get("status_code")), response.get("body")
+    error: FailedRequest | UserError
     if status is not None:
         if not 300 <= status < 600:
             return None
-        error = classify_error(
-            status, body.get("error", body) if isinstance(body, dict) else body, server
-        )
+        fault = body.get("error", body) if isinstance(body, dict) else body
+        error = classify_error(status, fault, server)
     else:
-        words, labels = error_text(row.get("error"), server.clean)
         if not row.get("error"):
             return None
-        error = FailedRequest(
-            "unavailable" if _PASSING.search(labels) else "refused", words or labels
-        )
+        words, labels = error_text(row.get("error"), server.clean)
+        kind: FailureKind = "unavailable" if _PASSING.search(labels) else "refused"
+        error = FailedRequest(kind, words or labels)
     if isinstance(error, UserError):
         return error
     if error.kind == "filtered":

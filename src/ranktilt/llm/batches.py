@@ -6,11 +6,11 @@ import json
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import orjson
@@ -26,8 +26,9 @@ from ranktilt.llm.batch_files import (
     read_page,
     read_status,
 )
+from ranktilt.llm.event_loop import flow
 from ranktilt.llm.journal import Journal, JournalRecord
-from ranktilt.llm.openai import FEWEST, OpenAI, ServerClient, chat_body, flow
+from ranktilt.llm.openai import FEWEST, OpenAI, ServerClient, chat_body
 from ranktilt.llm.responses import FailedRequest, error_text, json_body
 from ranktilt.llm.server import Server
 from ranktilt.progress import report
@@ -36,34 +37,38 @@ Result = TypeVar("Result")
 
 INTERVAL = 30.0
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
-"""Of one file, at OpenAI."""
+"""Most requests and bytes of a file, at OpenAI."""
 _ENDPOINT = "/v1/chat/completions"
 _STORE = "INSERT OR REPLACE INTO batches VALUES (?, ?, ?)"
 _TABLE = "CREATE TABLE IF NOT EXISTS batches (file TEXT PRIMARY KEY, batch TEXT, prompts TEXT)"
 _FILE_LIMIT = 10
-"""Times the time limit of a request that sending or fetching a file may take."""
+"""Time limit for sending or fetching a file, as a multiple of a request's."""
 _MOST_PAGES = 1_000
 
 
 def in_batches(llm: LLM, interval: float | None = None, *, give_up: Sequence[str] = ()) -> LLM:
-    """Return a model that is asked in batches, and looked after every `interval` seconds; it has the same journal.
+    """Return a model that is asked in batches, and has the same journal.
 
-    Batches in `give_up`, by their ids, are waited for no longer: what they have not answered is
-    submitted again.
+    Its batches are looked up every `interval` seconds. Batches in `give_up`, by their ids, are
+    given up: requests that they have not answered are submitted again.
     """
     if not isinstance(llm, OpenAI):
         raise UserError(
-            f"{llm.name} takes no batches (--batch): only openai:MODEL does, where its server has them"
+            f"{llm.name} takes no batches (--batch): only openai:MODEL does, "
+            "where its server has them"
         )
-    given = {one.name: getattr(llm, one.name) for one in fields(llm)}
+    options = {option.name: getattr(llm, option.name) for option in fields(llm)}
     return BatchOpenAI(
-        **given, interval=INTERVAL if interval is None else interval, give_up=tuple(give_up)
+        **options, interval=INTERVAL if interval is None else interval, give_up=tuple(give_up)
     )
 
 
 @dataclass(eq=False)
 class BatchOpenAI(OpenAI):
-    """A model behind a server with OpenAI's files and batches, which is asked through them where a journal is kept."""
+    """A model behind a server with OpenAI's files and batches.
+
+    Requests for a journal go through batches, others directly.
+    """
 
     batched = True
     interval: float = field(default=INTERVAL, kw_only=True)
@@ -77,40 +82,38 @@ class BatchOpenAI(OpenAI):
     def journal_arrivals(
         self, requests: Iterable[tuple[str, Prompt]], sampling: Sampling, journal: Journal
     ) -> Generator[list[Reply], None, None]:
-        """Submit all requests at once and wait for them; see `LLM.journal_arrivals`.
+        """Submit all requests together and wait for them; see `LLM.journal_arrivals`.
 
-        The journal knows every batch from before it is submitted until its answers are written, so
-        that a process that is killed submits nothing twice. What expired, or failed by an error
-        that may pass, is submitted again, up to ``retries`` times. A batch that has ended and does
-        not say what became of its requests stays in the journal, and is an error once all others
-        have ended.
+        A batch is in the journal from before it is submitted until its answers are written, so that
+        a process that is killed submits nothing twice. Requests that expired, or failed by an error
+        that may pass, are submitted again, up to ``retries`` times. If a batch has ended and its
+        files do not account for all requests, it stays in the journal, and is an error once all
+        other batches have ended.
         """
         self.check()
         yield from _Submission(self, self._current_server(), sampling, journal).replies(requests)
 
 
 class BatchClient(ServerClient):
-    """Calls of the openai client, one at a time.
+    """Makes calls of the openai client, one at a time.
 
-    Responses come as they are: the client's own models would take whatever a server says of a batch
-    for true.
+    The client's models of responses are not used: they check nothing of what a server sends.
     """
 
     path = "/batches"
 
-    async def serve(self, number: int, item: Callable[[Any], Awaitable[Any]]) -> bytes:
-        return bytes((await self.response(item(self))).content)
+    async def serve(self, number: int, work: Callable[[Any], Awaitable[Any]]) -> bytes:
+        return bytes((await self.response(work(self))).content)
 
     def status_error(self, status: int, body: object, wait: float | None) -> Exception:
-        """Return the exception for an error; an address that the server does not have says nothing about models."""
+        """Return the exception for an error; a missing address is no missing model here."""
         if status in (404, 405, 501):
-            return FailedRequest(
-                "refused", f"error {status}: {error_text(body, self.server.clean)[0]}".rstrip(": ")
-            )
+            words, _ = error_text(body, self.server.clean)
+            return FailedRequest("refused", f"error {status}: {words}".rstrip(": "))
         return super().status_error(status, body, wait)
 
     def get(self, *parts: str, **options: Any) -> Awaitable[Any]:
-        """Ask for what is at a path of these parts."""
+        """Request the content at a path of these parts."""
         path = "".join(f"/{quote(part, safe='')}" for part in parts)
         response: Awaitable[Any] = self._client.get(
             path, cast_to=self._http.Response, options=options
@@ -118,15 +121,15 @@ class BatchClient(ServerClient):
         return response
 
     def list_batches(self, after: Mapping[str, str]) -> Awaitable[Any]:
-        """Ask for a part of the list of batches."""
+        """Request a part of the list of batches."""
         return self.get("batches", params={"limit": 100, **after})
 
     def download(self, file: str) -> Awaitable[Any]:
-        """Ask for what a file holds."""
+        """Request the content of a file."""
         return self.get("files", file, "content", timeout=self.file_limit)
 
     def create_batch(self, file: str) -> Awaitable[Any]:
-        """Start the batch of a file, without a second try, which could be a second batch."""
+        """Start the batch of a file; never repeat the call, which could start a second batch."""
         body = {"input_file_id": file, "endpoint": _ENDPOINT, "completion_window": "24h"}
         once = self._client.with_options(max_retries=0)
         response: Awaitable[Any] = once.post(self.path, cast_to=self._http.Response, body=body)
@@ -141,22 +144,29 @@ class BatchClient(ServerClient):
 
     @property
     def file_limit(self) -> float:
-        """Seconds that a file may take."""
+        """Time limit for sending or fetching a file, in seconds."""
         return _FILE_LIMIT * self.server.timeout
 
 
-class _BatchLine(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _BatchLine:
+    """A request as a line of a batch's file."""
+
     number: int
     digest: str
+    """Digest of the prompt."""
     line: bytes
 
 
-class _Submitted(NamedTuple):
-    """A file at the server, its batch (None until one is known), and the prompts' hashes by key of request."""
+@dataclass(frozen=True, kw_only=True)
+class _Submitted:
+    """A file at the server."""
 
     file: str
     batch: str | None
+    """Id of its batch; None until it is known."""
     prompts: dict[str, str]
+    """Digest of the prompt of each request, by the request's key."""
 
     @property
     def name(self) -> str:
@@ -164,33 +174,32 @@ class _Submitted(NamedTuple):
 
 
 class _Submission:
-    """The batches of one call: those of earlier calls that hold its requests, and its own."""
+    """The batches of one call: new ones, and those of earlier calls with requests of this call."""
 
     def __init__(
         self, model: BatchOpenAI, server: Server, sampling: Sampling, journal: Journal
     ) -> None:
         self._model, self._server, self._sampling, self._journal = model, server, sampling, journal
-        self._lines, self._waiting = (
-            dict[str, _BatchLine](),
-            list[str](),
-        )  # of requests without a reply, by key
-        self._open: dict[str, _Submitted] = {}
-        self._tries = Counter[str]()
-        self._silent = Counter[str]()  # looks in a row that said nothing, by file
-        self._lost = list[str]()  # what is to be said of batches that are looked after no longer
+        self._lines = dict[str, _BatchLine]()  # of requests without a reply, by key
+        self._waiting = list[str]()  # keys of requests that will be submitted
+        self._open: dict[str, _Submitted] = {}  # by file
+        self._tries = Counter[str]()  # by key
+        self._silent = Counter[str]()  # look-ups in a row that said nothing, by file
+        self._lost = list[str]()  # messages about batches that are given up
         self._refused = 0  # batches refused in a row
 
     def replies(self, requests: Iterable[tuple[str, Prompt]]) -> Iterator[list[Reply]]:
         for number, (key, prompt) in enumerate(requests):
             body = chat_body(self._server, self._sampling, prompt)
             line = {"custom_id": key, "method": "POST", "url": _ENDPOINT, "body": body}
-            self._lines[key] = _BatchLine(number, prompt.digest, orjson.dumps(line) + b"\n")
+            self._lines[key] = _BatchLine(
+                number=number, digest=prompt.digest, line=orjson.dumps(line) + b"\n"
+            )
         self._give_up()
         self._resume()
         while self._open or self._waiting:
-            while self._waiting and not (
-                self._refused and self._open
-            ):  # more is taken when another batch has ended
+            # A server that refuses a batch takes more once another one has ended.
+            while self._waiting and not (self._refused and self._open):
                 self._submit()
             for submitted in list(self._open.values()):
                 yield from self._results(submitted)
@@ -200,7 +209,7 @@ class _Submission:
             raise UserError("; ".join(self._lost))
 
     def _resume(self) -> None:
-        """Look after the batches of earlier calls that hold requests of this one; the other requests wait."""
+        """Go on with earlier batches that have requests of this call; its other requests wait."""
         earlier = [
             batch for batch in self._stored() if not self._lines.keys().isdisjoint(batch.prompts)
         ]
@@ -225,7 +234,7 @@ class _Submission:
             self._forget(stored[name])
 
     def _submit(self) -> None:
-        """Submit what waits, as much as the server takes in one file."""
+        """Submit requests that wait, as many as the server takes in a file."""
         sizes = accumulate(len(self._lines[key].line) for key in self._waiting[:MOST_REQUESTS])
         count = max(sum(size <= MOST_BYTES for size in sizes), 1)
         keys, self._waiting = self._waiting[:count], self._waiting[count:]
@@ -236,7 +245,8 @@ class _Submission:
             raise UserError(
                 f"{self._server.where} takes no batch file: {error.message}; omit --batch"
             ) from None
-        submitted = _Submitted(file, None, {key: self._lines[key].digest for key in keys})
+        prompts = {key: self._lines[key].digest for key in keys}
+        submitted = _Submitted(file=file, batch=None, prompts=prompts)
         self._store(submitted)
         self._start(submitted)
 
@@ -248,7 +258,7 @@ class _Submission:
                 batch = batch or self._call(
                     lambda client: client.create_batch(submitted.file), read_id
                 )
-                return self._store(submitted._replace(batch=batch))
+                return self._store(replace(submitted, batch=batch))
             except FailedRequest as error:
                 if error.kind != "unavailable":
                     self._forget(submitted)
@@ -275,7 +285,10 @@ class _Submission:
         raise FailedRequest("unavailable", "the list of batches has no end")
 
     def _results(self, submitted: _Submitted) -> Iterator[list[Reply]]:
-        """Replies of a batch, once it has ended; what it should answer and does not say is looked for again."""
+        """Yield the replies of a batch once it has ended.
+
+        If its files do not account for all requests, it is looked up again.
+        """
         try:
             status = self._status(submitted)
             if status.status in UNDER_WAY:
@@ -294,7 +307,7 @@ class _Submission:
             key: digest for key, digest in submitted.prompts.items() if key not in lines.outcomes
         }
         if missing and _is_silent(status, lines):
-            rest = submitted._replace(prompts=missing)
+            rest = replace(submitted, prompts=missing)
             self._store(rest)
             silent = counted(len(missing), "request", "requests")
             self._note_silence(
@@ -317,58 +330,65 @@ class _Submission:
         return read_lines(b"\n".join(contents), self._server)
 
     def _note_silence(self, submitted: _Submitted, message: str, *, is_over: bool = False) -> None:
-        """Count a look that said nothing; after some, or where others will not help, leave the batch to the user."""
+        """Count a look-up that said nothing, and leave the batch to the user after some of them.
+
+        At once if it `is_over`, because further look-ups will not help.
+        """
         self._silent[submitted.file] += 1
         looks = self._silent[submitted.file]
         if looks < FEWEST and not is_over:
             return
         del self._open[submitted.file]
         name, seconds = submitted.name, looks * self._model.interval
-        long = "" if is_over else f", in {looks} looks over {seconds:.3g} s"
+        period = "" if is_over else f", in {looks} looks over {seconds:.3g} s"
         self._lost.append(
-            f"{self._server.where} says nothing of batch {name}: {message}{long}; nothing of it is submitted again, "
-            "because it may be paid for: run this again later, with the key that submitted it, or give it up by "
-            f'--llm "openai:{self._model.name}(give_up_batch={name})", and its requests are submitted anew'
+            f"{self._server.where} says nothing of batch {name}: {message}{period}; nothing of it "
+            "is submitted again, because it may be paid for: run this again later, with the key "
+            "that submitted it, or give it up by "
+            f'--llm "openai:{self._model.name}(give_up_batch={name})", and its requests are '
+            "submitted anew"
         )
 
     def _settled(self, submitted: _Submitted, lines: BatchLines, *, tried: bool) -> list[Reply]:
-        """Replies to the caller's requests; answers to others, of an earlier call, go into the journal."""
-        replies, others = list[Reply](), list[JournalRecord]()
+        """Return the replies to this call's requests.
+
+        Answers to requests of an earlier call alone go into the journal.
+        """
+        replies, earlier_answers = list[Reply](), list[JournalRecord]()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        outcomes = {key: lines.outcomes[key] for key in submitted.prompts if key in lines.outcomes}
-        for key, outcome in outcomes.items():
+        for key, digest in submitted.prompts.items():
+            outcome = lines.outcomes.get(key)
+            if outcome is None:
+                continue
             self._tries[key] += tried
+            is_of_call = key in self._lines
             if isinstance(outcome, Answer):
                 self._model.monitor.model(outcome.model)
-            if key not in self._lines:
-                if isinstance(outcome, Answer):
-                    others.append(JournalRecord(key, now, submitted.prompts[key], outcome))
-            elif self._is_final(key, outcome):
-                number = self._lines.pop(key).number
-                answer, failure = (
-                    (outcome, None) if isinstance(outcome, Answer) else (None, outcome)
-                )
-                replies.append(Reply(number, answer, failure))  # type: ignore[arg-type]
-            else:
+                if is_of_call:
+                    replies.append(Reply(number=self._lines.pop(key).number, answer=outcome))
+                else:
+                    record = JournalRecord(key=key, time=now, prompt=digest, answer=outcome)
+                    earlier_answers.append(record)
+            elif is_of_call and isinstance(outcome, Failure) and self._is_final(key, outcome):
+                replies.append(Reply(number=self._lines.pop(key).number, failure=outcome))
+            elif is_of_call:
                 self._waiting.append(key)
-        self._journal.append(others)
+        self._journal.append(earlier_answers)
         return replies
 
-    def _is_final(self, key: str, outcome: object) -> bool:
-        """Tell whether a request is not to be submitted again."""
-        if isinstance(outcome, Failure):
-            return outcome.kind != "unavailable" or self._tries[key] > self._model.retries
-        return isinstance(outcome, Answer)
+    def _is_final(self, key: str, failure: Failure) -> bool:
+        """Tell whether a request that failed should not be submitted again."""
+        return failure.kind != "unavailable" or self._tries[key] > self._model.retries
 
     def _wait_again(self, keys: Iterable[str], *, tried: bool) -> None:
-        """Let requests that an ended batch did not carry out wait to be submitted again."""
+        """Put requests that an ended batch did not process back among those that wait."""
         for key in keys:
             if key in self._lines:
                 self._tries[key] += tried
                 self._waiting.append(key)
 
     def _check(self, submitted: _Submitted, status: BatchStatus, lines: BatchLines) -> None:
-        """Raise what ends everything, now that all answers are written."""
+        """Raise an error that ends everything, now that all answers are written."""
         for outcome in lines.outcomes.values():
             if isinstance(outcome, UserError):
                 raise outcome
@@ -391,7 +411,7 @@ class _Submission:
         work: Callable[[BatchClient], Awaitable[Any]],
         read: Callable[[dict[str, Any]], Result],
     ) -> Result:
-        """Wait for a response and read it; one that cannot be read is as good as none."""
+        """Wait for a response and read it; one that cannot be read counts as no response."""
         try:
             return read(json_body(self._fetch(work), self._server.clean))
         except ValueError as error:
@@ -401,7 +421,10 @@ class _Submission:
         with self._journal.writing() as db:
             db.execute(_TABLE)
             rows = db.execute("SELECT file, batch, prompts FROM batches ORDER BY rowid").fetchall()
-        return [_Submitted(file, batch, json.loads(prompts)) for file, batch, prompts in rows]
+        return [
+            _Submitted(file=file, batch=batch, prompts=json.loads(prompts))
+            for file, batch, prompts in rows
+        ]
 
     def _store(self, submitted: _Submitted) -> None:
         self._open[submitted.file] = submitted
@@ -415,7 +438,7 @@ class _Submission:
 
 
 def _is_silent(status: BatchStatus, lines: BatchLines) -> bool:
-    """Tell whether requests that an ended batch says nothing of may have been answered, and so are paid for."""
+    """Tell whether requests that an ended batch does not account for may be paid for."""
     return (
         status.status == "completed"
         or bool(lines.unreadable)

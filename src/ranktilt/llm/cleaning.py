@@ -1,23 +1,23 @@
-"""Take off what models and servers wrap round an answer, before anything reads it.
+"""Remove everything that models and servers put around an answer, before it is read.
 
-A model's own text seldom comes alone. These go, because they are no part of the answer:
+The following is no part of an answer:
 
-- reasoning: ``<think>``, ``<thinking>``, ``<reasoning>``, ``<thought>`` and their kin, the marks of Mistral, Cohere,
-  Kimi, Sky-T1, Seed and Granite, and the ``analysis`` channel of gpt-oss, with its special tokens
-  or without them. A block that only closes began in the prompt. A block that never closes was cut
-  off: there is no answer then;
-- what a chat template leaves: roles before an answer, and everything from the first end of a turn on
+- reasoning: ``<think>``, ``<thinking>``, ``<reasoning>``, ``<thought>`` and the like, the marks of
+  Mistral, Cohere, Kimi, Sky-T1, Seed and Granite, and the ``analysis`` channel of gpt-oss, with or
+  without its special tokens. A block that only closes began in the prompt. If a block never closes,
+  the text was cut off, and there is no answer;
+- traces of a chat template: roles before an answer, and everything from the first end of a turn on
   (``<|im_end|>``, ``<|eot_id|>``, ``</s>``);
-- marks of byte order, and signs of no width;
-- around short answers (rankings, choices, grades, yes or no), which `clean_answer` reads: ``<answer>`` tags,
-  LaTeX boxes, code fences, JSON with a single value, "Final answer:", quotation marks, and
-  Markdown.
+- marks of byte order, and signs without width;
+- around short answers (rankings, choices, grades, yes or no), which `clean_answer` reads:
+  ``<answer>`` tags, LaTeX boxes, code fences, JSON with a single value, "Final answer:", quotation
+  marks, and Markdown.
 
-Answers are stored as they came and cleaned where they are read, so that journals and logs gain by a
-better cleaner. What is left is read as strictly as ever: nothing here looks for an answer in prose.
-A rewritten document may hold fences, tags and quotation marks of its own. `answer_span` says where
-such a text begins and ends, and `ranktilt.generation.checks` takes off only what surrounds it whole
-and its source does not have.
+Answers are stored unchanged and cleaned when they are read, so that a better cleaner also improves
+what journals and logs hold. Nothing here searches prose for an answer; readers stay strict. A
+rewritten document may have fences, tags and quotation marks itself: `answer_span` finds its start
+and end, and `ranktilt.generation.checks` removes only what surrounds all of it and is not in its
+source.
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ from dataclasses import dataclass
 from typing import Any
 
 INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
-"""Signs of no width, as a part of a regular expression's set."""
+"""Signs without width, as a part of a regular expression's set."""
 LONGEST = 20_000
-"""Characters of an answer that are looked at, once its reasoning is off."""
+"""Characters of an answer that are read, after its reasoning is removed."""
 
 _MARK = re.compile(
     r"(?<!`)(?:"
-    r"[<\u25c1](?P<slash>/?)(?P<name>think(?:ing)?|thoughts?|reason(?:ing)?|reflection|analysis|scratchpad"
-    r"|seed:think|antthinking)(?:\s[^<>]{0,200})?[>\u25b7]"
+    r"[<\u25c1](?P<slash>/?)(?P<name>think(?:ing)?|thoughts?|reason(?:ing)?|reflection|analysis"
+    r"|scratchpad|seed:think|antthinking)(?:\s[^<>]{0,200})?[>\u25b7]"
     r"|\[(?P<mistral_slash>/?)(?-i:THINK)\]"
     r"|<\|(?P<side>start|begin|end)_(?:of_)?(?:thinking|thought)\|>"
-    r"|\A\s*(?P<granite>Here(?: is|'s) my thought process:)|(?P<granite_end>Here(?: is|'s) my response:)"
+    r"|\A\s*(?P<granite>Here(?: is|'s) my thought process:)"
+    r"|(?P<granite_end>Here(?: is|'s) my response:)"
     r")",
     re.IGNORECASE,
 )
-"""Begin and end of reasoning; within backticks a text speaks of them."""
+"""Start and end of reasoning; within backticks a text only mentions them."""
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
 _ANY_CHANNEL = re.compile(r"<\|channel\|>")
 _BARE_CHANNEL = re.compile(r"\s*(?:assistant)?(?:analysis|commentary)(?=[A-Z\"'(\[\d])")
@@ -52,22 +53,22 @@ _BARE_FINAL = "assistantfinal"
 """Names of channels whose special tokens were dropped: they are one word with what follows."""
 _TURN_START = re.compile(
     rf"(?:[\s{INVISIBLE}]"
-    r"|<\|(?:im_start|start|start_header_id)\|>\s*assistant(?:\s*<\|end_header_id\|>)?|<start_of_turn>\s*model"
-    r"|<\|assistant\|>|<\uff5cAssistant\uff5c>|\[/INST\]|<s>|<bos>"
-    r"|<\|(?:begin_of_text|message|START_RESPONSE|begin_of_solution|START_OF_TURN_TOKEN|CHATBOT_TOKEN)\|>"
-    r"|\Aassistant[ \t]*\n)+"
+    r"|<\|(?:im_start|start|start_header_id)\|>\s*assistant(?:\s*<\|end_header_id\|>)?"
+    r"|<start_of_turn>\s*model|<\|assistant\|>|<\uff5cAssistant\uff5c>|\[/INST\]|<s>|<bos>"
+    r"|<\|(?:begin_of_text|message|START_RESPONSE|begin_of_solution|START_OF_TURN_TOKEN"
+    r"|CHATBOT_TOKEN)\|>|\Aassistant[ \t]*\n)+"
 )
 _TURN_END = re.compile(
-    r"<\|(?:im_end|im_start|eot_id|eom_id|eot|end|return|call|end_of_text|endoftext|end_of_turn|END_OF_TURN_TOKEN"
-    r"|END_RESPONSE|end_of_solution|eos|user|observation|start_header_id)\|>|</s>|<end_of_turn>|<eos>|\[EOS\]"
-    r"|<\uff5cend\u2581of\u2581sentence\uff5c>"
+    r"<\|(?:im_end|im_start|eot_id|eom_id|eot|end|return|call|end_of_text|endoftext|end_of_turn"
+    r"|END_OF_TURN_TOKEN|END_RESPONSE|end_of_solution|eos|user|observation|start_header_id)\|>"
+    r"|</s>|<end_of_turn>|<eos>|\[EOS\]|<\uff5cend\u2581of\u2581sentence\uff5c>"
 )
 _NOTHING_BUT_MARKS = re.compile(r"\s*(?:<\||\Z)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerSpan:
-    """Where in a model's text its answer stands."""
+    """The part of a model's text that is its answer."""
 
     start: int
     end: int
@@ -77,11 +78,11 @@ class AnswerSpan:
 
 @dataclass(frozen=True, kw_only=True)
 class CleanAnswer:
-    """A short answer without what surrounded it."""
+    """A short answer without everything around it."""
 
     text: str
     plain: str
-    """The same with wrappers still around it: without reasoning and marks of the chat template alone."""
+    """The answer with its wrappers, but without reasoning and marks of the chat template."""
     is_cut_off: bool = False
     """Whether the model's text ends before its answer begins: there is reasoning alone."""
 
@@ -91,11 +92,11 @@ class CleanAnswer:
 
 
 def answer_span(text: str, source: str | None = None) -> AnswerSpan:
-    """Find the answer in a model's text: behind its reasoning, and up to the end of its turn.
+    """Find the answer in a model's text: after its reasoning, and up to the end of its turn.
 
-    `source` is the text that the answer rewrites or replies to, where it may be a document of any
-    kind: marks that the source has too are then left alone, and an end of turn counts only where
-    nothing but marks follows.
+    `source` is the text that the answer rewrites or replies to; an answer with a source may be a
+    document of any kind. Marks that the source has as well are then left alone, and an end of turn
+    counts only if nothing but marks follows it.
     """
     is_document = source is not None
     start, is_cut_off = _channel_start(text)
@@ -116,7 +117,10 @@ def answer_span(text: str, source: str | None = None) -> AnswerSpan:
 
 
 def _channel_start(text: str) -> tuple[int, bool]:
-    """Return where the final channel of gpt-oss begins, 0 without channels, and whether it is missing."""
+    """Return where the final channel of gpt-oss begins, and whether it is missing.
+
+    It begins at 0 in a text without channels.
+    """
     finals = list(_FINAL_CHANNEL.finditer(text))
     if finals:
         return finals[-1].end(), False
@@ -129,7 +133,7 @@ def _channel_start(text: str) -> tuple[int, bool]:
 
 
 def _reasoning_end(text: str, start: int, *, source: str) -> tuple[int, bool]:
-    """Return where reasoning ends that stands before everything else, and whether it never does."""
+    """Return where the reasoning before an answer ends, and whether it never does."""
     if _MARK.match(source.strip()):
         return start, False
     if _MARK.search(source):  # the document speaks of reasoning, as its source does
@@ -148,7 +152,7 @@ def _reasoning_end(text: str, start: int, *, source: str) -> tuple[int, bool]:
 
 
 def _leading_blocks_end(text: str, start: int) -> tuple[int, bool]:
-    """Return where the whole blocks end with which a text begins, and whether the last one never does."""
+    """Return where the blocks at the start of a text end, and whether the last one never does."""
     opened = ""
     for mark in _MARK.finditer(text, start):
         name, is_end = _meaning(mark)
@@ -162,7 +166,7 @@ def _leading_blocks_end(text: str, start: int) -> tuple[int, bool]:
 
 
 def _meaning(mark: re.Match[str]) -> tuple[str, bool]:
-    """Return the name of a mark, equal for begin and end of a block, and whether it is an end."""
+    """Return the name of a mark, equal for start and end of a block, and whether it is an end."""
     if mark["name"]:
         name = mark["name"].lower()
         return "think" if name == "thinking" else name, bool(mark["slash"])
@@ -186,8 +190,8 @@ def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
 
 _SIGNS = re.compile(f"[{INVISIBLE}]")
 _ANSWER_NAMES = (
-    "answer|final_answer|final_ranking|final|response|output|result|ranking|ranked_list|rank|order|solution|choice"
-    "|selection|score|grade|verdict"
+    "answer|final_answer|final_ranking|final|response|output|result|ranking|ranked_list|rank|order"
+    "|solution|choice|selection|score|grade|verdict"
 )
 _ANSWER_TAG = re.compile(
     rf"<(?P<name>{_ANSWER_NAMES})(?:\s[^<>]*)?>(?P<content>.*?)(?:</(?P=name)>|\Z)", re.I | re.S
@@ -198,14 +202,17 @@ _LATEX = re.compile(r"\\(?:text|mathrm|mathbf)\s*\{([^{}]*)\}")
 _FENCE = re.compile(
     r"(?P<mark>```|~~~)(?:[A-Za-z][\w+-]*(?=\s))?(?P<content>(?:(?!(?P=mark)).)*)(?P=mark)?", re.S
 )
-_NOUN = r"(?:answer|ranking|ranked list|rank|order|list|result|output|response|choice|selection|verdict|decision)s?"
+_NOUN = (
+    r"(?:answer|ranking|ranked list|rank|order|list|result|output|response|choice|selection"
+    r"|verdict|decision)s?"
+)
 _FINAL_LABEL = re.compile(
     rf"\bfinal {_NOUN}[*_]{{0,3}}(?:(?:\s+(?:is|are))?\s*[:=]|\s+(?:is|are)\b|[ \t]*\n)[*_]{{0,3}}",
     re.I,
 )
 _LEADING_LABEL = re.compile(
-    rf"[\s#*_]*(?:(?:the|my|so|therefore|best|correct|final|ranked|sorted),? )*(?:{_NOUN}|assistant)[*_]{{0,3}}"
-    r"(?:\s+(?:is|are))?\s*[:=][*_]{0,3}\s*",
+    r"[\s#*_]*(?:(?:the|my|so|therefore|best|correct|final|ranked|sorted),? )*"
+    rf"(?:{_NOUN}|assistant)[*_]{{0,3}}(?:\s+(?:is|are))?\s*[:=][*_]{{0,3}}\s*",
     re.I,
 )
 _PAIR = re.compile(
@@ -241,10 +248,10 @@ _MOST_WRAPPERS = 8
 
 
 def clean_answer(text: str) -> CleanAnswer:
-    """Return a short answer (a ranking, choice, grade, yes or no) without what surrounds it.
+    """Return a short answer (a ranking, choice, grade, yes or no) without everything around it.
 
-    Where tags, boxes or labels mark several answers that differ, all are left, one a line, for a
-    strict reader to refuse.
+    If tags, boxes or labels mark several different answers, all are returned, one a line, so that a
+    strict reader refuses them.
     """
     unescaped = html.unescape(text) if "&" in text else text
     span = answer_span(unescaped)
@@ -263,7 +270,7 @@ def clean_answer(text: str) -> CleanAnswer:
 
 
 def _without_later_reasoning(text: str) -> str:
-    """Take off blocks of reasoning that stand within or behind an answer."""
+    """Remove blocks of reasoning within or after an answer."""
     parts, start, opened = list[str](), 0, ""
     for mark in _MARK.finditer(text):
         name, is_end = _meaning(mark)
@@ -276,7 +283,7 @@ def _without_later_reasoning(text: str) -> str:
 
 
 def _unwrapped(answer: str) -> str:
-    """Take off one layer; the answer as it is where none is left."""
+    """Remove the outermost wrapper; return the answer as it is if there is none."""
     for pattern in (_ANSWER_TAG, _BOXED):
         if marked := _joined([match["content"] for match in pattern.finditer(answer)]):
             return marked
@@ -296,20 +303,20 @@ def _unwrapped(answer: str) -> str:
 
 
 def _joined(answers: list[str]) -> str:
-    """Return the answers that differ, one a line."""
+    """Return the different answers, one a line."""
     texts = [answer.strip() for answer in answers]
     return "\n".join(dict.fromkeys(text for text in texts if text))
 
 
 def text_of_object(answer: str) -> str | None:
-    """Return the one text that a JSON object holds beside reasoning; None where it is no such object."""
+    """Return the only text of a JSON object, reasoning aside; None for anything else."""
     value = _parsed(answer)
     texts = list(_without_reasoning_keys(value).values()) if isinstance(value, Mapping) else []
     return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
 
 
 def _parsed(answer: str) -> Any:
-    """Return what a JSON object or list says; None where it is neither."""
+    """Parse a JSON object or list; None for anything else."""
     if not answer.startswith(("{", "[")):
         return None
     try:
@@ -323,9 +330,10 @@ def _without_reasoning_keys(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _single_value(answer: str) -> str | None:
-    """Return the one value that a JSON object holds beside reasoning; None where it is no such object.
+    """Return the only value of a JSON object, reasoning aside; None for anything else.
 
-    A list of identifiers is one of numbers; numbers stay in their object, for a reader of JSON.
+    A list of identifiers becomes a list of numbers. Numbers stay in their object, for a reader of
+    JSON.
     """
     value = _parsed(answer)
     if isinstance(value, list):
@@ -346,7 +354,7 @@ def _single_value(answer: str) -> str | None:
 
 
 def _from_list(values: list[object]) -> str | None:
-    """Return a list of texts as one of numbers, or its only text."""
+    """Return a list of identifiers as a list of numbers, or the only text of a list."""
     texts = [value for value in values if isinstance(value, str)]
     if not texts or len(texts) < len(values):
         return None

@@ -1,4 +1,4 @@
-"""What asking a language model would cost: requests, tokens, price and time, before anything is asked."""
+"""Estimate requests, tokens, price and time, before a language model is asked."""
 
 from __future__ import annotations
 
@@ -14,91 +14,111 @@ from ranktilt.llm.journal import Journal, Request, request_key
 from ranktilt.llm.prompts import BYTES_A_TOKEN
 
 TOKENS_A_SECOND = 50.0
-"""Speed of one answer of a server that is assumed where no rate is given."""
+"""Assumed speed of an answer, where no rate is given."""
 BATCH_PRICE = 0.5
-"""What a batch costs of the price of its requests."""
+"""Price of a batch, as a share of the price of its requests."""
 LATENCY = 0.5
-"""Seconds until an answer begins, assumed likewise."""
+"""Assumed seconds until an answer begins."""
 TEMPLATE_TOKENS = 12
-"""What a chat template adds to a prompt, about."""
+"""Tokens that a chat template adds to a prompt, about."""
 _LOGPROB = -0.5
+_PRICE_HINT = "give one with --price IN,OUT per million tokens"
+_UNKNOWN_TIME = "unknown for a model on this machine"
 
 
-@dataclass(frozen=True)
-class Counting:
-    """A way to count the tokens of texts, and what it is in words."""
+@dataclass(frozen=True, kw_only=True)
+class TokenCounter:
+    """A way to count the tokens of texts."""
 
     count: Callable[[Sequence[str]], list[int]]
-    how: str
+    description: str
 
 
-def counting(llm: LLM) -> Counting:
-    """Choose how tokens are counted for a model: by its own ``count_tokens``, or one token for four bytes."""
-    own = getattr(llm, "count_tokens", None)
-    if own is not None:
-        return Counting(own, "counted by the model's own tokenizer")
-    return Counting(_by_bytes, f"estimated, one token for {BYTES_A_TOKEN} bytes of UTF-8")
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """Requests to a model, and about how many tokens it reads and writes for them."""
+
+    requests: int
+    tokens_in: int
+    tokens_out: int
 
 
-def _by_bytes(texts: Sequence[str]) -> list[int]:
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How long requests take, and the assumption behind it."""
+
+    seconds: float | None
+    """None where nothing is known."""
+    basis: str
+
+
+def counting(llm: LLM) -> TokenCounter:
+    """Return the token counter of a model: its ``count_tokens``, or a token for four bytes."""
+    count_tokens = getattr(llm, "count_tokens", None)
+    if count_tokens is not None:
+        return TokenCounter(count=count_tokens, description="counted by the model's own tokenizer")
+    description = f"estimated, one token for {BYTES_A_TOKEN} bytes of UTF-8"
+    return TokenCounter(count=_count_by_bytes, description=description)
+
+
+def _count_by_bytes(texts: Sequence[str]) -> list[int]:
     return [-(-len(text.encode()) // BYTES_A_TOKEN) for text in texts]
 
 
-def price_of(read: int, written: int, price: tuple[float, float] | None) -> float | None:
-    """Return what tokens cost by the price of a million tokens read, and of a million written; None without one."""
+def price_of(tokens_in: int, tokens_out: int, price: tuple[float, float] | None) -> float | None:
+    """Return the price of tokens; None without a price.
+
+    `price` is the price of a million tokens that the model reads, and of a million that it writes.
+    """
     if price is None:
         return None
-    if not all(0 <= one < math.inf for one in price):
-        raise UserError(f"a price must be 0 or more, got {price[0]:g},{price[1]:g}")
-    return (read * price[0] + written * price[1]) / 1e6
+    price_in, price_out = price
+    if not (0 <= price_in < math.inf and 0 <= price_out < math.inf):
+        raise UserError(f"a price must be 0 or more, got {price_in:g},{price_out:g}")
+    return (tokens_in * price_in + tokens_out * price_out) / 1e6
 
 
-def time_of(
-    llm: LLM, left: Sequence[int], requests_per_minute: float | None = None
-) -> tuple[float | None, str]:
-    """Return seconds by the narrower limit, None where nothing is known, and what they rest on.
-
-    `left` are requests, tokens read and tokens written.
-    """
-    requests, _, written = left
+def time_of(llm: LLM, workload: Workload, requests_per_minute: float | None = None) -> Pace:
+    """Return how long requests take by the narrower limit, the model's speed or the rate."""
     if llm.batched:
-        return None, "within 24 hours, as a batch"
+        return Pace(seconds=None, basis="within 24 hours, as a batch")
     if hasattr(llm, "count_tokens"):  # a model on this machine
-        return None, "unknown for a model on this machine; try some documents with --limit"
-    each = LATENCY + written / requests / TOKENS_A_SECOND if requests else 0.0
-    speed = f", {llm.concurrency} at a time, if an answer takes {each:.1f} s"
-    times = {speed: each * max(1.0, requests / llm.concurrency)}
-    if requests_per_minute:
-        times[f", by {requests_per_minute:g} requests a minute"] = (
-            60 * requests / requests_per_minute
-        )
-    pace = max(times, key=times.__getitem__)
-    return times[pace], pace
+        return Pace(seconds=None, basis=f"{_UNKNOWN_TIME}; try some documents with --limit")
+    requests = workload.requests
+    answer_seconds = LATENCY + workload.tokens_out / requests / TOKENS_A_SECOND if requests else 0.0
+    by_speed = Pace(
+        seconds=answer_seconds * max(1.0, requests / llm.concurrency),
+        basis=f", {llm.concurrency} at a time, if an answer takes {answer_seconds:.1f} s",
+    )
+    if not requests_per_minute:
+        return by_speed
+    by_rate = Pace(
+        seconds=60 * requests / requests_per_minute,
+        basis=f", by {requests_per_minute:g} requests a minute",
+    )
+    return max(by_speed, by_rate, key=lambda pace: pace.seconds or 0.0)
 
 
 def duration(seconds: float | None) -> str:
-    """Write seconds as a reader takes them in; nothing for None."""
+    """Write seconds in the unit that suits them; nothing for None."""
     if seconds is None:
         return ""
     minutes = int(seconds // 60)
     if minutes >= 6000:
         return f"{minutes / 1440:,.0f} days"
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 100
-        else f"{minutes // 60} h {minutes % 60} min"
-        if minutes > 99
-        else f"{minutes} min"
-    )
+    if minutes > 99:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{seconds:.0f} s" if seconds < 100 else f"{minutes} min"
 
 
 class Rehearsal:
-    """Answers in place of a model, as `journalled` does: from the journal, or by `answers` to the next requests.
+    """Answers in place of a model and counts what asking it would take.
 
-    Nothing is asked and nothing written. `prompts` counts all, `requests` equal ones once,
-    `journalled` those of them that have an answer; tokens are those of the others. `most` is how
-    many prompts any answers can lead to, and `certain` says whether all answers so far are the
-    model's own, so that what it is asked next is sure.
+    It is called as `journalled` is. Answers come from the journal, or from `answers`, which whoever
+    asks sets before each call. Nothing is asked and nothing written. `prompts` counts all prompts,
+    `requests` equal ones once, and `journalled` those that the journal has an answer to; tokens are
+    those of the others. `most` is the largest number of prompts that any answers can lead to.
+    `certain` says whether all answers so far are the model's, so that its next prompts are certain.
     """
 
     def __init__(self, llm: LLM, *, certain: bool = True) -> None:
@@ -106,8 +126,8 @@ class Rehearsal:
         self.answers: Sequence[str] = ()
         self.prompts = self.requests = self.journalled = self.tokens_in = self.tokens_out = 0
         self.certain, self.most = certain, 0
-        self._spared = 0  # prompts that are sure to be asked for and cost nothing
-        self._seen = set[str]()
+        self._free_prompts = 0  # prompts that are certain to be needed and cost nothing
+        self._seen_keys = set[str]()
 
     def __call__(
         self,
@@ -116,94 +136,114 @@ class Rehearsal:
         journal: Journal,
         *,
         sampling: Sampling,
-        **others: Any,
+        **_progress: Any,
     ) -> Generator[Reply, None, None]:
         """Reply to each request."""
-        asked = [
-            (request_key(llm, one.prompt, sampling, one.attempt), one.prompt.text)
-            for one in requests
-        ]
-        self.prompts += len(asked)
-        known = journal.read([key for key, _ in asked])
-        found = set(known) - self._seen
-        self.journalled, self.requests = self.journalled + len(found), self.requests + len(found)
-        new = {
-            key: number
-            for number, (key, _) in enumerate(asked)
-            if key not in known and key not in self._seen
-        }
+        requests = list(requests)
+        keys = [request_key(llm, request.prompt, sampling, request.attempt) for request in requests]
+        self.prompts += len(requests)
+        records = journal.read(keys)
+        new_records = set(records) - self._seen_keys
+        self.journalled += len(new_records)
+        self.requests += len(new_records)
+        unasked = dict[str, int]()  # position of each request that would be asked; equal ones once
+        for position, key in enumerate(keys):
+            if key not in records and key not in self._seen_keys:
+                unasked[key] = position
         self._add(
-            [asked[number][1] for number in new.values()],
-            [self.answers[number] for number in new.values()],
+            [requests[position].prompt.text for position in unasked.values()],
+            [self.answers[position] for position in unasked.values()],
         )
-        self._count_spared(len(asked) - len(new), bool(new))
-        self._seen |= {key for key, _ in asked}
-        for number, (key, _) in enumerate(asked):
-            answer = (
-                known[key].answer
-                if key in known
-                else Answer(
-                    self.answers[number], "stop", None, None, llm.name, logprobs=(_LOGPROB,)
-                )
-            )
-            yield Reply(number, answer, None, fresh=key not in known)
+        self._count_free(len(requests) - len(unasked), has_new=bool(unasked))
+        self._seen_keys.update(keys)
+        for number, key in enumerate(keys):
+            record = records.get(key)
+            answer = self._pretended_answer(number) if record is None else record.answer
+            yield Reply(number=number, answer=answer, fresh=record is None)
+
+    def _pretended_answer(self, number: int) -> Answer:
+        return Answer(
+            text=self.answers[number],
+            finish="stop",
+            prompt_tokens=None,
+            completion_tokens=None,
+            model=self.llm.name,
+            logprobs=(_LOGPROB,),
+        )
 
     def add_unanswered(self, prompts: Sequence[str]) -> None:
-        """Count prompts that want scores and no answer; those that are kept are not looked up."""
+        """Count prompts that are scored without an answer; the cache of scores is not looked up."""
         distinct = list(dict.fromkeys(prompts))
         self.prompts += len(prompts)
         self._add(distinct, [""] * len(distinct))
-        self._count_spared(len(prompts) - len(distinct), bool(distinct))
+        self._count_free(len(prompts) - len(distinct), has_new=bool(distinct))
 
-    def _count_spared(self, spared: int, new: bool) -> None:
-        self._spared += spared if self.certain else 0
-        self.certain = self.certain and not new
+    def _count_free(self, free_prompts: int, *, has_new: bool) -> None:
+        self._free_prompts += free_prompts if self.certain else 0
+        self.certain = self.certain and not has_new
 
     @property
     def left(self) -> int:
-        """Requests that are not answered already."""
+        """Number of requests that have no answer yet."""
         return self.requests - self.journalled
 
     @property
     def at_most(self) -> int:
-        """How many requests would be asked at most, whatever the answers."""
-        return max(self.left, 0 if self.certain else self.most - self._spared)
+        """Largest number of requests that would be asked, whatever the answers."""
+        return max(self.left, 0 if self.certain else self.most - self._free_prompts)
 
-    def totals(self) -> tuple[int, int, int]:
-        """Requests, and about how many tokens in and out, at most; those of a request as in what was rehearsed."""
+    def workload(self) -> Workload:
+        """Return what asking takes if the answers are those of the rehearsal."""
+        return Workload(requests=self.left, tokens_in=self.tokens_in, tokens_out=self.tokens_out)
+
+    def largest_workload(self) -> Workload:
+        """Return what asking takes at most, with requests as long as those of the rehearsal."""
         share = self.at_most / self.left if self.left else 1.0
-        return self.at_most, math.ceil(self.tokens_in * share), math.ceil(self.tokens_out * share)
+        return Workload(
+            requests=self.at_most,
+            tokens_in=math.ceil(self.tokens_in * share),
+            tokens_out=math.ceil(self.tokens_out * share),
+        )
 
     def _add(self, prompts: Sequence[str], answers: Sequence[str]) -> None:
-        """Count prompts that would be asked, and their answers: words and signs, which mostly are a token each."""
+        """Count prompts that would be asked, and the tokens of their answers.
+
+        Words and signs are mostly a token each.
+        """
         self.requests += len(prompts)
         self.tokens_in += sum(self._counting.count(prompts)) + TEMPLATE_TOKENS * len(prompts)
         self.tokens_out += sum(len(re.findall(r"\w+|[^\w\s]", answer)) for answer in answers)
 
     def lines(self, price: tuple[float, float] | None) -> tuple[tuple[str, str], ...]:
-        """What was counted, in words: what, and how much; where the answers decide, at most how much."""
-        kept = f"{self.journalled:,} of {self.requests:,} are answered already"
-        pace = time_of(self.llm, (self.left, self.tokens_in, self.tokens_out))[1]
-        now = self._amounts((self.left, self.tokens_in, self.tokens_out), price)
-        requests, read, written, cost, time = (
-            "" if most == text else f"; at most {most}"
-            for text, most in zip(now, self._amounts(self.totals(), price), strict=True)
+        """Return what asking takes, as pairs of a name and a text.
+
+        Where the answers decide, the texts say how much it takes at most.
+        """
+        workload, most = self.workload(), self.largest_workload()
+        requests = (
+            f"{workload.requests:,} ({self.journalled:,} of {self.requests:,} are answered already)"
         )
+        if most.requests != workload.requests:
+            requests += f"; at most {most.requests:,}, as the answers go"
+        tokens_in = _up_to(f"{workload.tokens_in:,}", f"{most.tokens_in:,}")
+        tokens_out = _up_to(f"{workload.tokens_out:,}", f"{most.tokens_out:,}")
+        cost = _up_to(_price_text(workload, price), _price_text(most, price))
+        pace, longest = time_of(self.llm, workload), time_of(self.llm, most)
+        time = _up_to(duration(pace.seconds), duration(longest.seconds))
         return (
-            ("requests", f"{now[0]} ({kept}){requests and f'{requests}, as the answers go'}"),
-            ("tokens in", f"{now[1]}{read}, {self._counting.how}"),
-            ("tokens out", f"{now[2]}{written}, if every answer has its form"),
-            ("price", f"{now[3]}{cost}" or "give one with --price IN,OUT per million tokens"),
-            ("time", f"{now[4]}{time}{pace}" if now[4] else "unknown for a model on this machine"),
+            ("requests", requests),
+            ("tokens in", f"{tokens_in}, {self._counting.description}"),
+            ("tokens out", f"{tokens_out}, if every answer has its form"),
+            ("price", cost or _PRICE_HINT),
+            ("time", f"{time}{pace.basis}" if time else _UNKNOWN_TIME),
         )
 
-    def _amounts(
-        self, totals: tuple[int, int, int], price: tuple[float, float] | None
-    ) -> tuple[str, ...]:
-        """Requests, tokens in and out, price and time as text; empty where nothing is known."""
-        cost, (seconds, _) = price_of(*totals[1:], price), time_of(self.llm, totals)
-        return (
-            *(f"{number:,}" for number in totals),
-            "" if cost is None else f"{cost:,.2f}",
-            duration(seconds),
-        )
+
+def _up_to(amount: str, most: str) -> str:
+    return amount if amount == most else f"{amount}; at most {most}"
+
+
+def _price_text(workload: Workload, price: tuple[float, float] | None) -> str:
+    """Write the price of a workload; nothing without a price."""
+    cost = price_of(workload.tokens_in, workload.tokens_out, price)
+    return "" if cost is None else f"{cost:,.2f}"

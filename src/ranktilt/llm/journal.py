@@ -1,4 +1,7 @@
-"""The journal: what was answered before is never asked again, and no answer counts before it is written."""
+"""The journal keeps every answer, so that nothing is asked twice.
+
+No answer counts before it is written.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -31,24 +34,28 @@ _TABLE = (
 )
 _WITH_KEYS = "FROM answers WHERE key IN (SELECT value FROM json_each(?))"
 _ANSWER_FIELDS = tuple(field.name for field in fields(Answer))
-_LOOK = 256
-"""Requests that are looked up in one go: one look-up each would take longer than the answers."""
+_REQUESTS_A_LOOKUP = 256
+"""Requests that are looked up together: single look-ups would take longer than the answers."""
 
 
-class JournalRecord(NamedTuple):
-    """One answer, to a prompt of this digest, at a time in UTC."""
+@dataclass(frozen=True, kw_only=True)
+class JournalRecord:
+    """An answer in the journal."""
 
     key: str
+    """Key of the request."""
     time: str
+    """Time of the answer, in UTC."""
     prompt: str
+    """Digest of the prompt."""
     answer: Answer
 
 
 class Journal:
-    """The answers of one model, by the keys of requests: a table of an SQLite file.
+    """The answers of a model by the keys of requests, in a table of an SQLite file.
 
-    Anyone may read, one process at a time writes. The folder is of one model only, and made when
-    something is claimed or appended; `about` says for people what the model is (plain JSON, never a
+    Any process may read, one at a time writes. A folder belongs to one model, and is created when
+    something is claimed or appended. `about` describes the model for people (plain JSON, never a
     key).
     """
 
@@ -64,24 +71,26 @@ class Journal:
         self.close()
 
     def __len__(self) -> int:
-        """Answers so far."""
+        """Return the number of answers."""
         return int(next(self._rows("SELECT count(*) FROM answers"), (0,))[0])
 
     def read(self, keys: Collection[str]) -> dict[str, JournalRecord]:
-        """Look up records: those that are known so far, by key; one that cannot be read is not known."""
+        """Return the journal's records by key; a record that cannot be read is missing."""
         records = dict[str, JournalRecord]()
-        for key, time, prompt, stored in self._rows(
-            f"SELECT * {_WITH_KEYS}", json.dumps(list(keys))
-        ):
-            answer = _stored_answer(stored)
+        rows = self._rows(f"SELECT * {_WITH_KEYS}", json.dumps(list(keys)))
+        for key, time, prompt, answer_json in rows:
+            answer = _stored_answer(answer_json)
             if answer is not None:
-                records[key] = JournalRecord(key, str(time or ""), str(prompt or ""), answer)
+                records[key] = JournalRecord(
+                    key=key, time=str(time or ""), prompt=str(prompt or ""), answer=answer
+                )
         return records
 
     def claim(self) -> bool:
-        """Keep other processes from writing, until `close`; True if nothing kept them before.
+        """Keep other processes from writing, until `close`.
 
-        `UserError` where another process writes, or nothing can be written.
+        Returns True if the journal was not claimed yet. `UserError` where another process writes,
+        or nothing can be written.
         """
         if self._claimed is not None:
             return False
@@ -89,21 +98,22 @@ class Journal:
             try:
                 stack.enter_context(alone(f"write {os.path.realpath(self.path)}"))
             except BlockingIOError:
-                message = f"{self.path}: another process is writing answers of this model; run this again after it"
-                raise UserError(message) from None
+                raise UserError(
+                    f"{self.path}: another process is writing answers of this model; "
+                    "run this again after it"
+                ) from None
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._opened()
+            self._connection()
             if self._about is not None:
-                (self.folder / ABOUT).write_bytes(
-                    orjson.dumps({"kind": "llm", **self._about}) + b"\n"
-                )
+                description = orjson.dumps({"kind": "llm", **self._about})
+                (self.folder / ABOUT).write_bytes(description + b"\n")
             self._claimed = stack.pop_all()
         return True
 
     def append(self, records: Sequence[JournalRecord]) -> None:
-        """Write records down: all of them, or none and a `UserError`; the first record of a key counts.
+        """Write all records, or none with a `UserError`; the first record of a key counts.
 
-        A stored one that cannot be read is replaced.
+        A record that cannot be read is replaced.
         """
         self.claim()
         known = self.read([record.key for record in records])
@@ -120,31 +130,32 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Give the file to change it, in one transaction, as the only writer."""
+        """Give the connection to the file for one transaction, as the only writer."""
         self.claim()
-        with self._errors(), self._opened() as db:
+        with self._errors(), self._connection() as db:
             yield db
 
     def close(self) -> None:
-        """Let others write; the journal can be used again."""
-        for held in (self._db, self._claimed):
-            if held is not None:
-                held.close()
+        """Let other processes write; the journal can be used again."""
+        for resource in (self._db, self._claimed):
+            if resource is not None:
+                resource.close()
         self._db = self._claimed = None
 
     def _rows(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
-        """Rows of the file as it is; none where there is none, and nothing is made."""
+        """Yield rows of the file; none where there is no file, which is then not created."""
         if self._db is not None or self.path.exists():
             with self._errors():
-                yield from self._opened().execute(query, values)
+                yield from self._connection().execute(query, values)
 
-    def _opened(self) -> sqlite3.Connection:
+    def _connection(self) -> sqlite3.Connection:
         if self._db is None:
             db = sqlite3.connect(self.path, check_same_thread=False)
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version not in (0, _VERSION):
                 raise UserError(
-                    f"{self.path}: is of another version of RankTilt; move it away, and its answers are asked again"
+                    f"{self.path}: is of another version of RankTilt; move it away, and its "
+                    "answers are asked again"
                 )
             if not version:
                 db.execute("PRAGMA journal_mode = WAL")
@@ -156,15 +167,13 @@ class Journal:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
+        # A full disk, a folder without the right to write, a damaged file.
         try:
             yield
-        except (
-            OSError,
-            sqlite3.Error,
-        ) as error:  # a full disk, a place without the right to write, a damaged file
+        except (OSError, sqlite3.Error) as error:
             raise UserError(
-                f"{self.path}: cannot be used: {error}; choose another place (RANKTILT_CACHE), or move a damaged file "
-                "away, and its answers are asked again"
+                f"{self.path}: cannot be used: {error}; choose another place (RANKTILT_CACHE), or "
+                "move a damaged file away, and its answers are asked again"
             ) from error
 
 
@@ -173,10 +182,10 @@ def _decoded(data: bytes) -> str:
 
 
 def _stored_answer(text: object) -> Answer | None:
-    """Read an answer as it was stored; None where it is none, as on a disk that lost a part of it.
+    """Read an answer; None where it cannot be read, as after a disk lost a part of it.
 
-    Only its text has to be there: everything else is cleaned by `Answer`, which a journal of an
-    earlier version may need.
+    Only its text is needed: `Answer` cleans everything else, which a journal of an earlier version
+    may need.
     """
     try:
         fields = json.loads(text)  # type: ignore[arg-type]
@@ -188,30 +197,50 @@ def _stored_answer(text: object) -> Answer | None:
 
 
 def journal_of(llm: LLM) -> Journal:
-    """Return the journal of a model, in a folder of the cache that is named after a hash of its identity."""
+    """Return the journal of a model, in a folder that is named by a hash of its identity."""
     name = hashlib.blake2b(llm.identity.encode(), digest_size=KEY_BYTES).hexdigest()
     return Journal(cache_folder() / "llm" / name, about=llm.spec)
 
 
 class Request(NamedTuple):
-    """One thing to ask: another attempt, from 1 on, is another request, with the next seed where there is one."""
+    """A prompt and the number of the attempt, from 1.
+
+    Another attempt is another request, with the next seed if there is one.
+    """
 
     prompt: Prompt
     attempt: int = 1
 
 
+class KeyedRequest(NamedTuple):
+    """A request with its key in the journal."""
+
+    key: str
+    request: Request
+
+
 def seed_of(prompt: Prompt, sampling: Sampling, attempt: int) -> int | None:
-    """Return the seed of an attempt: the prompt's own or that of all, one more with each attempt; None stays None."""
+    """Return the seed of an attempt: the prompt's or the sampling's, plus one for each attempt.
+
+    None where neither has a seed.
+    """
     seed = sampling.seed if prompt.seed is None else prompt.seed
     return None if seed is None else seed + attempt - 1
 
 
 def request_key(llm: LLM, prompt: Prompt, sampling: Sampling, attempt: int = 1) -> str:
-    """Hash a request: equal for equal model, messages, parameters and attempt, and for no other; 32 hex digits."""
-    numbers = {"temperature": float(sampling.temperature), "top_p": float(sampling.top_p)}
-    drawn = {**vars(sampling), **numbers, "seed": seed_of(prompt, sampling, attempt)}
-    whole = orjson.dumps([llm.identity, prompt.digest, drawn, attempt])
-    return hashlib.blake2b(whole, digest_size=KEY_BYTES).hexdigest()
+    """Hash a request to 32 hexadecimal digits.
+
+    Keys are equal for equal model, messages, sampling and attempt.
+    """
+    parameters = {
+        **vars(sampling),
+        "temperature": float(sampling.temperature),
+        "top_p": float(sampling.top_p),
+        "seed": seed_of(prompt, sampling, attempt),
+    }
+    content = orjson.dumps([llm.identity, prompt.digest, parameters, attempt])
+    return hashlib.blake2b(content, digest_size=KEY_BYTES).hexdigest()
 
 
 def journalled(
@@ -224,23 +253,23 @@ def journalled(
     total: int | None = None,
     before: int = 0,
 ) -> Generator[Reply, None, None]:
-    """Answer requests from the journal, and ask the model for the rest; yields one reply a request, in any order.
+    """Answer requests from the journal, and ask the model for the rest.
 
-    Equal requests are asked once. Nothing is asked before the journal can be written, and answers
-    are in the journal before they are yielded. `total` is the number of requests, for the progress
-    that `label` names, those `before` these included.
+    Yields a reply for each request, in any order. Equal requests are asked once. Nothing is asked
+    before the journal can be written, and answers are in the journal before they are yielded.
+    `label` names the progress, of which `total` is the number of all requests and `before` the
+    number of those that came before these.
     """
     count = len(requests) if total is None and isinstance(requests, Sized) else total
-    for done, reply in enumerate(
-        _OpenRequests(llm, requests, journal, sampling).replies(), start=before + 1
-    ):
+    replies = _OpenRequests(llm, requests, journal, sampling).replies()
+    for done, reply in enumerate(replies, start=before + 1):
         if count:
             report(label, done, max(count, done))
         yield reply
 
 
 class _OpenRequests:
-    """The requests of one call: which are to be asked, which are under way, and which have an answer."""
+    """The requests of one call: those that wait, that are under way, and that have a reply."""
 
     def __init__(
         self, llm: LLM, requests: Iterable[Request], journal: Journal, sampling: Sampling
@@ -249,85 +278,79 @@ class _OpenRequests:
         self._source = enumerate(requests)
         self._numbers: dict[str, list[int]] = {}  # of every request that has no answer yet
         self._failed: dict[str, Failure] = {}
-        self._waiting: deque[tuple[str, Request]] = deque()
-        self._sent: dict[int, tuple[str, Request]] = {}
+        self._waiting: deque[KeyedRequest] = deque()
+        self._sent: dict[int, KeyedRequest] = {}
         self._ready: deque[Reply] = deque()
 
     def replies(self) -> Iterator[Reply]:
-        while not self._waiting and self._look():
-            yield from self._known()
+        while not self._waiting and self._look_up():
+            yield from self._ready_replies()
         if self._waiting:
-            with closing(
-                self._llm.journal_arrivals(self._prompts(), self._sampling, self._journal)
-            ) as arrivals:
+            arrivals = self._llm.journal_arrivals(self._prompts(), self._sampling, self._journal)
+            with closing(arrivals):
                 for replies in arrivals:
                     yield from self._settle(replies)
-                    yield from self._known()
-        yield from self._known()
+                    yield from self._ready_replies()
+        yield from self._ready_replies()
 
-    def _look(self) -> bool:
-        """Look up the next requests; False where there are none."""
-        batch = list(islice(self._source, _LOOK))
+    def _look_up(self) -> bool:
+        """Look up the next requests in the journal; False where there are no more."""
+        batch = list(islice(self._source, _REQUESTS_A_LOOKUP))
         new: dict[str, Request] = {}
         for number, request in batch:
             key = request_key(self._llm, request.prompt, self._sampling, request.attempt)
             if key in self._failed:
-                self._ready.append(Reply(number, None, self._failed[key], fresh=False))
+                self._ready.append(Reply(number=number, failure=self._failed[key], fresh=False))
             elif key in self._numbers:
                 self._numbers[key].append(number)
             else:
                 self._numbers[key] = [number]
                 new[key] = request
-        found = self._journal.read(new) if new else {}
-        if len(found) < len(new) and self._journal.claim():
-            found = self._journal.read(new)  # another process may have written until then
-        self._llm.has_answered = self._llm.has_answered or bool(found)
+        records = self._journal.read(new) if new else {}
+        if len(records) < len(new) and self._journal.claim():
+            # Another process may have written until the journal was claimed.
+            records = self._journal.read(new)
+        self._llm.has_answered = self._llm.has_answered or bool(records)
         for key, request in new.items():
-            if key not in found:
-                self._waiting.append((key, request))
+            record = records.get(key)
+            if record is None:
+                self._waiting.append(KeyedRequest(key, request))
                 continue
-            answer, time = found[key].answer, found[key].time
-            numbers = self._numbers.pop(key)
-            self._ready.extend(
-                Reply(number, answer, None, fresh=False, time=time) for number in numbers
-            )
+            for number in self._numbers.pop(key):
+                reply = Reply(number=number, answer=record.answer, fresh=False, time=record.time)
+                self._ready.append(reply)
         return bool(batch)
 
     def _prompts(self) -> Iterator[tuple[str, Prompt]]:
         number = 0
-        while self._waiting or self._look():
+        while self._waiting or self._look_up():
             if self._waiting:
-                self._sent[number] = key, request = self._waiting.popleft()
-                yield (
-                    key,
-                    replace(
-                        request.prompt,
-                        seed=seed_of(request.prompt, self._sampling, request.attempt),
-                    ),
-                )
+                key, request = self._sent[number] = self._waiting.popleft()
+                seed = seed_of(request.prompt, self._sampling, request.attempt)
+                yield key, replace(request.prompt, seed=seed)
                 number += 1
 
     def _settle(self, replies: Sequence[Reply]) -> Iterator[Reply]:
-        """Write down what has arrived, and only then count it."""
-        sent = [(*self._sent.pop(reply.number), reply) for reply in replies]
+        """Write the answers that have arrived to the journal, and only then yield their replies."""
+        sent = [self._sent.pop(reply.number) for reply in replies]
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        answered = [
-            (key, request.prompt.digest, reply.answer)
-            for key, request, reply in sent
-            if reply.answer
-        ]
-        if answered:
-            self._journal.append(
-                [JournalRecord(key, now, prompt, answer) for key, prompt, answer in answered]
-            )
-        for key, _, reply in sent:
+        records = []
+        for (key, request), reply in zip(sent, replies, strict=True):
+            if reply.answer:
+                digest = request.prompt.digest
+                record = JournalRecord(key=key, time=now, prompt=digest, answer=reply.answer)
+                records.append(record)
+        if records:
+            self._journal.append(records)
+        for (key, _), reply in zip(sent, replies, strict=True):
             if reply.failure is not None:
                 self._failed[key] = reply.failure
-            first, *others = self._numbers.pop(key)
-            when = None if reply.answer is None else now
-            yield replace(reply, number=first, fresh=True, time=when)
-            yield from (replace(reply, number=number, fresh=False, time=when) for number in others)
+            first, *repeats = self._numbers.pop(key)
+            time = None if reply.answer is None else now
+            yield replace(reply, number=first, fresh=True, time=time)
+            for number in repeats:
+                yield replace(reply, number=number, fresh=False, time=time)
 
-    def _known(self) -> Iterator[Reply]:
+    def _ready_replies(self) -> Iterator[Reply]:
         while self._ready:
             yield self._ready.popleft()

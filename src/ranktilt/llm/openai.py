@@ -1,23 +1,26 @@
-"""Models behind a server that speaks OpenAI's protocol: OpenAI, vLLM, Ollama, llama.cpp, `transformers serve`."""
+"""Models behind a server with OpenAI's protocol.
+
+OpenAI, vLLM, Ollama, llama.cpp and `transformers serve` have it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import AbstractAsyncContextManager, closing
+from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, ClassVar, Self
 
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling, Vectors
+from ranktilt.llm.event_loop import flow
 from ranktilt.llm.responses import (
     FailedRequest,
     classify_error,
@@ -28,24 +31,33 @@ from ranktilt.llm.responses import (
     retry_delay,
     same_model,
 )
-from ranktilt.llm.server import LONG_KEY, OWN, SHORT_KEY, VARIABLE, Server, base_url
+from ranktilt.llm.server import LONG_KEY, OPENAI_URL, SHORT_KEY, VARIABLE, Server, base_url
 from ranktilt.llm.untrusted import plain_line
 from ranktilt.optional import need
 from ranktilt.parallel.executor import Portable
 
 Texts = list[tuple[int, str]]
-"""Positions and texts of one request for vectors."""
-TextVectors = tuple[list[int], Vectors, str]
-"""Positions, vectors, and the name of the model that made them."""
+"""Positions and texts of a request for vectors."""
 CONNECT = 10.0
 """Seconds until a connection is given up, if the time limit of a request is not shorter."""
 MINUTE = 60.0
 _NO_COOKIES = DefaultCookiePolicy(allowed_domains=[])
-"""Requests are independent; one that cannot be sent back, such as ``a=ÿ``, would spoil all that follow."""
+"""Accepts no cookies: one that cannot be sent back, such as ``a=ÿ``, would break later requests."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextVectors:
+    """Vectors of some texts."""
+
+    positions: list[int]
+    """Positions of the texts."""
+    vectors: Vectors
+    model: str
+    """Name of the model that made them."""
 
 
 class ServerClient(ABC):
-    """Requests of one kind, sent through the openai client, which is open within ``async with``."""
+    """Sends requests of one kind through the openai client, which is open within ``async with``."""
 
     path: ClassVar[str]
 
@@ -53,37 +65,36 @@ class ServerClient(ABC):
         self.server = server
         self._openai = need("openai", extra="llm", for_=f"openai:{server.model}")
         # The HTTP package below the client differs with its version.
-        self._http = importlib.import_module(
-            self._openai.DefaultAsyncHttpxClient.__mro__[1].__module__.split(".")[0]
-        )
+        http_client = self._openai.DefaultAsyncHttpxClient.__mro__[1]
+        self._http = sys.modules[http_client.__module__.partition(".")[0]]
 
     async def __aenter__(self) -> Self:
         server, limiter = self.server, None
         if server.requests_per_minute is not None:
-            limiter = need("aiolimiter", extra="llm", for_="requests_per_minute").AsyncLimiter(
-                1, MINUTE / server.requests_per_minute
-            )
-            if server.reached:  # the first request waits its turn behind those of earlier calls
+            limiters = need("aiolimiter", extra="llm", for_="requests_per_minute")
+            limiter = limiters.AsyncLimiter(1, MINUTE / server.requests_per_minute)
+            if server.reached:  # the first request waits its turn after those of earlier calls
                 await limiter.acquire()
-        # What is on this machine is not asked through a proxy, and needs no certificates, which
-        # take long to read.
-        direct = server.loopback and str(server.url).startswith("http:")
+        # A server on this machine is asked without a proxy, and needs no certificates, which take
+        # long to read.
+        is_direct = server.loopback and str(server.url).startswith("http:")
+        client_in_time = _client_in_time(self._openai.DefaultAsyncHttpxClient, self._http, limiter)
         try:
-            transport = _in_time(self._openai.DefaultAsyncHttpxClient, self._http, limiter)(
+            transport = client_in_time(
                 follow_redirects=False,
-                trust_env=not direct,
-                verify=not direct,
+                trust_env=not is_direct,
+                verify=not is_direct,
                 cookies=CookieJar(_NO_COOKIES),
             )
         except (ImportError, ValueError, OSError) as error:
-            said = self._cause(error)
             raise UserError(
-                f"the environment's proxy or certificate cannot be used (ALL_PROXY, HTTPS_PROXY, SSL_CERT_FILE): {said}"
+                "the environment's proxy or certificate cannot be used (ALL_PROXY, HTTPS_PROXY, "
+                f"SSL_CERT_FILE): {self._cause(error)}"
             ) from error
         self._client = self._openai.AsyncOpenAI(
             api_key=server.key or "none",
-            base_url=server.url
-            or OWN,  # without one it would read the environment, and take an empty one
+            # Without a URL the client would read the environment, and accept an empty one.
+            base_url=server.url or OPENAI_URL,
             max_retries=server.retries,
             timeout=self._openai.Timeout(server.timeout, connect=min(CONNECT, server.timeout)),
             http_client=transport,
@@ -94,14 +105,15 @@ class ServerClient(ABC):
         await self._client.close()
 
     @abstractmethod
-    async def serve(self, number: int, item: Any) -> Any:
-        """Make the result of one item."""
+    async def serve(self, number: int, work: Any) -> Any:
+        """Return the result of a piece of work; `number` is its position."""
 
     async def post(self, body: dict[str, Any], read: Callable[[dict[str, Any]], Any]) -> Any:
-        """Send a request and return what `read` makes of the answer; one that is none is asked for again.
+        """Send a request and return what `read` makes of the response.
 
-        Raises `FailedRequest`, or `UserError` where everything ends. The response comes as it is:
-        the client's own models would cost as much time as the rest of the request.
+        A response that cannot be read is asked for again. Raises `FailedRequest`, or `UserError`
+        where everything ends. The client's models of responses are not used: they would take as
+        much time as the rest of the request.
         """
         left = self.server.retries
         while True:
@@ -116,7 +128,7 @@ class ServerClient(ABC):
                 left -= 1
 
     async def response(self, request: Awaitable[Any]) -> Any:
-        """Wait for the response to a request of the client; raises as `post` does."""
+        """Return the response to a request of the client; raises as `post` does."""
         try:
             response = await request
         except self._openai.APIStatusError as error:
@@ -136,7 +148,7 @@ class ServerClient(ABC):
         return response
 
     def status_error(self, status: int, body: object, wait: float | None) -> Exception:
-        """Return the exception that an error of the server calls for; `wait` as of `classify_error`."""
+        """Return the exception for an error of the server; see `classify_error`."""
         return classify_error(status, body, self.server, wait)
 
     def _cause(self, error: BaseException) -> str:
@@ -146,11 +158,11 @@ class ServerClient(ABC):
         return plain_line(self.server.clean(str(error))) or type(error).__name__
 
 
-def _in_time(client: Any, http: Any, limiter: Any) -> Any:
-    """Return a kind of HTTP client whose requests end in time as a whole, each after its turn in the `limiter`.
+def _client_in_time(client: Any, http: Any, limiter: Any) -> Any:
+    """Return a class of HTTP clients whose requests end in time, each after its turn.
 
-    The client's own limit is one for each read: a server that sends a byte now and then is waited
-    for without an end.
+    The limit of the HTTP package applies to each read, so that a server that sends a byte now and
+    then would never end.
     """
 
     class ClientInTime(client):  # type: ignore[misc]
@@ -162,20 +174,15 @@ def _in_time(client: Any, http: Any, limiter: Any) -> Any:
                     response = await super().send(request, **options)
             except TimeoutError:
                 raise http.ReadTimeout("the whole request took too long", request=request) from None
-            response.encoding = (
-                "utf-8"  # as JSON is; another one that is stated may not even be one of text
-            )
+            # JSON is UTF-8; a server may state another encoding, or something that is none.
+            response.encoding = "utf-8"
             return response
 
     return ClientInTime
 
 
 class ChatClient(ServerClient):
-    """Prompts in, replies out.
-
-    OpenAI's own server wants ``max_completion_tokens`` for ``max_tokens``, and models that take no
-    temperature take its default when it is left out.
-    """
+    """Sends prompts and returns replies."""
 
     path = "/chat/completions"
 
@@ -183,95 +190,101 @@ class ChatClient(ServerClient):
         super().__init__(server)
         self._sampling = sampling
 
-    async def serve(self, number: int, item: Prompt) -> Reply:
-        body = chat_body(self.server, self._sampling, item)
+    async def serve(self, number: int, work: Prompt) -> Reply:
+        body = chat_body(self.server, self._sampling, work)
         model = self.server.model
         try:
             answer = await self.post(body, lambda data: read_answer(data, model, self.server))
         except FailedRequest as error:
             if error.kind == "filtered":
-                return Reply(number, filtered_answer(model), None)
-            return Reply(number, None, Failure(error.kind, error.message))
+                return Reply(number=number, answer=filtered_answer(model))
+            return Reply(number=number, failure=Failure(error.kind, error.message))
         self.server.has_answered = True
-        return Reply(number, answer, None)
+        return Reply(number=number, answer=answer)
 
 
 def chat_body(server: Server, sampling: Sampling, prompt: Prompt) -> dict[str, Any]:
-    """Return what a request for a chat completion holds."""
+    """Return the body of a request for a chat completion."""
+    body = {
+        "model": server.model,
+        **sampling_fields(sampling, is_openai=server.url is None),
+        "messages": prompt.messages(),
+    }
     seed = sampling.seed if prompt.seed is None else prompt.seed
-    seeded = {} if seed is None else {"seed": seed}
-    sampled = drawn(sampling, own=server.url is None)
-    return {"model": server.model, **sampled, "messages": prompt.messages(), **seeded}
+    if seed is not None:
+        body["seed"] = seed
+    return body
 
 
-def drawn(sampling: Sampling, *, own: bool) -> dict[str, Any]:
-    """Return a sampling as OpenAI's `own` server takes it, or another one."""
-    given: dict[str, Any] = {"temperature": sampling.temperature, "top_p": sampling.top_p}
-    if own:
-        given = {name: value for name, value in given.items() if value != 1}
+def sampling_fields(sampling: Sampling, *, is_openai: bool) -> dict[str, Any]:
+    """Return the fields of a request that say how its answer is drawn.
+
+    OpenAI's server calls ``max_tokens`` ``max_completion_tokens``, and its models that take no
+    temperature accept a request that leaves the default out.
+    """
+    fields: dict[str, Any] = {"temperature": sampling.temperature, "top_p": sampling.top_p}
+    if is_openai:
+        fields = {name: value for name, value in fields.items() if value != 1}
     if sampling.max_tokens is not None:
-        given["max_completion_tokens" if own else "max_tokens"] = sampling.max_tokens
+        fields["max_completion_tokens" if is_openai else "max_tokens"] = sampling.max_tokens
     if sampling.logprobs:
-        given["logprobs"] = True
-    return given
+        fields["logprobs"] = True
+    return fields
 
 
 class EmbeddingClient(ServerClient):
-    """Texts in, vectors out, with the name of the model that made them."""
+    """Sends texts and returns their vectors."""
 
     path = "/embeddings"
 
-    async def serve(self, number: int, item: Texts) -> list[TextVectors]:
-        """Ask for the vectors of some texts; requests that are not taken are cut in two, down to the text at fault."""
+    async def serve(self, number: int, work: Texts) -> list[TextVectors]:
+        """Return the vectors of some texts.
+
+        A request that the server refuses is cut in two, again and again, down to the text at fault.
+        """
         where, model = self.server.where, self.server.model
-        body = {"model": model, "input": [text or " " for _, text in item]}
+        body = {"model": model, "input": [text or " " for _, text in work]}
         try:
-            vectors, name = await self.post(
-                body, lambda data: (read_vectors(data, len(item)), data.get("model"))
+            vectors, returned = await self.post(
+                body, lambda data: (read_vectors(data, len(work)), data.get("model"))
             )
         except FailedRequest as error:
             if error.kind == "unavailable":
                 raise UserError(
                     f"{where} gave no vectors of model {model!r}: {error.message}"
                 ) from None
-            if len(item) == 1:
-                position, text = item[0]
+            if len(work) == 1:
+                position, text = work[0]
                 words = counted(len(text.split()), "word", "words")
+                is_too_long = error.kind == "too long"
                 hint = (
-                    "; cut texts, as dense:openai:MODEL(max_tokens=…) does"
-                    if error.kind == "too long"
-                    else ""
+                    "; cut texts, as dense:openai:MODEL(max_tokens=…) does" if is_too_long else ""
                 )
                 raise UserError(
                     f"{where} does not take text {position} ({words}): {error.message}{hint}"
                 ) from None
-            half = len(item) // 2
-            return [*await self.serve(number, item[:half]), *await self.serve(number, item[half:])]
-        returned = (
-            plain_line(self.server.clean(name))
-            if isinstance(name, str) and name != model
-            else model
-        )
-        return [([position for position, _ in item], vectors, returned or model)]
+            half = len(work) // 2
+            return [*await self.serve(number, work[:half]), *await self.serve(number, work[half:])]
+        name = model
+        if isinstance(returned, str) and returned != model:
+            name = plain_line(self.server.clean(returned)) or model
+        positions = [position for position, _ in work]
+        return [TextVectors(positions=positions, vectors=vectors, model=name)]
 
 
 TEXTS_A_REQUEST = 64
 FEWEST = 8
 """Prompts that fail in a row until the server is taken to answer nobody."""
 _PATIENCE = 8
-"""How many times as many it takes where answers are known: what is left may be what the server cannot answer."""
-_TURN = 0.2
-Opened = Callable[[], AbstractAsyncContextManager[Any]]
-"""Gives the context in which a client is open, whose ``serve`` makes the result of one item."""
+"""Factor of `FEWEST` once there are answers: the rest may be prompts that nobody can answer."""
 
 
 @dataclass(eq=False)
 class OpenAI(Portable, LLM):
     """A model behind an OpenAI-compatible server, asked through the openai client.
 
-    The key comes from the environment variable ``OPENAI_API_KEY`` alone and is kept nowhere; a
-    server on this machine needs none. ``OPENAI_BASE_URL`` names the server where `base_url` does
-    not.
+    The key is read from the environment variable ``OPENAI_API_KEY`` alone and is stored nowhere; a
+    server on this machine needs none. Without `base_url`, ``OPENAI_BASE_URL`` names the server.
     """
 
     model: str
@@ -307,7 +320,8 @@ class OpenAI(Portable, LLM):
             return self
         if limit < workers:
             raise UserError(
-                f"requests_per_minute={limit} is too little to be divided among {workers} workers; omit --executor"
+                f"requests_per_minute={limit} is too little to be divided among {workers} workers; "
+                "omit --executor"
             )
         return replace(self, requests_per_minute=limit // workers)
 
@@ -322,20 +336,22 @@ class OpenAI(Portable, LLM):
         key = key_of_environment()
         if key is not None and len(key) >= LONG_KEY and key.casefold() in self.identity.casefold():
             raise UserError(
-                f"the key in {VARIABLE} is part of the model's name or base URL, which are stored: remove it"
+                f"the key in {VARIABLE} is part of the model's name or base URL, which are stored: "
+                "remove it"
             )
         if key is not None and len(key) < SHORT_KEY and not self._warned:
             self._warned = True
             warnings.warn(
-                f"the key in {VARIABLE} has fewer than {SHORT_KEY} characters: an answer may hold it by chance, so "
-                "that texts of answers are kept as they come, even where they repeat the key",
+                f"the key in {VARIABLE} has fewer than {SHORT_KEY} characters: an answer may hold "
+                "it by chance, so that texts of answers are kept as they come, even where they "
+                "repeat the key",
                 DataWarning,
                 stacklevel=2,
             )
         if key is None and not self._server.loopback:
-            other = "; any word will do for a server that asks for none" if self._server.url else ""
+            hint = "; any word will do for a server that asks for none" if self._server.url else ""
             raise UserError(
-                f"openai:{self.name} needs a key: set the environment variable {VARIABLE}{other}"
+                f"openai:{self.name} needs a key: set the environment variable {VARIABLE}{hint}"
             )
 
     def arrivals(
@@ -349,46 +365,47 @@ class OpenAI(Portable, LLM):
                 )
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
-        """Turn texts into vectors, up to 64 a request; see `LLM.embed`. An empty text is sent as a blank."""
+        """Turn texts into vectors, up to 64 a request; see `LLM.embed`.
+
+        An empty text is sent as a blank.
+        """
         numbered = list(enumerate(texts))
-        parts = (
-            numbered[start : start + TEXTS_A_REQUEST]
-            for start in range(0, len(texts), TEXTS_A_REQUEST)
-        )
+        starts = range(0, len(texts), TEXTS_A_REQUEST)
+        parts = (numbered[start : start + TEXTS_A_REQUEST] for start in starts)
         with closing(self._served(parts, EmbeddingClient)) as stream:
-            for positions, vectors, model in chain.from_iterable(chain.from_iterable(stream)):
-                self.monitor.model(model)
-                yield positions, vectors
+            for part in chain.from_iterable(chain.from_iterable(stream)):
+                self.monitor.model(part.model)
+                yield part.positions, part.vectors
 
     def _served(
-        self, items: Iterable[Any], kind: Callable[..., ServerClient], **options: Any
+        self, work: Iterable[Any], client: Callable[..., ServerClient], **options: Any
     ) -> Generator[list[Any], None, None]:
-        """Send items through a client of some kind; what was found out of the server before is still known."""
+        """Do work through a client of a class, which knows how the server has behaved so far."""
         self.check()
         self._server = self._current_server()
-        yield from flow(partial(kind, self._server, **options), items, self.concurrency)
+        yield from flow(partial(client, self._server, **options), work, self.concurrency)
 
     def _current_server(self) -> Server:
-        """Return the server with the key of now, and all that is known of it."""
+        """Return the server with the present key, and with all that is known about it."""
         has_answered = self.has_answered or self._server.has_answered
         return replace(self._server, key=key_of_environment(), has_answered=has_answered)
 
 
 class ServerMonitor:
-    """Looks at replies as they come: a server that answers nobody ends everything, another model is warned of."""
+    """Watches replies: ends everything if a server answers nobody, and warns of another model."""
 
     def __init__(self, requested: str, where: str, concurrency: int) -> None:
         self.requested, self.where = requested, where
         self._most = max(FEWEST, concurrency)
         self._known = {requested}
-        self._row = 0
+        self._failed_in_a_row = 0
         self._answered = False
 
     def look(self, replies: Iterable[Reply], *, reached: bool, has_answered: bool = False) -> None:
-        """Raise a `UserError` once the server can be taken to answer nobody: never reached, or many failed in a row.
+        """Raise a `UserError` if the server answers nobody: never reached, or many failed in a row.
 
-        Prompts that are too long do not count, and refused ones only as long as none was answered;
-        `has_answered` is whether one was before, by what a journal holds.
+        Prompts that are too long do not count, and refused ones only until the first answer.
+        `has_answered` says whether a journal has an answer already.
         """
         self._answered = self._answered or has_answered
         most = self._most * (_PATIENCE if has_answered else 1)
@@ -396,14 +413,14 @@ class ServerMonitor:
             if reply.answer is not None:
                 self._answered = True
                 self.model(reply.answer.model)
-            self._row = self._row + 1 if self._counts(reply) else 0
-            if reply.failure is not None and self._row and (not reached or self._row >= most):
-                failed = (
-                    f"cannot reach {self.where}" if not reached else f"{self.where} answers nobody"
-                )
+            failed = self._failed_in_a_row + 1 if self._counts(reply) else 0
+            self._failed_in_a_row = failed
+            if reply.failure is not None and failed and (not reached or failed >= most):
+                fault = f"{self.where} answers nobody" if reached else f"cannot reach {self.where}"
                 raise UserError(
-                    f"{failed}: {reply.failure.message}; is the server well, the base URL right, the timeout long "
-                    f"enough, and does it serve a model named {self.requested!r}?"
+                    f"{fault}: {reply.failure.message}; is the server well, the base URL right, "
+                    "the timeout long enough, and does it serve a model named "
+                    f"{self.requested!r}?"
                 )
 
     def _counts(self, reply: Reply) -> bool:
@@ -412,10 +429,11 @@ class ServerMonitor:
         return kind == "unavailable" or (kind == "refused" and not self._answered)
 
     def model(self, returned: str) -> None:
-        """Warn once a name if it is not the asked model or a dated version of it."""
+        """Warn once of each name that is not the requested model or a dated version of it."""
         if returned not in self._known and not same_model(self.requested, returned):
             warnings.warn(
-                f"asked {self.where} for model {self.requested!r}, and {returned!r} answered: both names are recorded",
+                f"asked {self.where} for model {self.requested!r}, and {returned!r} answered: "
+                "both names are recorded",
                 DataWarning,
                 stacklevel=2,
             )
@@ -426,54 +444,7 @@ def key_of_environment() -> str | None:
     key = os.environ.get(VARIABLE, "").strip()
     if not key.isascii() or any(sign.isspace() or not sign.isprintable() for sign in key):
         raise UserError(
-            f"the environment variable {VARIABLE} holds characters that no key has: copy the key again"
+            f"the environment variable {VARIABLE} holds characters that no key has: "
+            "copy the key again"
         )
     return key or None
-
-
-def flow(
-    opened: Opened, items: Iterable[Any], concurrency: int
-) -> Generator[list[Any], None, None]:
-    """Serve items in an event loop in a thread of its own, and yield the results that are there, one or more.
-
-    Items are pulled in the caller's thread, at most `concurrency` and a quarter beyond the results
-    taken; what serving one raises ends everything. Closing the iterator cancels what is under way.
-    """
-    source, most = enumerate(items), concurrency + max(concurrency // 4, 1)
-    given = list(islice(source, most))
-    if not given:
-        return
-    slots, pending = asyncio.Semaphore(concurrency), list[Future[Any]]()
-
-    async def served(number: int, item: Any) -> Any:
-        await slots.acquire()
-        result = await client.serve(number, item)
-        slots.release()  # not after an error, which ends everything
-        return result
-
-    portals = need("anyio.from_thread", extra="llm", for_="a server")
-    with (
-        portals.start_blocking_portal(name="ranktilt-llm") as portal,
-        portal.wrap_async_context_manager(opened()) as client,
-    ):
-        loop = portal.call(asyncio.get_running_loop)
-        try:
-            while (
-                given or pending
-            ):  # the portal's own way to begin a task would wait for the loop each time
-                pending += [
-                    asyncio.run_coroutine_threadsafe(served(*numbered), loop) for numbered in given
-                ]
-                # In short turns: once polars is imported, Ctrl-C does not interrupt a wait without
-                # an end.
-                done, _ = wait(pending, _TURN, FIRST_COMPLETED)
-                finished = [task for task in pending if task in done]  # in the order of their items
-                pending = [task for task in pending if task not in done]
-                if results := [task.result() for task in finished if task.exception() is None]:
-                    yield results
-                for failed in finished:
-                    failed.result()
-                given = list(islice(source, most - len(pending)))
-        finally:
-            for task in pending:
-                task.cancel()

@@ -1,4 +1,4 @@
-"""Prompts that lie in files, with slots such as ``{query}`` that are filled in."""
+"""Prompts in files, with slots such as ``{query}`` that are filled in."""
 
 from __future__ import annotations
 
@@ -6,39 +6,44 @@ import os
 import re
 import string
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
 
 from ranktilt.data.files import read_bytes
 from ranktilt.errors import DataError, UserError, join_words, unknown
 
 BYTES_A_TOKEN = 4
-"""Of English and most other text in UTF-8, for the tokenizers of today's models."""
+"""Bytes of UTF-8 that are taken for a token, as in English with today's tokenizers."""
 _MOST_BYTES_A_CHARACTER = 4
 
 Slots = tuple[tuple[str, str | None], ...]
-"""Literal text and the slot after it, in turn."""
+"""Parts of a prompt: literal text and the slot after it, None after the last text."""
 
 
-class PromptFile(NamedTuple):
-    """A prompt as it was found: a name for file names, its text, and where it was read."""
+@dataclass(frozen=True, kw_only=True)
+class PromptFile:
+    """A prompt that was read from a file."""
 
     name: str
+    """Name for output files."""
     text: str
-    place: str
+    location: str
+    """Path of the file, or name of the prompt, for messages."""
 
 
 def find_prompt(name: str | Path, names: Sequence[str], package: str, *, slot: str) -> PromptFile:
-    """Find one of a package's own prompts by its name, or read one from a UTF-8 file.
+    """Return one of a package's prompts by its name, or read a prompt from a UTF-8 file.
 
-    A file with the name of a prompt is written ``./paper``; `slot` is what every prompt of this
-    kind holds.
+    Write ``./paper`` for a file with the name of a prompt. `slot` is a slot that every prompt of
+    this kind has.
     """
     if name in names:
         file = resources.files(package).joinpath("prompts", f"{name}.txt")
         return PromptFile(
-            str(name), file.read_text(encoding="utf-8").strip(), f"prompt {str(name)!r}"
+            name=str(name),
+            text=file.read_text(encoding="utf-8").strip(),
+            location=f"prompt {str(name)!r}",
         )
     path = Path(name)
     if not os.path.exists(path) and path.suffix != ".txt" and path.name == str(name):
@@ -52,25 +57,30 @@ def find_prompt(name: str | Path, names: Sequence[str], package: str, *, slot: s
             path, f"expected a prompt as UTF-8 text: invalid at byte {error.start}"
         ) from error
     stem = re.sub(r"[^\w.=+-]+", "_", path.stem).strip("_.") or "prompt"
-    return PromptFile(stem, text.replace("\r\n", "\n").removesuffix("\n"), str(path))
+    return PromptFile(
+        name=stem,
+        text=text.replace("\r\n", "\n").removesuffix("\n"),
+        location=str(path),
+    )
 
 
-def parse_slots(text: str, place: str, slots: Collection[str]) -> Slots:
-    """Take a prompt apart; refuses slots that cannot be filled in, and braces that stand alone."""
+def parse_slots(text: str, location: str, slots: Collection[str]) -> Slots:
+    """Split a prompt at its slots; refuse unknown slots and single braces."""
     try:
-        parsed = list(string.Formatter().parse(text))
+        fields = list(string.Formatter().parse(text))
     except ValueError as error:
         raise UserError(
-            f"{place}: unmatched brace ({error}); write {{{{ and }}}} for braces"
+            f"{location}: unmatched brace ({error}); write {{{{ and }}}} for braces"
         ) from error
-    for _, name, spec, conversion in parsed:
+    for _, name, spec, conversion in fields:
         if name is not None and (name not in slots or spec or conversion):
-            written = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
-            known = join_words([f"{{{slot}}}" for slot in slots])
+            slot = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            known = join_words([f"{{{known_slot}}}" for known_slot in slots])
             raise UserError(
-                f"{place}: {{{written}}} cannot be filled in, only {known} can; write {{{{ and }}}} for braces"
+                f"{location}: {{{slot}}} cannot be filled in, only {known} can; "
+                "write {{ and }} for braces"
             )
-    return tuple((literal, name) for literal, name, _, _ in parsed)
+    return tuple((literal, name) for literal, name, _, _ in fields)
 
 
 def fill(slots: Slots, values: Mapping[str, str]) -> str:
@@ -79,13 +89,16 @@ def fill(slots: Slots, values: Mapping[str, str]) -> str:
 
 
 def cut_tokens(text: str, tokens: int | None) -> str:
-    """Cut a text after some tokens, each taken for four bytes, behind a word where one ends in its last tenth."""
+    """Cut a text after some tokens, of four bytes each; None or 0 cuts nothing.
+
+    The cut is after a word, if a word ends in the last tenth.
+    """
     most = (tokens or 0) * BYTES_A_TOKEN
-    if (
-        not most
-        or len(text) * _MOST_BYTES_A_CHARACTER <= most
-        or len(encoded := text.encode()) <= most
-    ):
+    # Most texts are short enough by their length alone, and need not be encoded.
+    if not most or len(text) * _MOST_BYTES_A_CHARACTER <= most:
+        return text
+    encoded = text.encode()
+    if len(encoded) <= most:
         return text
     head = encoded[:most].decode(errors="ignore")
     end = max(head.rfind(blank) for blank in " \n\t")

@@ -1,4 +1,4 @@
-"""What a server's response means: an answer, read strictly; or an error, for one prompt, for now, or for all."""
+"""Read a server's response: an answer, or an error for this prompt, for now, or for everything."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WIDTH = 200
 _DATED = re.compile(r"[-@:]?(\d{4}-\d\d-\d\d|\d{4,8}|latest|main)")
 _PASSING = {408, 409, 429}
 LONGEST_WAIT = 120.0
-"""Seconds that the client waits where a server asks it to."""
+"""Most seconds that the client waits if a server asks it to."""
 _MOST_DAYS = 3_650
 _QUOTA = re.compile(
     r"insufficient_quota|billing_\w*limit|billing_not_active|insufficient.balance", re.I
@@ -43,13 +43,14 @@ _CONTEXT = re.compile(
     re.I | re.S,
 )
 _FILTER = re.compile(
-    r"content_filter|content_policy|ResponsibleAIPolicy|data_inspection_failed|content (management )?(policy|filter)",
+    r"content_filter|content_policy|ResponsibleAIPolicy|data_inspection_failed"
+    r"|content (management )?(policy|filter)",
     re.I,
 )
 
 
 class FailedRequest(Exception):
-    """A request without an answer; `kind` is that of `Failure`, or ``filtered``."""
+    """A request without an answer; `kind` is a kind of `Failure`, or ``filtered``."""
 
     def __init__(self, kind: FailureKind | Literal["filtered"], message: str) -> None:
         self.kind, self.message = kind, message
@@ -59,9 +60,9 @@ class FailedRequest(Exception):
 def classify_error(
     status: int, body: object, server: Server, wait: float | None = None
 ) -> FailedRequest | UserError:
-    """Return the exception that an error of a server calls for; `UserError` where everything ends.
+    """Return the exception for an error of a server; a `UserError` if it ends everything.
 
-    `wait` is for how many seconds the server asks not to be asked again.
+    `wait` is the number of seconds for which the server asks to be left alone.
     """
     words, labels = error_text(body, server.clean)
     message = f"({status}): {words}" if words else f"({status})"
@@ -69,9 +70,8 @@ def classify_error(
         return FailedRequest("filtered", message)
     if status in (400, 413, 422, 500) and _CONTEXT.search(f"{labels} {words}"):
         return FailedRequest("too long", f"longer than the model's context {message}")
-    if (
-        status == 403 and server.has_answered and not isinstance(body, dict)
-    ):  # a firewall's page, not the API's word
+    if status == 403 and server.has_answered and not isinstance(body, dict):
+        # The page of a firewall, which says nothing about the key.
         return FailedRequest("refused", f"not taken by the server {message}")
     has_no_quota = status == 402 or (status == 429 and _QUOTA.search(labels) is not None)
     lasting = _lasting_error(status, message, server, has_no_quota=has_no_quota)
@@ -79,8 +79,8 @@ def classify_error(
         return lasting
     if wait is not None and wait > LONGEST_WAIT and _may_pass(status):
         return UserError(
-            f"{server.where}: the server asks to wait {_duration(wait)} {message}; run the same command "
-            "then: what was answered is kept"
+            f"{server.where}: the server asks to wait {_duration(wait)} {message}; run the same "
+            "command then: what was answered is kept"
         )
     if _may_pass(status):
         return FailedRequest("unavailable", f"error of the server {message}")
@@ -96,14 +96,16 @@ def _may_pass(status: int) -> bool:
 def _lasting_error(
     status: int, message: str, server: Server, *, has_no_quota: bool
 ) -> UserError | None:
-    """Return the error that every other request would meet too; None where it is one of this request."""
+    """Return an error that all other requests would meet as well; None for other errors."""
     if 300 <= status < 400:
         return UserError(
-            f"{server.where} redirects elsewhere ({status}); redirects are not followed: check the base URL"
+            f"{server.where} redirects elsewhere ({status}); redirects are not followed: "
+            "check the base URL"
         )
     if has_no_quota:
         return UserError(
-            f"the quota of the key in {VARIABLE} is used up at {server.where} {message}; raise it and run this again"
+            f"the quota of the key in {VARIABLE} is used up at {server.where} {message}; "
+            "raise it and run this again"
         )
     if status in (401, 403):
         fault = (
@@ -114,14 +116,17 @@ def _lasting_error(
         return UserError(f"{server.where} {fault} (the environment variable {VARIABLE}) {message}")
     if status == 404:
         return UserError(
-            f"{server.where} has no model {server.model!r} {message}; name one that it serves, under a base URL that "
-            "usually ends in /v1"
+            f"{server.where} has no model {server.model!r} {message}; name one that it serves, "
+            "under a base URL that usually ends in /v1"
         )
     return None
 
 
 def retry_delay(headers: Mapping[str, str]) -> float | None:
-    """Return for how many seconds a server asks not to be asked again, by a number or a date; None if it does not."""
+    """Return the number of seconds for which a server asks to be left alone; None if it does not.
+
+    Servers give a number or a date.
+    """
     for header, divisor in (("retry-after-ms", 1_000), ("retry-after", 1)):
         with suppress(KeyError, ValueError):
             seconds = float(headers[header]) / divisor
@@ -143,10 +148,10 @@ def _duration(seconds: float) -> str:
 
 
 def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, str]:
-    """Read the words of an error's body (one line, at most 200 characters), and its code and type.
+    """Return the words of an error's body, and its code and type.
 
-    The body is as the client gives it: what stands under ``error``, or all of it, which may be any
-    text.
+    The words are one line of at most 200 characters. The client gives the value of ``error``, or
+    the body as it is, which may be any text.
     """
     fields = body if isinstance(body, dict) else {"message": body}
     text = clean(message_text(fields.get("message") or fields.get("detail")))
@@ -156,11 +161,10 @@ def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, st
 
 
 def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, Any]:
-    """Parse a body; raises `ValueError` where it is not a JSON object, and shows its beginning, cleaned."""
+    """Parse a JSON object; the `ValueError` for anything else shows its beginning, cleaned."""
     try:
-        data = json.loads(
-            content
-        )  # with NaN, Infinity or halves of characters, as Python's servers write
+        # NaN, Infinity and halves of characters are read: servers in Python write them.
+        data = json.loads(content)
     except (ValueError, RecursionError):
         start = " ".join(clean(content.decode(errors="replace")).split())[:60]
         raise ValueError(f"malformed JSON: {start!r}" if start else "an empty body") from None
@@ -170,12 +174,11 @@ def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, An
 
 
 def read_answer(data: dict[str, Any], model: str, server: Server | None = None) -> Answer:
-    """Read a chat completion; `ValueError` where there is no choice, or no message that can be read.
+    """Read a chat completion; `ValueError` without a choice, or a message that can be read.
 
-    Only these are needed for an answer, which is paid for: anything else that is not as it should
-    be is left out, and `Answer` cleans the rest. `model` is its name where the server does not say;
-    the key of the `server` is hidden. A refusal that the server gives apart from the text stands as
-    the text.
+    An answer is paid for, so nothing else is required: other wrong fields are left out, and
+    `Answer` cleans the rest. `model` is the name where the server gives none. The key of the
+    `server` is hidden. A refusal in a field of its own becomes the text.
     """
     server = server or Server(model=model, url=None)
     choices = elements_of(data.get("choices"))
@@ -186,9 +189,8 @@ def read_answer(data: dict[str, Any], model: str, server: Server | None = None) 
     if not isinstance(message, dict):
         raise ValueError("no message in the answer")
     try:
-        content = stored_answer(
-            message.get("content")
-        )  # a text, or parts of which reasoning is none
+        # A text, or parts, some of which may be reasoning.
+        content = stored_answer(message.get("content"))
     except ValueError:
         raise ValueError("no message in the answer") from None
     refusal = message.get("refusal")
@@ -199,17 +201,19 @@ def read_answer(data: dict[str, Any], model: str, server: Server | None = None) 
         return server.clean(value) if isinstance(value, str) else ""
 
     usage, returned = fields_of(data.get("usage")), data.get("model")
-    tokens = [
-        fields_of(token) for token in elements_of(fields_of(choice.get("logprobs")).get("content"))
-    ]
+    token_list = fields_of(choice.get("logprobs")).get("content")
+    tokens = [fields_of(token) for token in elements_of(token_list)]
     logprobs = log_probabilities([token.get("logprob") for token in tokens])
+    finish = name(choice.get("finish_reason"))
+    answering_model = model if returned == model else name(returned) or model
+    revision = name(data.get("system_fingerprint"))
     return Answer(
         text=server.secret(content),
-        finish=name(choice.get("finish_reason")),
+        finish=finish,
         prompt_tokens=usage.get("prompt_tokens"),
         completion_tokens=usage.get("completion_tokens"),
-        model=model if returned == model else name(returned) or model,
-        revision=name(data.get("system_fingerprint")),
+        model=answering_model,
+        revision=revision,
         logprobs=logprobs or None,
         tokens=_token_texts(tokens, server.secret),
     )
@@ -218,14 +222,14 @@ def read_answer(data: dict[str, Any], model: str, server: Server | None = None) 
 def _token_texts(
     tokens: list[dict[str, Any]], hide: Callable[[str], str]
 ) -> tuple[str, ...] | None:
-    """Return the text of each token; None where one has none, or all together hold what must not be kept."""
+    """Return the text of each token; None if any has no text, or if together they hold the key."""
     texts = token_texts([token.get("token") for token in tokens])
     text = "".join(texts or ())
     return texts if text and hide(text) == text else None
 
 
 def filtered_answer(model: str) -> Answer:
-    """Return what stands for an answer that a content filter kept back."""
+    """Return an empty answer in place of one that a content filter withheld."""
     return Answer(
         text="", finish="content_filter", prompt_tokens=None, completion_tokens=None, model=model
     )
@@ -234,29 +238,30 @@ def filtered_answer(model: str) -> Answer:
 def read_vectors(data: dict[str, Any], count: int) -> Vectors:
     """Read embeddings, in the order of their index: float32 (count, dimension).
 
-    `ValueError` where there is not exactly one finite vector a text, all of one dimension.
+    `ValueError` unless there is exactly one finite vector for each text, all of the same dimension.
     """
     try:
         by_index = {row["index"]: row["embedding"] for row in elements_of(data.get("data"))}
         with np.errstate(over="ignore"):
-            made = np.array([by_index[number] for number in range(count)], dtype=np.float32)
-        if made.ndim != 2 or not made.size:
+            vectors = np.array([by_index[number] for number in range(count)], dtype=np.float32)
+        if vectors.ndim != 2 or not vectors.size:
             raise ValueError
     except (KeyError, TypeError, ValueError, OverflowError):
         raise ValueError(
             f"expected {count} vectors by their index, of numbers and of one dimension"
         ) from None
-    if len(by_index) != count or not np.isfinite(made).all():
+    if len(by_index) != count or not np.isfinite(vectors).all():
         raise ValueError(f"expected {count} vectors of finite numbers, got {len(by_index)}")
-    return made
+    return vectors
 
 
 def same_model(requested: str, returned: str) -> bool:
-    """Tell whether a returned name is the requested one, or a dated version of it, as ``gpt-4o-mini-2024-07-18``.
+    """Tell whether a returned name is the requested one, or a dated version of it.
 
-    Folders and providers before the last ``/`` do not count.
+    A dated version is ``gpt-4o-mini-2024-07-18``. Folders and providers before the last ``/`` do
+    not count.
     """
     short, long = (name.casefold().rstrip("/").rpartition("/")[2] for name in (requested, returned))
-    return long.startswith(short) and (
-        long == short or _DATED.fullmatch(long[len(short) :]) is not None
-    )
+    if not long.startswith(short):
+        return False
+    return long == short or _DATED.fullmatch(long[len(short) :]) is not None

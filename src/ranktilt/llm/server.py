@@ -1,4 +1,4 @@
-"""Who is asked: the address of a server, the key that goes there and nowhere else, and how it has gone so far."""
+"""A model's server: its address, the key that is sent there alone, and how it has behaved."""
 
 from __future__ import annotations
 
@@ -14,21 +14,26 @@ from urllib.parse import urlsplit
 from ranktilt.errors import UserError
 
 BASE = "OPENAI_BASE_URL"
-OWN = "https://api.openai.com/v1"
-"""OpenAI's own server, which is meant too where no address is given."""
+OPENAI_URL = "https://api.openai.com/v1"
+"""OpenAI's server, the default."""
 VARIABLE = "OPENAI_API_KEY"
 SHORT_KEY = 6
-"""Characters from which a key is hidden in the text of an answer: a shorter one, such as ``3`` or ``none``, could be
-the answer."""
+"""Fewest characters of a key that is hidden in texts of answers.
+
+A shorter one, such as ``3`` or ``none``, could be the answer.
+"""
 _WITHIN_WORDS = 8
-"""Characters from which a key is hidden within a longer word too."""
+"""Fewest characters of a key that is also hidden within a longer word."""
 LONG_KEY = 16
-"""Characters from which a key can be no name of a model or a host."""
+"""Fewest characters of a key that cannot be the name of a model or a host."""
 
 
-def base_url(given: str | None) -> str | None:
-    """Return a base URL in one form, by default that of ``OPENAI_BASE_URL``; None for OpenAI's own server."""
-    text = (given or os.environ.get(BASE) or "").strip()
+def base_url(url: str | None) -> str | None:
+    """Return a base URL in a single form, by default that of ``OPENAI_BASE_URL``.
+
+    None for OpenAI's server.
+    """
+    text = (url or os.environ.get(BASE) or "").strip()
     if not text:
         return None
     try:
@@ -37,21 +42,21 @@ def base_url(given: str | None) -> str | None:
     except ValueError:
         host = None
     if not host or scheme not in ("http", "https") or re.search(r"[\s?#@]", text):
-        # What is refused is not shown: it may hold a password.
+        # The message does not repeat the text, which may hold a password.
         raise UserError(
-            f"{'base_url' if given else BASE} must be a URL such as http://localhost:8000/v1, without user, "
-            f"password or query: a key is read from {VARIABLE} alone"
+            f"{'base_url' if url else BASE} must be a URL such as http://localhost:8000/v1, "
+            f"without user, password or query: a key is read from {VARIABLE} alone"
         )
     bracketed = f"[{host}]" if ":" in host else host
-    url = f"{scheme}://{bracketed}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
-    return None if url == OWN else url
+    address = f"{scheme}://{bracketed}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    return None if address == OPENAI_URL else address
 
 
 def redactor(key: str | None, *, least: int = 1) -> Callable[[str], str]:
-    """Make a function that hides a key in a text, in whatever case it stands there.
+    """Return a function that hides a key in a text, in upper and lower case.
 
-    A key of fewer characters than `least` is left alone; a short one is only hidden where it stands
-    by itself, so that it does not eat into words.
+    A key of fewer characters than `least` is not hidden. A short key is only hidden where it is a
+    word by itself, so that it does not cut into other words.
     """
     if not key or len(key) < least:
         return _unchanged
@@ -66,39 +71,40 @@ def _unchanged(text: str) -> str:
 
 @dataclass(kw_only=True)
 class Server:
-    """A model behind a server, how requests are sent there (`timeout` in seconds), and how it has gone so far."""
+    """A model behind a server, how to send requests there, and how it has behaved so far."""
 
     model: str
     url: str | None
-    """None for OpenAI's own."""
+    """Base URL; None for OpenAI's server."""
     key: str | None = field(default=None, repr=False)
     timeout: float = 120.0
+    """Time limit of a request, in seconds."""
     retries: int = 5
     requests_per_minute: int | None = None
     reached: bool = False
-    """Whether it ever said anything, if only an error."""
+    """Whether the server has ever responded, if only with an error."""
     has_answered: bool = False
-    """Whether it ever answered a prompt, now or by a journal."""
+    """Whether the server has ever answered a prompt, now or in a journal."""
 
     @property
     def where(self) -> str:
-        """The server as a message names it."""
+        """The server's name in messages."""
         return self.url or "the OpenAI API"
 
     @property
     def loopback(self) -> bool:
-        """Whether it is on this machine."""
-        host = str(urlsplit(self.url or OWN).hostname)
+        """Whether the server is on this machine."""
+        host = str(urlsplit(self.url or OPENAI_URL).hostname)
         with suppress(ValueError):
             return ipaddress.ip_address(host).is_loopback
         return host == "localhost" or host.endswith(".localhost")
 
     @cached_property
     def clean(self) -> Callable[[str], str]:
-        """Hides the key in names and messages."""
+        """Function that hides the key in names and messages."""
         return redactor(self.key)
 
     @cached_property
     def secret(self) -> Callable[[str], str]:
-        """Hides the key in texts of answers, which are read the same whatever the key."""
+        """Function that hides the key in texts of answers, unless it could be an answer itself."""
         return redactor(self.key, least=SHORT_KEY)

@@ -1,4 +1,4 @@
-"""The text of a language model: ``openai:MODEL(temperature=0,concurrency=16)``, in the grammar of rankers."""
+"""Read the text of a language model, such as ``openai:MODEL(temperature=0,concurrency=16)``."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _BATCHES = {"poll_interval": float, "give_up_batch": str}
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
-    """A language model as one types it: which one, how its client asks, and how answers are drawn."""
+    """A language model as you type it: its name, and options of client, sampling and batches."""
 
     name: str
     """Kind and model, such as ``openai:MODEL``."""
     client: Mapping[str, Any] = field(default_factory=dict)
     """Options of the client, such as ``concurrency``."""
     sampling: Mapping[str, Any] = field(default_factory=dict)
-    """How answers are drawn: ``temperature``, ``top_p``, ``max_tokens``, ``seed``; those that were given."""
+    """Options of `Sampling` that the text names."""
     batches: Mapping[str, Any] = field(default_factory=dict)
-    """How batches are looked after: ``poll_interval`` in seconds, ``give_up_batch`` by its id."""
+    """Options of batches: ``poll_interval`` in seconds, ``give_up_batch`` by its id."""
 
     def connect(self, *, batch: bool = False, device: str | None = None) -> LLM:
-        """Make the model, ready to be asked; asks and loads nothing.
+        """Return the model, which is neither asked nor loaded yet.
 
         Parameters
         ----------
         batch : bool
             Ask through the server's batches, at half the price.
         device : str, optional
-            Where a local model computes, if its text does not say.
+            Device of a local model, if its text names none.
         """
         options = dict(self.client)
         if device is not None and "device" in model_options(self.name.partition(":")[0]):
@@ -54,7 +54,10 @@ class ModelSpec:
 
 
 def model_options(kind: str) -> dict[str, inspect.Parameter]:
-    """Return the options of a kind's client by name, with their defaults; `UserError` for an unknown kind."""
+    """Return the options of a kind's client by name, with their defaults.
+
+    `UserError` for an unknown kind.
+    """
     if kind not in KINDS:
         raise unknown("language model", kind, (f"{name}:…" for name in KINDS))
     parameters = list(inspect.signature(pkgutil.resolve_name(KINDS[kind])).parameters.values())[1:]
@@ -99,16 +102,16 @@ def read_model(text: str) -> ModelSpec:
     known = model_options(stage.name)
     types = _option_types(stage.name)
     for name, value in stage.options.items():
-        what = f"option {name!r} of {stage.name}"
+        label = f"option {name!r} of {stage.name}"
         if name in known:
-            client[name] = read_value(value, types[name], what)
+            client[name] = read_value(value, types[name], label)
         elif name in _SAMPLING:
-            sampling[name] = read_value(value, get_type_hints(Sampling)[name], what)
+            sampling[name] = read_value(value, get_type_hints(Sampling)[name], label)
         elif name in batch_options(stage.name):
-            batches[name] = read_value(value, _BATCHES[name], what)
+            batches[name] = read_value(value, _BATCHES[name], label)
         else:
             raise unknown(f"option of {stage.name}", name, option_names(stage.name))
-    Sampling(**sampling)  # refuses what is out of range
+    Sampling(**sampling)  # refuses values that are out of range
     return ModelSpec(
         name=f"{stage.name}:{stage.argument}", client=client, sampling=sampling, batches=batches
     )

@@ -1,9 +1,9 @@
-"""The forms in which public tools store a model's answer: a text, parts of a message, or a server's whole response."""
+"""Read a model's answer as public tools store it: a text, parts of a message, or a response."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _REASONING_TYPES = frozenset(
@@ -41,20 +41,23 @@ _ENVELOPES = (
     "completion",
     "text",
 )
-"""Where a response holds its text, the outermost first: OpenAI, vLLM, Gemini, Anthropic, Cohere, Ollama, Bedrock,
-text-generation-inference, LangChain, transformers."""
+"""Fields of a response that lead to its text, the outermost first.
+
+OpenAI, vLLM, Gemini, Anthropic, Cohere, Ollama, Bedrock, text-generation-inference, LangChain and
+transformers have them.
+"""
 _OUTPUTS = frozenset(("choices", "candidates", "generations", "outputs", "results", "responses"))
-"""Of those the ones whose lists hold whole answers and not parts of one."""
+"""Fields whose lists hold complete answers, and not parts of an answer."""
 _SPEAKERS = frozenset(("assistant", "model", "ai", "gpt", "chatbot"))
 
 
 def stored_answer(value: Any) -> str | None:
-    """Return the text of a stored answer, as it came; None where there is none.
+    """Return the text of a stored answer, unchanged; None where there is none.
 
-    A text, a list of a message's parts (reasoning is left out), a message, a response of a server,
-    or a list of these. Of several answers to one request that differ, all are returned, one a line.
-    An answer that was stored as parsed JSON is its JSON text. `ValueError` for anything else, such
-    as a number.
+    `value` is a text, a list of a message's parts (reasoning is left out), a message, a response of
+    a server, or a list of these. Different answers to the same request are all returned, one a
+    line. An answer that was stored as parsed JSON is returned as JSON. `ValueError` for anything
+    else, such as a number.
     """
     try:
         return _text_of(value)
@@ -89,7 +92,7 @@ def _from_fields(fields: Mapping[str, Any]) -> str | None:
         return str(fields["refusal"])
     if present:
         return "" if any(fields[name] == "" for name in present) else None
-    # what remains is either a message without a text, or an answer that somebody parsed
+    # This is either a message without a text, or an answer that a tool has parsed.
     is_message = {"role", "type", "reasoning_content"} & fields.keys()
     return None if is_message else json.dumps(fields, ensure_ascii=False)
 
@@ -101,25 +104,40 @@ def _from_field(name: str, content: Any) -> str | None:
 
 
 def _from_list(values: list[Any]) -> str | None:
-    fields = [value for value in values if isinstance(value, Mapping)]
-    if any("role" in value or "from" in value for value in fields):
-        spoken = [
-            value for value in fields if _is_one_of(value.get("role", value.get("from")), _SPEAKERS)
-        ]
-        return _text_of(spoken[-1].get("content", spoken[-1].get("value"))) if spoken else None
-    if len(fields) == len(values) and any(
-        "type" in value or "thought" in value for value in fields
-    ):
-        texts = [text for value in fields if (text := _text_of(value)) is not None]
+    objects = [value for value in values if isinstance(value, Mapping)]
+    if _have_any_field(objects, "role", "from"):
+        return _last_of_model(objects)
+    if not objects or len(objects) < len(values):
+        return _alternatives(values)
+    if _have_any_field(objects, "type", "thought"):
+        texts = _texts_of(objects)
         return "".join(texts) if texts else None
-    if fields and len(fields) == len(values) and all(set(value) == {"text"} for value in fields):
-        return "".join(str(value["text"]) for value in fields)
+    if all(set(part) == {"text"} for part in objects):
+        return "".join(str(part["text"]) for part in objects)
     return _alternatives(values)
 
 
+def _have_any_field(objects: list[Mapping[str, Any]], *names: str) -> bool:
+    return any(not fields.keys().isdisjoint(names) for fields in objects)
+
+
+def _last_of_model(messages: list[Mapping[str, Any]]) -> str | None:
+    """Return the last message of the model in a conversation."""
+    for message in reversed(messages):
+        if _is_one_of(message.get("role", message.get("from")), _SPEAKERS):
+            return _text_of(message.get("content", message.get("value")))
+    return None
+
+
 def _alternatives(values: list[Any]) -> str | None:
-    """Return the one text of several outputs, or each that differs on a line of its own."""
+    """Return the text of several outputs, each that differs on a line."""
     if values and all(type(value) is int for value in values):
-        return json.dumps(values)  # a ranking that somebody parsed
-    texts = [text for value in values if (text := _text_of(value)) is not None]
+        return json.dumps(values)  # a ranking that a tool has parsed
+    texts = _texts_of(values)
     return "\n".join(dict.fromkeys(texts)) if texts else None
+
+
+def _texts_of(values: Sequence[Any]) -> list[str]:
+    """Return the texts of those values that have one."""
+    texts = map(_text_of, values)
+    return [text for text in texts if text is not None]

@@ -1,4 +1,4 @@
-"""Language models in a local folder, run here by transformers."""
+"""Language models in a local folder, run by transformers."""
 
 from __future__ import annotations
 
@@ -21,31 +21,41 @@ from ranktilt.optional import need
 from ranktilt.parallel.executor import Portable
 
 BATCH, WINDOW = 8, 4
-"""Prompts that are answered together; batches among whose prompts those of like length are put together."""
+"""Prompts of a batch, and batches whose prompts are sorted by length together."""
 HELD_OUT, TRAINING_QUERIES = "held-out.txt", "training-queries.txt"
-"""In an adapter's folder: ids of queries, one a line; those it was not trained on, and those it was."""
+"""Files of an adapter's folder with ids of queries, one a line: held out, and trained on."""
 MOST = 2_048
-"""Tokens of an answer at most where the sampling does not say."""
+"""Most tokens of an answer, where the sampling sets no limit."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Job:
-    """A prompt as tokens, and how many its answer may have."""
+    """A prompt as tokens."""
 
     number: int
     prompt: Prompt
     tokens: list[int]
     limit: int
+    """Most tokens of the answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Written:
+    """What the model wrote for some prompts."""
+
+    tokens: list[list[int]]
+    logprobs: list[list[float]] | None
+    """Log-probability of each token; None where they are not asked for."""
 
 
 @dataclass(eq=False)
 class Transformers(Portable, LLM):
-    """A chat model in a local folder, as transformers saves it; it is loaded with the first prompt.
+    """A chat model in a local folder, as transformers saves it; the first prompt loads it.
 
-    Answers are drawn from the model's own distribution: of its generation settings only the tokens
-    that end an answer count. With a seed, the same list of prompts with the same batch gives the
-    same answers on the same machine and versions. Log-probabilities are those before temperature
-    and top_p. No code of the model's own is run.
+    Answers are drawn from the model's distribution: of its generation settings only the tokens that
+    end an answer are used. With a seed, the same list of prompts with the same batch gives the same
+    answers on the same machine and versions. Log-probabilities are those before temperature and
+    top_p. Code that comes with a model is never run.
     """
 
     neural = True
@@ -69,14 +79,9 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def identity(self) -> str:  # type: ignore[override]
-        """``transformers:`` and the hash of the folder's files, wherever it lies; with a precision below float32."""
-        return ":".join(
-            [
-                "transformers",
-                self.revision,
-                *([] if self.precision == PRECISIONS[0] else [self.precision]),
-            ]
-        )
+        """``transformers:`` and the hash of the folder's files, and a precision below float32."""
+        identity = f"transformers:{self.revision}"
+        return identity if self.precision == PRECISIONS[0] else f"{identity}:{self.precision}"
 
     @property
     def fingerprint(self) -> str:
@@ -84,25 +89,25 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def revision(self) -> str:
-        """Hash of the folder's files, and of the adapter's."""
+        """Hash of the files of the folder and the adapter."""
         self._require_folder()
-        return checkpoint.fingerprint(
-            self.folder, *([] if self.adapter is None else [_adapter_hash(self.adapter)])
-        )
+        if self.adapter is None:
+            return checkpoint.fingerprint(self.folder)
+        return checkpoint.fingerprint(self.folder, _adapter_hash(self.adapter))
 
     @property
     def spec(self) -> dict[str, Any]:
-        adapted = {} if self.adapter is None else {"adapter": self.adapter.resolve().name}
+        adapter = {} if self.adapter is None else {"adapter": self.adapter.resolve().name}
         return {
             "llm": self.identity,
             "model": self.name,
-            **adapted,
+            **adapter,
             "revision": self.revision,
             "precision": self.precision,
         }
 
     def check(self) -> None:
-        """Check packages, folder and tokenizer; loads no weights."""
+        """Check packages, folder and tokenizer, without loading weights."""
         need("torch", extra="neural", for_="transformers")
         self._require_folder()
         checkpoint.require(self.folder, tokenizer=False)
@@ -113,44 +118,45 @@ class Transformers(Portable, LLM):
 
     def _require_folder(self) -> None:
         if not self.folder.is_dir():
-            message = f"transformers: {self.folder} is no folder; expected one with a model as transformers saves it"
-            raise UserError(message)
+            raise UserError(
+                f"transformers: {self.folder} is no folder; expected one with a model as "
+                "transformers saves it"
+            )
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens of each text with the model's own tokenizer, without what the chat template adds."""
-        return (
-            [
-                len(ids)
-                for ids in self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-            ]
-            if texts
-            else []
-        )
+        """Count the tokens of each text, without those that a chat template adds."""
+        if not texts:
+            return []
+        encoding = self._tokenizer(list(texts), add_special_tokens=False)
+        return [len(token_ids) for token_ids in encoding["input_ids"]]
 
     def arrivals(
         self, prompts: Iterable[Prompt], sampling: Sampling
     ) -> Generator[list[Reply], None, None]:
-        """Answer prompts a batch at a time; see `LLM.arrivals`.
+        """Answer prompts batch by batch; see `LLM.arrivals`.
 
-        They are pulled some batches ahead, so that prompts of like length share one. A prompt that
-        leaves no room in the context has the failure ``too long``; one that the chat template does
-        not take ``refused``.
+        Prompts are pulled some batches ahead, so that prompts of similar length share a batch. A
+        prompt that leaves no room for an answer in the context fails as ``too long``, a prompt that
+        the chat template does not accept as ``refused``.
         """
         self.check()
         source = enumerate(prompts)
         while window := list(itertools.islice(source, self.concurrency)):
-            made = [self._job(number, prompt, sampling) for number, prompt in window]
-            failed = [job for job in made if isinstance(job, Reply)]
+            jobs, failed = list[_Job](), list[Reply]()
+            for number, prompt in window:
+                job = self._job(number, prompt, sampling)
+                if isinstance(job, Failure):
+                    failed.append(Reply(number=number, failure=job))
+                else:
+                    jobs.append(job)
             if failed:
                 yield failed
-            jobs = sorted(
-                (job for job in made if isinstance(job, _Job)), key=lambda job: -len(job.tokens)
-            )
+            jobs.sort(key=lambda job: -len(job.tokens))
             for start in range(0, len(jobs), self.batch):
                 yield self._answer(jobs[start : start + self.batch], sampling)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
-        """Return what the model reads of a prompt, up to where its answer begins."""
+        """Return the tokens that the model reads of a prompt, up to the start of its answer."""
         messages = [
             {**message, "content": self._as_text(message["content"])}
             for message in prompt.messages()
@@ -158,98 +164,120 @@ class Transformers(Portable, LLM):
         text = self._tokenizer.apply_chat_template(
             messages, tokenize=False, add_generation_prompt=True
         )
-        found: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
-        return found
+        return self._encode(text)
 
     def tokens_of_answer(self, text: str) -> list[int]:
-        """Return the tokens of an answer, without what ends it."""
-        found: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
-        return found
+        """Return the tokens of an answer, without the one that ends it."""
+        return self._encode(text)
+
+    def _encode(self, text: str) -> list[int]:
+        token_ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return token_ids
 
     @property
     def end_token(self) -> int | None:
-        """The token that ends an answer; None where the tokenizer has none."""
-        found = self._tokenizer.eos_token_id
-        return None if found is None else int(found)
+        """Token that ends an answer; None where the tokenizer has none."""
+        token = self._tokenizer.eos_token_id
+        return None if token is None else int(token)
 
-    def _job(self, number: int, prompt: Prompt, sampling: Sampling) -> _Job | Reply:
+    def _job(self, number: int, prompt: Prompt, sampling: Sampling) -> _Job | Failure:
+        # A chat template is a program of the model's author, and raises errors of any kind.
         try:
             tokens = self.tokens_of(prompt)
-        except (
-            Exception
-        ) as error:  # a template is a program of the model's author, with errors of its own
-            said = first_line(error)
-            return Reply(
-                number,
-                None,
-                Failure("refused", f"the model's chat template does not take it: {said}"),
-            )
+        except Exception as error:
+            reason = first_line(error)
+            return Failure("refused", f"the model's chat template does not take it: {reason}")
         left = MOST if self.context is None else self.context - len(tokens)
         if left < 1:
-            message = f"{len(tokens):,} tokens leave no room for an answer in the model's context of {self.context:,}"
-            return Reply(number, None, Failure("too long", message))
-        return _Job(number, prompt, tokens, min(left, sampling.max_tokens or MOST))
+            return Failure(
+                "too long",
+                f"{len(tokens):,} tokens leave no room for an answer in the model's context of "
+                f"{self.context:,}",
+            )
+        limit = min(left, sampling.max_tokens or MOST)
+        return _Job(number=number, prompt=prompt, tokens=tokens, limit=limit)
 
     def _as_text(self, content: str) -> str:
-        """A message in which the tokenizer finds no control token, such as the end of a turn: a blank breaks each."""
-        return self._control.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", content)
+        """Break control tokens in a message, such as the end of a turn, by a blank."""
+        return self._control_tokens.sub(lambda token: f"{token[0][:1]} {token[0][1:]}", content)
 
     @cached_property
-    def _control(self) -> re.Pattern[str]:
-        added = [
-            str(token) for token in self._tokenizer.added_tokens_decoder.values() if token.special
-        ]
-        tokens = sorted(
-            {token for token in (*added, *self._tokenizer.all_special_tokens) if token}, key=len
-        )
-        return re.compile("|".join(map(re.escape, reversed(tokens))) or "(?!)")
+    def _control_tokens(self) -> re.Pattern[str]:
+        added_tokens = self._tokenizer.added_tokens_decoder.values()
+        tokens = {str(token) for token in added_tokens if token.special}
+        tokens.update(self._tokenizer.all_special_tokens)
+        tokens.discard("")
+        # A token may begin like a longer one.
+        longest_first = sorted(tokens, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def _answer(self, jobs: list[_Job], sampling: Sampling) -> list[Reply]:
         torch = need("torch", extra="neural", for_="transformers")
         device = self._model.device
-        chance = torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
+        random_state = torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
         try:
-            with chance, torch.inference_mode(), checkpoint.quiet(for_="transformers"):
+            with random_state, torch.inference_mode(), checkpoint.quiet(for_="transformers"):
                 torch.manual_seed(_seed([job.prompt for job in jobs], sampling))
-                written, logits = self._generate(torch, jobs, sampling)
-                steps = [
-                    step.float().log_softmax(dim=-1).gather(-1, drawn[:, None])[:, 0]
-                    for step, drawn in zip(logits or (), written.T, strict=False)
-                ]
+                written = self._generate(torch, jobs, sampling)
         except torch.OutOfMemoryError as error:
-            what = f"the memory of {device} is not enough for {len(jobs)} prompts at once"
-            raise UserError(f"{self.folder}: {what}; choose a smaller batch") from error
-        logprobs = torch.stack(steps, dim=1).tolist() if steps else [None] * len(jobs)
-        return [self._reply(*row) for row in zip(jobs, written.tolist(), logprobs, strict=True)]
+            raise UserError(
+                f"{self.folder}: the memory of {device} is not enough for {len(jobs)} prompts at "
+                "once; choose a smaller batch"
+            ) from error
+        replies = []
+        for row, job in enumerate(jobs):
+            logprobs = None if written.logprobs is None else written.logprobs[row]
+            replies.append(self._reply(job, written.tokens[row], logprobs))
+        return replies
 
-    def _generate(self, torch: Any, jobs: list[_Job], sampling: Sampling) -> tuple[Any, Any]:
-        """Tokens of each answer, and the logits of each step where their probabilities are asked for."""
-        width = max(len(job.tokens) for job in jobs)
-        pad = self._model.generation_config.pad_token_id
-        rows = [[pad] * (width - len(job.tokens)) + job.tokens for job in jobs]
-        mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in jobs]
+    def _generate(self, torch: Any, jobs: list[_Job], sampling: Sampling) -> _Written:
         device = self._model.device
+        width = max(len(job.tokens) for job in jobs)
+        padding = self._model.generation_config.pad_token_id
+        rows, mask = [], []
+        for job in jobs:
+            free = width - len(job.tokens)
+            rows.append([padding] * free + job.tokens)
+            mask.append([0] * free + [1] * len(job.tokens))
         limits = torch.tensor([width + job.limit for job in jobs], device=device)
-        drawn = {
-            "do_sample": True,
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "top_k": 0,
-        }
-        found = self._model.generate(
-            input_ids=torch.tensor(rows, device=device),
-            attention_mask=torch.tensor(mask, device=device),
-            max_new_tokens=max(job.limit for job in jobs),
-            stopping_criteria=[lambda ids, _: limits <= ids.shape[1]],
+        input_ids = torch.tensor(rows, device=device)
+        attention_mask = torch.tensor(mask, device=device)
+        most_new_tokens = max(job.limit for job in jobs)
+        drawing: dict[str, Any] = {"do_sample": False}
+        if sampling.temperature:
+            drawing = {
+                "do_sample": True,
+                "temperature": sampling.temperature,
+                "top_p": sampling.top_p,
+                "top_k": 0,
+            }
+
+        def is_at_limit(ids: Any, _scores: Any) -> Any:
+            return limits <= ids.shape[1]
+
+        generated = self._model.generate(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            max_new_tokens=most_new_tokens,
+            stopping_criteria=[is_at_limit],
             return_dict_in_generate=True,
             output_logits=sampling.logprobs,
-            **(drawn if sampling.temperature else {"do_sample": False}),
+            **drawing,
         )
-        return found.sequences[:, width:], found.logits
+        tokens = generated.sequences[:, width:]
+        steps = []
+        for logits, step_tokens in zip(generated.logits or (), tokens.T, strict=False):
+            logprobs = logits.float().log_softmax(dim=-1)
+            steps.append(logprobs.gather(-1, step_tokens[:, None])[:, 0])
+        return _Written(
+            tokens=tokens.tolist(),
+            logprobs=torch.stack(steps, dim=1).tolist() if steps else None,
+        )
 
-    def _reply(self, job: _Job, written: list[int], logprobs: list[float] | None) -> Reply:
-        tokens = written[: job.limit]
-        end = next((place for place, token in enumerate(tokens) if token in self._ends), None)
+    def _reply(self, job: _Job, tokens: list[int], logprobs: list[float] | None) -> Reply:
+        tokens = tokens[: job.limit]
+        ends = (position for position, token in enumerate(tokens) if token in self._ends)
+        end = next(ends, None)
         tokens = tokens[:end]
         answer = Answer(
             text=self._tokenizer.decode(tokens, skip_special_tokens=True),
@@ -261,10 +289,13 @@ class Transformers(Portable, LLM):
             logprobs=None if logprobs is None else tuple(logprobs[: len(tokens)]),
             tokens=None if logprobs is None else self._token_texts(tokens),
         )
-        return Reply(job.number, answer, None)
+        return Reply(number=job.number, answer=answer)
 
     def _token_texts(self, tokens: list[int]) -> tuple[str, ...]:
-        """The part of the text that each token adds: by itself a token may lack the blank before it."""
+        """Return the part of the text that each token adds.
+
+        A token that is decoded by itself may lack the blank before it.
+        """
         starts = [
             self._tokenizer.decode(tokens[:size], skip_special_tokens=True)
             for size in range(len(tokens) + 1)
@@ -273,36 +304,37 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def _tokenizer(self) -> Any:
-        with checkpoint.loading(
-            f"{self.folder}: its tokenizer cannot be read", for_="transformers"
-        ):
-            found = checkpoint.load_tokenizer(self.folder, for_="transformers")
-        if not found.chat_template:
+        failure = f"{self.folder}: its tokenizer cannot be read"
+        with checkpoint.loading(failure, for_="transformers"):
+            tokenizer = checkpoint.load_tokenizer(self.folder, for_="transformers")
+        if not tokenizer.chat_template:
             raise UserError(
-                f"{self.folder}: its tokenizer has no chat template, so it is no model that follows instructions; "
-                "choose the one made for chat (often named …-instruct or …-chat)"
+                f"{self.folder}: its tokenizer has no chat template, so it is no model that "
+                "follows instructions; choose the one made for chat (often named …-instruct or "
+                "…-chat)"
             )
-        found.model_max_length = int(
-            1e30
-        )  # whoever asks counts the tokens; a warning on the terminal helps nobody
-        return found
+        # Callers count the tokens themselves; the tokenizer would only write a warning to stderr.
+        tokenizer.model_max_length = int(1e30)
+        return tokenizer
 
     @cached_property
     def _model(self) -> Any:
         set_threads()
         device = torch_device(self.device)
-        with checkpoint.loading(
-            f"{self.folder}: cannot be loaded on device {device!r}", for_="transformers"
-        ):
+        failure = f"{self.folder}: cannot be loaded on device {device!r}"
+        with checkpoint.loading(failure, for_="transformers"):
             kind = "AutoModelForCausalLM"
             model = checkpoint.load(self.folder, kind, for_="transformers", dtype=self.precision)
             model = model.to(device)
             if self.adapter is not None:
                 model = with_adapter(model, self.adapter)
-        ends, pad = sorted(_ends(model, self._tokenizer)), self._tokenizer.pad_token_id
+        ends = sorted(_end_tokens(model, self._tokenizer))
+        padding = self._tokenizer.pad_token_id
+        if padding is None:
+            padding = ends[0] if ends else 0
         library = checkpoint.transformers(for_="transformers")
         model.generation_config = library.GenerationConfig(
-            eos_token_id=ends or None, pad_token_id=pad if pad is not None else (ends or [0])[0]
+            eos_token_id=ends or None, pad_token_id=padding
         )
         return model
 
@@ -313,33 +345,31 @@ class Transformers(Portable, LLM):
     @cached_property
     def context(self) -> int | None:  # type: ignore[override]
         config = checkpoint.require(self.folder, tokenizer=False)
-        parts = [config, *(part for part in (config.get("text_config"),) if isinstance(part, dict))]
-        names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
-        return next((int(part[name]) for part in parts for name in names if part.get(name)), None)
+        # Models of texts and images have a part for texts.
+        for part in (config, config.get("text_config")):
+            if not isinstance(part, dict):
+                continue
+            for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
+                if part.get(name):
+                    return int(part[name])
+        return None
 
     @cached_property
     def training_queries(self) -> frozenset[str]:  # type: ignore[override]
-        file = None if self.adapter is None else self.adapter / TRAINING_QUERIES
-        return (
-            frozenset()
-            if file is None or not file.is_file()
-            else frozenset(file.read_text("utf-8").splitlines())
-        )
+        if self.adapter is None or not (self.adapter / TRAINING_QUERIES).is_file():
+            return frozenset()
+        return frozenset((self.adapter / TRAINING_QUERIES).read_text("utf-8").splitlines())
 
 
 def with_adapter(model: Any, adapter: Path) -> Any:
-    """Add the weights of a low-rank adapter to a model's own."""
+    """Return a model with the weights of a low-rank adapter added to its weights."""
     peft = need("peft", extra="train", for_="transformers(adapter=…)")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", FutureWarning
-            )  # what peft asks of transformers is to get another name
-            return (
-                peft.PeftModel.from_pretrained(model, str(adapter), local_files_only=True)
-                .merge_and_unload()
-                .eval()
-            )
+            # peft calls a function of transformers that will get another name.
+            warnings.simplefilter("ignore", FutureWarning)
+            adapted = peft.PeftModel.from_pretrained(model, str(adapter), local_files_only=True)
+            return adapted.merge_and_unload().eval()
     except (ValueError, KeyError, RuntimeError, OSError, TypeError) as error:
         reason = first_line(error)
         raise UserError(f"{adapter}: not an adapter of this model: {reason}") from error
@@ -348,28 +378,32 @@ def with_adapter(model: Any, adapter: Path) -> Any:
 def _adapter_hash(folder: Path) -> str:
     if not (folder / "adapter_config.json").is_file():
         raise UserError(
-            f"{folder}: no adapter: expected adapter_config.json and weights, as ranktilt train lora saves them"
+            f"{folder}: no adapter: expected adapter_config.json and weights, as ranktilt train "
+            "lora saves them"
         )
     return checkpoint.fingerprint(folder)
 
 
-def _ends(model: Any, tokenizer: Any) -> set[int]:
-    """Tokens that end an answer, as the folder says it in one place or another."""
-    found: set[int] = set()
-    for said in (
+def _end_tokens(model: Any, tokenizer: Any) -> set[int]:
+    """Return the tokens that end an answer; a folder may name them in three places."""
+    tokens: set[int] = set()
+    for setting in (
         model.generation_config.eos_token_id,
         model.config.eos_token_id,
         tokenizer.eos_token_id,
     ):
-        found |= set(said) if isinstance(said, list) else set() if said is None else {said}
-    return found
+        if isinstance(setting, list):
+            tokens.update(setting)
+        elif setting is not None:
+            tokens.add(setting)
+    return tokens
 
 
 def _seed(prompts: list[Prompt], sampling: Sampling) -> int:
-    """Make the seed of a batch, of its prompts and of their seeds or that of the sampling; at random where none is."""
-    given = [
-        (sampling.seed if prompt.seed is None else prompt.seed, prompt.digest) for prompt in prompts
-    ]
-    if all(seed is None for seed, _ in given):
+    """Return the seed of a batch, made of its prompts and seeds; random if there are no seeds."""
+    seeds = [sampling.seed if prompt.seed is None else prompt.seed for prompt in prompts]
+    if all(seed is None for seed in seeds):
         return secrets.randbits(63)
-    return int.from_bytes(hashlib.blake2b(repr(given).encode(), digest_size=8).digest(), "big") >> 1
+    content = repr([(seed, prompt.digest) for seed, prompt in zip(seeds, prompts, strict=True)])
+    digest = hashlib.blake2b(content.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1  # torch takes 63 bits

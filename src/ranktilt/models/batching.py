@@ -1,4 +1,4 @@
-"""Neural work in batches: planned by length, computed once, and kept as it comes."""
+"""Neural work in batches: planned by length, computed once, and stored while it is computed."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from ranktilt.progress import report
 Ints = npt.NDArray[np.int64]
 
 TOKENS, GPU_TOKENS = 1_024, 16_384
-"""Tokens of a batch with its padding, at most; a longer item has a batch of its own."""
+"""Most tokens of a batch, padding included; a text that is longer has a batch to itself."""
 WRITE_EVERY, MOST_ROWS = 512, 256
+"""Results after which the cache is written, and most rows of a batch."""
 RESULTS_VERSION = 3
-"""Part of every cache key; of how results are made: by sentence-transformers, from weights that were checked."""
-_SECONDS = 10.0
+"""Part of every cache key: raised when the way in which results are computed changes."""
+_WRITE_SECONDS = 10.0
+"""Seconds after which the cache is written, however few results there are."""
 _BATCHES_A_PART = 4
-"""A second or two of one processor: what a worker's death costs, and how long the last part keeps others waiting."""
+"""A second or two of a processor: the cost of a worker's death, and the longest wait at the end."""
 
 
 def batch_tokens(device: str | None) -> int:
@@ -35,28 +37,35 @@ def batch_tokens(device: str | None) -> int:
     return GPU_TOKENS if torch_device(device).startswith("cuda") else TOKENS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BatchJob:
-    """Items that a model turns into vectors (a score is a vector of one number), each with its content key.
+    """Inputs that a model turns into vectors; a score is a vector of one number.
 
-    `lengths` decide what is computed together; a guess will do. `take` gives what a model needs of
-    some positions, and `compute` turns that into float32 vectors, in its order; `context` is
-    entered around all batches. All but `take` may travel to other machines, and hold the model and
-    no texts.
+    `compute` and `context` may travel to other machines, so they hold the model and no texts.
     """
 
     keys: Keys
+    """Content key of each input."""
     lengths: Ints
+    """Tokens of each input, which decide what is computed together; an estimate will do."""
     compute: Callable[[Any], Vectors]
+    """Turns what `take` gives into float32 vectors, in the same order."""
     take: Callable[[Ints], Any] = lambda positions: positions
+    """Gives the inputs at some positions, as `compute` needs them."""
     context: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered once around all batches."""
     tokens: int = TOKENS
+    """Most tokens of a batch."""
 
 
 def plan_batches(lengths: Ints, tokens: int, *, most: int = MOST_ROWS) -> list[Ints]:
-    """Divide items into batches of so many tokens and at most `most` items, the longest first; gives positions."""
+    """Divide inputs into batches of at most `tokens` tokens and `most` rows, the longest first.
+
+    Each batch is an array of positions in `lengths`.
+    """
     order = np.argsort(-lengths, kind="stable")
-    batches, start = [], 0
+    batches = []
+    start = 0
     while start < len(order):
         size = min(max(tokens // max(int(lengths[order[start]]), 1), 1), most)
         batches.append(order[start : start + size])
@@ -65,61 +74,64 @@ def plan_batches(lengths: Ints, tokens: int, *, most: int = MOST_ROWS) -> list[I
 
 
 def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> Stored:
-    """Compute what the cache lacks, store it as it comes, and return all items' results; progress counts tokens."""
-    found, stored = cache.get(job.keys)
-    if found.all():
+    """Compute the results that the cache lacks, store them meanwhile, and return all results.
+
+    What was computed before an interruption is kept. Progress counts tokens.
+    """
+    is_cached, stored = cache.get(job.keys)
+    if is_cached.all():
         return stored
     cache.require_writable()
-    missing = np.flatnonzero(~found)
+    missing = np.flatnonzero(~is_cached)
     write_every = WRITE_EVERY * max(job.tokens // TOKENS, 1)
-    most = min(MOST_ROWS, write_every)
-    batches = [
-        missing[batch] for batch in plan_batches(job.lengths[missing], job.tokens, most=most)
-    ]
-    computed, since = list[tuple[Ints, Vectors]](), time.monotonic()
+    plan = plan_batches(job.lengths[missing], job.tokens, most=min(MOST_ROWS, write_every))
+    batches = [missing[batch] for batch in plan]
+    unwritten = list[tuple[Ints, Vectors]]()
 
     def write() -> None:
-        if computed:
-            positions, vectors = (np.concatenate(side) for side in zip(*computed, strict=True))
+        if unwritten:
+            positions, vectors = (np.concatenate(parts) for parts in zip(*unwritten, strict=True))
             cache.put(job.keys[positions], vectors)
-        computed.clear()
+        unwritten.clear()
 
+    written_at = time.monotonic()
     try:
         for batch, vectors in _computed(job, batches, label):
-            computed.append((batch, vectors))
-            if (
-                sum(len(one) for one, _ in computed) >= write_every
-                or time.monotonic() - since > _SECONDS
-            ):
+            unwritten.append((batch, vectors))
+            row_count = sum(len(positions) for positions, _ in unwritten)
+            if row_count >= write_every or time.monotonic() - written_at > _WRITE_SECONDS:
                 write()
-                since = time.monotonic()
+                written_at = time.monotonic()
     finally:
         write()
-    found, stored = cache.get(job.keys)
-    if not found.all():
+    is_cached, stored = cache.get(job.keys)
+    if not is_cached.all():
         raise UserError(
-            f"{cache.folder}: stored values are gone; if the cache was pruned meanwhile, run it again"
+            f"{cache.folder}: stored values are gone; if the cache was pruned meanwhile, "
+            "run it again"
         )
     return stored
 
 
 def _computed(job: BatchJob, batches: Sequence[Ints], label: str) -> Iterator[tuple[Ints, Vectors]]:
-    total, done = int(sum(job.lengths[batch].sum() for batch in batches)), 0
-    report(label, 0, total)
-    stage = partial(_each, job.compute, job.context)
-    with closing(
-        executor().map(stage, map(job.take, batches), at_once=_BATCHES_A_PART, neural=True)
-    ) as found:
-        for batch, vectors in zip(batches, found, strict=True):
+    """Yield each batch's positions and vectors, wherever they are computed."""
+    total = int(sum(job.lengths[batch].sum() for batch in batches))
+    done = 0
+    report(label, done, total)
+    stage = partial(_vectors_of_batches, job.compute, job.context)
+    inputs = map(job.take, batches)
+    results = executor().map(stage, inputs, at_once=_BATCHES_A_PART, neural=True)
+    with closing(results):
+        for batch, vectors in zip(batches, results, strict=True):
             yield batch, vectors
             done += int(job.lengths[batch].sum())
             report(label, done, total)
 
 
-def _each(
+def _vectors_of_batches(
     compute: Callable[[Any], Vectors],
     context: Callable[[], AbstractContextManager[None]],
-    items: Iterator[Any],
+    batches: Iterator[Any],
 ) -> Iterator[Vectors]:
     with context():
-        yield from map(compute, items)
+        yield from map(compute, batches)

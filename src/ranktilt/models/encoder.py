@@ -1,4 +1,4 @@
-"""Neural encoders: encode each distinct text once, and keep its vector by content."""
+"""Neural encoders: encode each distinct text once, and cache its vector by content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import polars as pl
 
 from ranktilt.data.cache import Keys, Stored, VectorCache, Vectors, cache_folder, content_keys
 from ranktilt.errors import UserError, first_line
-from ranktilt.models import checkpoint
+from ranktilt.models import catalogue, checkpoint
 from ranktilt.models.batching import RESULTS_VERSION, BatchJob, Ints, batch_tokens, compute_missing
 from ranktilt.models.checkpoint import read_json
 from ranktilt.models.device import BACKENDS, inference
@@ -28,52 +28,54 @@ _PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
 
 class TextEncoder(ABC):
-    """What turns texts into vectors: a model on this machine or a server's."""
+    """A model that turns texts into vectors, on this machine or on a server."""
 
     store: str
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Hash of everything that vectors depend on but the texts."""
+        """Hash of everything that the vectors depend on, except the texts."""
 
     @property
     @abstractmethod
     def about(self) -> dict[str, Any]:
-        """What ``ranktilt tools doctor`` says of these vectors."""
+        """Description of these vectors in ``ranktilt tools doctor``."""
 
     @abstractmethod
     def compute(
-        self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str
+        self, texts: pl.Series, keys: Keys, *, kind: Kind, cache: VectorCache, label: str
     ) -> Stored:
         """Put the vectors that the cache lacks into it, and return all of them."""
 
     def encode(
         self, texts: Sequence[str] | pl.Series, kind: Kind, label: str
     ) -> tuple[Stored, Ints]:
-        """Encode texts, each distinct one once: its vectors in the order of the cache's files, and each text's row.
+        """Encode texts, each distinct text once.
 
-        `kind` says which prompt applies, where there is one; `label` names the progress.
+        Returns the vectors of the distinct texts, in the order of the cache's files, and the row of
+        each text among them. `kind` decides which prompt applies, where the model has one; `label`
+        names the progress.
         """
         keys, first, row = np.unique(
             content_keys(texts, prefix=kind), return_index=True, return_inverse=True
         )
-        cache = VectorCache(
-            cache_folder() / "embeddings" / self.fingerprint, dtype=self.store, about=self.about
-        )
-        found, stored = cache.get(keys)
-        if not found.all():
+        folder = cache_folder() / "embeddings" / self.fingerprint
+        cache = VectorCache(folder, dtype=self.store, about=self.about)
+        is_cached, stored = cache.get(keys)
+        if not is_cached.all():
             cache.require_writable()
-            distinct = pl.Series(texts, dtype=pl.String).gather(
-                first
-            )  # in the order in which files hold them
-            stored = self.compute(distinct, keys, kind, cache, label)
+            distinct = pl.Series(texts, dtype=pl.String).gather(first)
+            stored = self.compute(distinct, keys, kind=kind, cache=cache, label=label)
         return stored, row
 
 
 @dataclass(frozen=True, kw_only=True)
 class Encoder(Portable, TextEncoder):
-    """A sentence-transformers model in a local folder, with its vectors cached by content; see `Dense` for options."""
+    """A sentence-transformers model in a local folder, with its vectors cached by content.
+
+    The options mean what they mean for `Dense`.
+    """
 
     library_class: ClassVar[str] = "SentenceTransformer"
     ranker: ClassVar[str] = "dense"
@@ -86,42 +88,47 @@ class Encoder(Portable, TextEncoder):
     device: str | None
     backend: str = "torch"
     store: str = "float32"
-    """With float16 every vector has been through it, also the first time."""
+    """Precision on disk; with float16 every vector is rounded, also when it is first computed."""
     pooling: str = "auto"
     query_prefix: str | None = None
     document_prefix: str | None = None
+    listed_similarity: str | None = None
+    """Similarity of the model in the catalogue, which comes before the model's configuration."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of every file of the model and of what else its vectors depend on."""
+        """Hash of every file of the model, and of the options that its vectors depend on."""
         options = (self.max_tokens, self.precision, self.backend, self.store, self.pooling)
         prefixes = self.prefix("query"), self.prefix("document")
         return checkpoint.fingerprint(self.folder, RESULTS_VERSION, *options, *prefixes)
 
     @cached_property
     def similarity(self) -> str:
-        """``cosine`` or ``dot``, as the model's own configuration says (cosine where it does not)."""
-        return self._config.get("similarity_fn_name") or "cosine"
+        """``cosine`` or ``dot``: of the catalogue, else of the model's configuration.
+
+        ``cosine`` where neither says.
+        """
+        return self.listed_similarity or self._config.get("similarity_fn_name") or "cosine"
 
     @cached_property
     def tokens(self) -> Tokens:
-        """The model's tokenizer, with what is put before documents."""
+        """The model's tokenizer, with the prefix of documents."""
         return self.token_counter(self.prefix("document"))
 
     def token_counter(self, prompt: str) -> Tokens:
-        """Return the model's tokenizer, with what is put before texts."""
-        return Tokens(self.folder, self.max_tokens, prompt)
+        """Return the model's tokenizer, with the prefix that the model puts before each text."""
+        return Tokens(self.folder, max_tokens=self.max_tokens, prompt=prompt)
 
     def prefix(self, kind: Kind) -> str:
-        """What is put before each text: the user's, else the first prompt of the model that is for this kind."""
-        given = self.query_prefix if kind == "query" else self.document_prefix
-        if given is not None:
-            return given
+        """Return the prefix of texts: the user's, else the model's first prompt of this kind."""
+        prefix = self.query_prefix if kind == "query" else self.document_prefix
+        if prefix is not None:
+            return prefix
         prompts = self._config.get("prompts") or {}
         return next((str(prompts[name]) for name in _PROMPTS[kind] if prompts.get(name)), "")
 
     def compute(
-        self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str
+        self, texts: pl.Series, keys: Keys, *, kind: Kind, cache: VectorCache, label: str
     ) -> Stored:
         """Run the model over the texts that the cache lacks; see `TextEncoder.compute`."""
         job = BatchJob(
@@ -140,7 +147,7 @@ class Encoder(Portable, TextEncoder):
             yield
 
     def _vectors(self, texts: list[str], kind: Kind) -> Vectors:
-        """Encode some texts; what the library raises where it cannot is one line."""
+        """Encode some texts; turn what the library raises into one line."""
         try:
             vectors = self._encoded(texts, kind)
         except (RuntimeError, IndexError, ValueError) as error:
@@ -151,20 +158,28 @@ class Encoder(Portable, TextEncoder):
         return vectors
 
     def _encoded(self, texts: list[str], kind: Kind) -> Vectors:
-        options = {"batch_size": len(texts), "task": kind, "show_progress_bar": False}
-        found = self.module.encode(texts, prompt=self.prefix(kind), **options)
-        return np.ascontiguousarray(found, dtype=np.float32)
+        vectors = self.module.encode(
+            texts,
+            prompt=self.prefix(kind),
+            batch_size=len(texts),
+            task=kind,
+            show_progress_bar=False,
+        )
+        return np.ascontiguousarray(vectors, dtype=np.float32)
 
     @property
     def about(self) -> dict[str, Any]:
         """Name, folder and options; see `TextEncoder.about`."""
-        options = {"max_tokens": self.max_tokens, "precision": self.precision, "store": self.store}
-        options |= {
+        options = {
+            "max_tokens": self.max_tokens,
+            "precision": self.precision,
+            "store": self.store,
             "pooling": self.pooling,
             "query_prefix": self.query_prefix,
             "document_prefix": self.document_prefix,
         }
-        options |= {} if self.backend == BACKENDS[0] else {"backend": self.backend}
+        if self.backend != BACKENDS[0]:
+            options["backend"] = self.backend
         return {"model": self.name, "folder": str(self.folder.absolute()), "options": options}
 
     @cached_property
@@ -174,9 +189,13 @@ class Encoder(Portable, TextEncoder):
     @cached_property
     def module(self) -> Any:
         """The loaded sentence-transformers model, for inference."""
-        where = self.device, self.backend
         model = checkpoint.load_sentence_transformers(
-            self.folder, self.library_class, *where, for_=self.ranker, pooler=self._pooler_is_used
+            self.folder,
+            self.library_class,
+            device=self.device,
+            backend=self.backend,
+            for_=self.ranker,
+            pooler=self._pooler_is_used,
         )
         self._require_vocabulary(getattr(model, "tokenizer", None))
         if self.max_tokens is not None:
@@ -187,12 +206,15 @@ class Encoder(Portable, TextEncoder):
 
     @property
     def _pooler_is_used(self) -> bool:
-        """Whether some module reads what a pooler gives, in place of the tokens' vectors."""
+        """Whether a module reads the pooler's output, in place of the tokens' vectors."""
         files = self.folder.rglob("sentence_bert_config.json")
         return any(b"pooler_output" in file.read_bytes() for file in files)
 
     def _require_vocabulary(self, tokenizer: Any) -> None:
-        """Refuse a tokenizer of special tokens only, which transformers makes up where the folder holds none."""
+        """Refuse a tokenizer of special tokens alone.
+
+        transformers makes up such a tokenizer where the folder holds none.
+        """
         special = getattr(tokenizer, "all_special_ids", None)
         if special is not None and len(tokenizer) <= len(set(special)):
             raise UserError(
@@ -200,24 +222,53 @@ class Encoder(Portable, TextEncoder):
             )
 
     def _replace_pooling(self, model: Any) -> None:
-        at = next((i for i, module in enumerate(model) if type(module).__name__ == "Pooling"), None)
-        if at is None:
-            raise UserError(
-                f"{self.folder}: the model has no pooling that pooling={self.pooling} could replace"
-            )
-        config = model[0].auto_model.config
-        model[at] = type(model[at])(config.hidden_size, pooling_mode=self.pooling)
+        for index, module in enumerate(model):
+            if type(module).__name__ == "Pooling":
+                hidden_size = model[0].auto_model.config.hidden_size
+                model[index] = type(module)(hidden_size, pooling_mode=self.pooling)
+                return
+        raise UserError(
+            f"{self.folder}: the model has no pooling that pooling={self.pooling} could replace"
+        )
 
 
-def encoder(model: str, *, precision: str, device: str | None, **options: Any) -> Encoder:
-    """Find a model by folder, short name or hub name; nothing is loaded; see `Encoder`."""
+def encoder(
+    model: str,
+    *,
+    pooling: str = "auto",
+    query_prefix: str | None = None,
+    document_prefix: str | None = None,
+    **options: Any,
+) -> Encoder:
+    """Return the encoder of a model by its path, short name or hub name, without loading it.
+
+    The catalogue decides what you leave open, and the pooling only of a folder that
+    sentence-transformers did not save. `options` are further fields of `Encoder`.
+    """
     folder = checkpoint.find(model, for_=f"dense:{model}")
     _refuse_reranker(folder)
-    return Encoder(name=model, folder=folder, precision=precision, device=device, **options)
+    listed = catalogue.model(model, "dense")
+    if listed is not None:
+        has_modules = (folder / "modules.json").is_file()
+        if pooling == "auto" and listed.pooling and not has_modules:
+            pooling = listed.pooling
+        if query_prefix is None:
+            query_prefix = listed.query_prefix or None
+        if document_prefix is None:
+            document_prefix = listed.document_prefix or None
+    return Encoder(
+        name=model,
+        folder=folder,
+        pooling=pooling,
+        query_prefix=query_prefix,
+        document_prefix=document_prefix,
+        listed_similarity=None if listed is None else listed.similarity,
+        **options,
+    )
 
 
 def _refuse_reranker(folder: Path) -> None:
-    """Refuse a classifier of pairs, whose body alone would give vectors that were never meant to be any."""
+    """Refuse a classifier of pairs: nobody trained its body to give vectors of texts."""
     if (folder / "modules.json").is_file():
         return
     kinds = read_json(folder / "config.json", dict).get("architectures")

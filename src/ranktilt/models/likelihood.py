@@ -1,4 +1,4 @@
-"""How likely a language model in a folder finds texts: log perplexities, each computed once and kept by content."""
+"""Log perplexities of texts under a language model in a folder, cached by content."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.data.cache import VectorCache, cache_folder, content_keys
+from ranktilt.data.cache import Keys, VectorCache, cache_folder, content_keys
 from ranktilt.errors import UserError, first_line, unknown
 from ranktilt.models import checkpoint
 from ranktilt.models.batching import TOKENS, BatchJob, Ints, batch_tokens, compute_missing
@@ -25,63 +25,82 @@ from ranktilt.parallel.executor import Portable
 Floats = npt.NDArray[np.float64]
 
 CLASSES = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}
-"""Kinds of model: left to right, and with masks."""
+"""transformers' class of each kind of model: left to right, and with masks."""
 EVERY = 8
-"""Of the tokens of a masked model, one in so many is masked at once."""
+"""A masked model masks one of so many tokens in a pass."""
 LONGEST = 2_048
-"""Tokens of a window at most, where the model has places for more."""
+"""Most tokens of a window, where the model has positions for more."""
 _TOKENS_A_BATCH = 2_048
-"""On a processor, and as many times more on a GPU as it has elsewhere; what a layer makes of more leaves its cache."""
+"""Tokens of a batch on a processor; with more, a layer's output leaves the processor's cache.
+
+A GPU takes more, by `Likelihood._device_factor`.
+"""
 _LOGITS_A_BATCH, _LOGITS_AT_ONCE = 1 << 24, 1 << 22
-"""On a processor: computed together, but for a longer text, and made losses together; pages of more are always new."""
+"""Most logits that a processor computes, and turns into losses, together.
+
+A larger array is allocated anew each time, and each of its pages is slow when first touched. A
+single text may exceed the first number.
+"""
 _RESULTS_VERSION = 2
 _CHARACTERS_A_TOKEN = 4
 
 
-class Likelihoods(NamedTuple):
-    """Of each text, in the order given."""
+@dataclass(frozen=True, kw_only=True)
+class Likelihoods:
+    """Log perplexities of some texts, in their order."""
 
     perplexity: Floats
-    """Mean of −ln P(token | the rest) over the tokens: nats a token, at least 0; NaN where no token can be scored."""
+    """Mean of −ln P(token | the rest) in nats a token, at least 0; NaN where none can be scored."""
     tokens: Ints
-    """Tokens that were scored."""
+    """Number of tokens that were scored."""
 
 
-@dataclass(frozen=True)
+class PrefixedText(NamedTuple):
+    """A text to score, and another one that the model reads first."""
+
+    text: str
+    prefix: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TokenRow:
-    """One sequence that a model reads: where in its output predictions stand, and which tokens they should predict."""
+    """One sequence that a model reads, and the tokens that it should predict."""
 
-    item: int
+    text_index: int
+    """Position of the text that the sequence belongs to."""
     ids: Ints
-    at: Ints
-    token: Ints
+    """Tokens that the model reads."""
+    positions: Ints
+    """Positions of the model's output that predict the targets."""
+    targets: Ints
+    """Tokens that are scored."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Likelihood(Portable):
     """A language model in a local folder, as transformers saves it.
 
-    Texts longer than the model reads are windowed: a causal model reads the second half of each
-    window again as the first half of the next, so that every token has half a window before it; a
-    masked one reads parts of equal length. A causal model reads its start token first, and where it
-    has none, the first token of a text is not scored; special tokens are never scored.
+    A text longer than the model reads is divided into windows. A causal model reads the second half
+    of each window again as the first half of the next, so that every token has half a window before
+    it; a masked model reads parts of equal length. A causal model reads its start token first; if
+    it has none, the first token of a text is not scored. Special tokens are never scored.
     """
 
     folder: Path
     kind: str = "auto"
-    """``causal``, ``masked``, or by the class that the model's configuration names."""
+    """``causal``, ``masked``, or ``auto``: by the class that the model's configuration names."""
     every: int = EVERY
-    """A masked model masks every so manieth token at once, in as many passes; 0 is exact, one token at a time."""
+    """Distance of tokens that are masked in the same pass; with 0, each token has its own pass."""
     precision: str = "float32"
-    """Of the forward pass; log-probabilities are always computed in float32."""
+    """Precision of the forward pass; log-probabilities are always computed in float32."""
     device: str | None = None
     model_name: str = ""
     """The model as the user named it."""
 
-    # What it is
+    # Options
 
     def check(self) -> None:
-        """Refuse, before anything is computed, a folder or options that cannot give likelihoods; loads no weights."""
+        """Refuse a folder or options that cannot give likelihoods, without loading weights."""
         need("torch", extra="neural", for_="perplexity")
         config = checkpoint.require(self.folder)
         if self.kind not in ("auto", *CLASSES):
@@ -92,14 +111,14 @@ class Likelihood(Portable):
             raise UserError(
                 f"perplexity: every must be 0 (one token at a time) or 2 or more, got {self.every}"
             )
-        found = _kind_of(config)
-        if found is None and self.kind == "auto":
+        saved_kind = _kind_of(config)
+        if saved_kind is None and self.kind == "auto":
             raise UserError(
                 f"{self.folder}: no language model: expected one with a head that predicts tokens"
             )
-        if self.kind not in ("auto", found) and found is not None:
+        if self.kind not in ("auto", saved_kind) and saved_kind is not None:
             raise UserError(
-                f"{self.folder}: a {found} language model cannot be used as a {self.kind} one"
+                f"{self.folder}: a {saved_kind} language model cannot be used as a {self.kind} one"
             )
         if self.resolved_kind == "masked" and self._tokenizer.mask_token_id is None:
             raise UserError(
@@ -109,15 +128,13 @@ class Likelihood(Portable):
     @cached_property
     def resolved_kind(self) -> str:
         """``causal`` or ``masked``."""
-        return (
-            self.kind
-            if self.kind != "auto"
-            else _kind_of(checkpoint.require(self.folder)) or "causal"
-        )
+        if self.kind != "auto":
+            return self.kind
+        return _kind_of(checkpoint.require(self.folder)) or "causal"
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the model's files and of what else decides the values."""
+        """Hash of the model's files, and of the options that decide its values."""
         every = self.every if self.resolved_kind == "masked" else 0
         options = _RESULTS_VERSION, self.resolved_kind, every, self.precision
         return checkpoint.fingerprint(self.folder, *options)
@@ -125,67 +142,66 @@ class Likelihood(Portable):
     # Values
 
     def score(
-        self, texts: Sequence[str], given: Sequence[str] | None = None, *, label: str
+        self, texts: Sequence[str], prefixes: Sequence[str] | None = None, *, label: str
     ) -> Likelihoods:
-        """Return the log perplexity of each text; each distinct one is computed once, then cached.
+        """Return the log perplexity of each text; each distinct text is computed once, then cached.
 
-        With `given`, a causal model reads another text first, which is not scored, then the text:
-        PPL(d | given) = −(1/S) Σ ln P(d_s | d_<s, given). `given` has what the text leaves of
-        the window, or half of it where the text needs more; its end is left out (see `reads_whole`).
+        With `prefixes`, a causal model reads a text's prefix first, which is not scored, then the
+        text: PPL(d | prefix) = −(1/S) Σ ln P(d_s | d_<s, prefix). The prefix may fill what the text
+        leaves of the window, and at least half of it; the rest is left out (see `reads_whole`).
         """
-        if given is not None and self.resolved_kind != "causal":
+        if prefixes is not None and self.resolved_kind != "causal":
             raise UserError(
                 f"{self.folder}: only a causal model can read another text first (given=)"
             )
-        both = list(zip(texts, given if given is not None else [""] * len(texts), strict=True))
-        distinct = list(dict.fromkeys(both))
-        keys = content_keys(
-            [f"{'all ' if before else ''}{len(before)} {before}{text}" for text, before in distinct]
-        )
+        if prefixes is None:
+            prefixes = [""] * len(texts)
+        prefixed_texts = list(map(PrefixedText, texts, prefixes))
+        distinct = list(dict.fromkeys(prefixed_texts))
+        keys = content_keys(map(_cache_text, distinct))
         cache = VectorCache(cache_folder() / "likelihoods" / self.fingerprint, about=self._about)
-        found, stored = cache.get(keys)
-        if not found.all():
+        is_cached, stored = cache.get(keys)
+        if not is_cached.all():
             stored = compute_missing(self._job(keys, distinct), cache, label)
-        place = {one: number for number, one in enumerate(distinct)}
-        values = (
-            stored.read(0, len(distinct))
-            .astype(np.float64)[[place[one] for one in both]]
-            .reshape(-1, 2)
-        )
+        row_of = {text: row for row, text in enumerate(distinct)}
+        rows = [row_of[text] for text in prefixed_texts]
+        values = stored.read(0, len(distinct)).astype(np.float64)[rows].reshape(-1, 2)
         values[values[:, 1] == 0, 0] = np.nan
-        return Likelihoods(values[:, 0], values[:, 1].astype(np.int64))
+        return Likelihoods(perplexity=values[:, 0], tokens=values[:, 1].astype(np.int64))
 
-    def distributions(self, text: str, given: str = "") -> npt.NDArray[np.float32]:
-        """Return ln P over the whole vocabulary at each scored token of a text, shape (n_tokens, n_vocabulary)."""
+    def distributions(self, text: str, prefix: str = "") -> npt.NDArray[np.float32]:
+        """Return ln P over the vocabulary at each scored token, shape (n_tokens, n_vocabulary)."""
         with inference(self._model.device, self.precision):
             parts = [
                 self._logits([row]).float().log_softmax(-1).cpu().numpy()
-                for row in self._rows([(text, given)])[0]
+                for row in self._rows([PrefixedText(text, prefix)])[0]
             ]
         return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
     def scored_tokens(self, text: str) -> Ints:
         """Return the numbers of a text's tokens that are scored."""
-        rows = self._rows([(text, "")])[0]
-        return np.concatenate([row.token for row in rows]) if rows else np.empty(0, dtype=np.int64)
+        rows = self._rows([PrefixedText(text)])[0]
+        if not rows:
+            return np.empty(0, dtype=np.int64)
+        return np.concatenate([row.targets for row in rows])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return how many tokens each text has, special ones aside."""
+        """Return how many tokens each text has, without special ones."""
         return [len(self._tokenize(text)) for text in texts]
 
     @property
     def longest_prefix(self) -> int:
-        """Tokens of another text that are read first, at most; see `score`."""
+        """Most tokens of a prefix that are read before any text; see `score`."""
         return self._limit // 2 - 1
 
-    def reads_whole(self, given: str, text: str) -> bool:
-        """Whether another text is read to its end before this one; see `score`."""
-        both = [len(ids) for ids in self._tokenize([given, text])]
-        return both[0] <= self._prefix_room(both[1])
+    def reads_whole(self, prefix: str, text: str) -> bool:
+        """Tell whether a prefix is read to its end before a text; see `score`."""
+        prefix_ids, text_ids = self._tokenize([prefix, text])
+        return len(prefix_ids) <= self._prefix_room(len(text_ids))
 
-    def _prefix_room(self, tokens: int) -> int:
-        """Tokens of another text that are read before a text of so many."""
-        return max(self._limit // 2, self._limit - tokens) - len(self._start)
+    def _prefix_room(self, text_tokens: int) -> int:
+        """Return how many tokens of a prefix are read before a text of so many tokens."""
+        return max(self._limit // 2, self._limit - text_tokens) - len(self._start)
 
     @cached_property
     def _start(self) -> list[int]:
@@ -200,68 +216,85 @@ class Likelihood(Portable):
 
     # Sequences
 
-    def _rows(self, texts: Sequence[tuple[str, str]]) -> list[list[TokenRow]]:
-        """Return what the model reads to score each text after what is given."""
-        found = list[list[TokenRow]]()
-        for item, (tokens, given) in enumerate(
-            zip(*map(self._tokenize, zip(*texts, strict=True)), strict=True)
+    def _rows(self, texts: Sequence[PrefixedText]) -> list[list[TokenRow]]:
+        """Return the sequences that the model reads to score each text after its prefix."""
+        texts_ids = self._tokenize([text.text for text in texts])
+        prefixes_ids = self._tokenize([text.prefix for text in texts])
+        is_causal = self.resolved_kind == "causal"
+        rows_of_texts = list[list[TokenRow]]()
+        for text_index, (token_ids, prefix_ids) in enumerate(
+            zip(texts_ids, prefixes_ids, strict=True)
         ):
-            ids = np.array(tokens, dtype=np.int64)
-            causal = self.resolved_kind == "causal"
-            rows = self._causal_rows(item, ids, given) if causal else self._masked_rows(item, ids)
-            found.append(list(rows) if tokens else [])
-        return found
+            ids = np.array(token_ids, dtype=np.int64)
+            if not token_ids:
+                rows_of_texts.append([])
+            elif is_causal:
+                rows_of_texts.append(list(self._causal_rows(text_index, ids, prefix_ids)))
+            else:
+                rows_of_texts.append(list(self._masked_rows(text_index, ids)))
+        return rows_of_texts
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        found = self._tokenizer.backend_tokenizer.encode_batch_fast(
-            list(texts), add_special_tokens=False
-        )
-        return [one.ids for one in found]
+        backend = self._tokenizer.backend_tokenizer
+        encodings = backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
 
-    def _causal_rows(self, item: int, ids: Ints, given: list[int]) -> Iterator[TokenRow]:
-        prefix = [*self._start, *given[: self._prefix_room(len(ids))]]
+    def _causal_rows(self, text_index: int, ids: Ints, prefix_ids: list[int]) -> Iterator[TokenRow]:
+        prefix = [*self._start, *prefix_ids[: self._prefix_room(len(ids))]]
         span = self._limit - len(prefix)
-        begin, done = 0, 0 if prefix else 1
-        while done < len(ids):
+        begin = 0
+        scored_count = 0 if prefix else 1  # nothing predicts a first token
+        while scored_count < len(ids):
             stop = min(begin + span, len(ids))
-            scored = np.arange(done, stop)
+            scored = np.arange(scored_count, stop)
             yield TokenRow(
-                item,
-                np.concatenate([prefix, ids[begin:stop]]).astype(np.int64),
-                len(prefix) + scored - begin - 1,
-                ids[scored],
+                text_index=text_index,
+                ids=np.concatenate([prefix, ids[begin:stop]]).astype(np.int64),
+                positions=len(prefix) + scored - begin - 1,
+                targets=ids[scored],
             )
-            begin, done = stop - span // 2, stop
+            # The next window reads the second half of this one again.
+            begin = stop - span // 2
+            scored_count = stop
 
-    def _masked_rows(self, item: int, ids: Ints) -> Iterator[TokenRow]:
+    def _masked_rows(self, text_index: int, ids: Ints) -> Iterator[TokenRow]:
         before, after = self._special_tokens
-        most = self._limit - len(before) - len(after)
-        edges = np.linspace(0, len(ids), -(-len(ids) // most) + 1).astype(np.int64)
+        room = self._limit - len(before) - len(after)
+        window_count = -(-len(ids) // room)
+        edges = np.linspace(0, len(ids), window_count + 1).astype(np.int64)
         for begin, stop in pairwise(edges.tolist()):
-            part = ids[begin:stop]
-            step = self.every or len(part)
-            for first in range(min(step, len(part))):
-                places = np.arange(first, len(part), step)
-                hidden = part.copy()
-                hidden[places] = self._tokenizer.mask_token_id
-                read = np.concatenate([before, hidden, after]).astype(np.int64)
-                yield TokenRow(item, read, places + len(before), part[places])
+            window = ids[begin:stop]
+            step = self.every or len(window)
+            for first in range(min(step, len(window))):
+                masked = np.arange(first, len(window), step)
+                visible = window.copy()
+                visible[masked] = self._tokenizer.mask_token_id
+                yield TokenRow(
+                    text_index=text_index,
+                    ids=np.concatenate([before, visible, after]).astype(np.int64),
+                    positions=masked + len(before),
+                    targets=window[masked],
+                )
 
     @cached_property
     def _special_tokens(self) -> tuple[list[int], list[int]]:
         """Special tokens that the tokenizer puts before and after a text."""
-        one = self._tokenizer.backend_tokenizer.encode("a")
-        inner = [place for place, special in enumerate(one.special_tokens_mask) if not special]
-        if not inner:
+        encoding = self._tokenizer.backend_tokenizer.encode("a")
+        letters = [
+            position
+            for position, is_special in enumerate(encoding.special_tokens_mask)
+            if not is_special
+        ]
+        if not letters:
             raise UserError(f"{self.folder}: its tokenizer makes no token of the letter a")
-        return one.ids[: inner[0]], one.ids[inner[-1] + 1 :]
+        return encoding.ids[: letters[0]], encoding.ids[letters[-1] + 1 :]
 
     @cached_property
     def _limit(self) -> int:
         """Tokens of a window."""
-        config, tokenizer = self._model.config, self._tokenizer.model_max_length
-        places = getattr(config, "max_position_embeddings", None) or NO_LIMIT
-        limit = min(int(places), int(min(tokenizer, NO_LIMIT)), LONGEST)
+        positions = getattr(self._model.config, "max_position_embeddings", None) or NO_LIMIT
+        tokenizer_limit = int(min(self._tokenizer.model_max_length, NO_LIMIT))
+        limit = min(int(positions), tokenizer_limit, LONGEST)
         if limit < 8:
             raise UserError(
                 f"{self.folder}: the model reads {limit} tokens at once, too few to score texts"
@@ -270,60 +303,63 @@ class Likelihood(Portable):
 
     # Computing
 
-    def _job(self, keys: Any, texts: Sequence[tuple[str, str]]) -> BatchJob:
+    def _job(self, keys: Keys, texts: Sequence[PrefixedText]) -> BatchJob:
+        characters = [len(text.text) + len(text.prefix) for text in texts]
+        lengths = np.array(characters, dtype=np.int64) // _CHARACTERS_A_TOKEN + 1
         passes = self.every if self.resolved_kind == "masked" else 1
-        lengths = (
-            np.array([len(text) + len(given) for text, given in texts], dtype=np.int64)
-            // _CHARACTERS_A_TOKEN
-            + 1
+
+        def take(positions: Ints) -> list[PrefixedText]:
+            return [texts[position] for position in positions.tolist()]
+
+        return BatchJob(
+            keys=keys,
+            # A masked model reads a text once a pass, and an exact one once a token.
+            lengths=lengths * (np.minimum(passes, lengths) if passes else lengths),
+            compute=self._summaries,
+            take=take,
+            context=self._inference,
+            tokens=_TOKENS_A_BATCH * self._device_factor,
         )
-        cost = lengths * (np.minimum(passes, lengths) if passes else lengths)
-        tokens = _TOKENS_A_BATCH * self._device_factor
-
-        def take(positions: Ints) -> list[tuple[str, str]]:
-            return [texts[place] for place in positions.tolist()]
-
-        return BatchJob(keys, cost, self._summaries, take, self._inference, tokens)
 
     @contextmanager
     def _inference(self) -> Iterator[None]:
         with inference(self._model.device, self.precision):
             yield
 
-    def _summaries(self, texts: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
-        """Return mean and number of the negative log-likelihoods of some texts, shape (n_texts, 2)."""
-        found: list[list[Floats]] = [[] for _ in texts]
-        rows = sorted(
-            (row for one in self._rows(texts) for row in one), key=lambda row: -len(row.ids)
-        )
+    def _summaries(self, texts: Sequence[PrefixedText]) -> npt.NDArray[np.float32]:
+        """Return mean and number of the tokens' −ln P of some texts, shape (n_texts, 2)."""
+        parts: list[list[Floats]] = [[] for _ in texts]
+        rows = sorted(chain.from_iterable(self._rows(texts)), key=lambda row: -len(row.ids))
         for batch in self._batches(rows):
-            for row, losses in zip(batch, self._losses(batch), strict=True):
-                found[row.item].append(losses)
-        together = [np.concatenate(losses) if losses else np.empty(0) for losses in found]
-        return np.array(
-            [[np.nan_to_num(mean_loss(one)), len(one)] for one in together], dtype=np.float32
-        )
+            for row, row_losses in zip(batch, self._losses(batch), strict=True):
+                parts[row.text_index].append(row_losses)
+        summaries = np.zeros((len(texts), 2), dtype=np.float32)
+        for index, text_parts in enumerate(parts):
+            losses = np.concatenate(text_parts) if text_parts else np.empty(0)
+            summaries[index] = np.nan_to_num(mean_loss(losses)), len(losses)
+        return summaries
 
     def _batches(self, rows: list[TokenRow]) -> Iterator[list[TokenRow]]:
-        """Cut rows, the longest first, into batches of so many tokens with their padding."""
-        most, logits = _TOKENS_A_BATCH * self._device_factor, _LOGITS_A_BATCH * self._device_factor
+        """Divide rows, the longest first, into batches; padding counts as tokens."""
+        most_tokens = _TOKENS_A_BATCH * self._device_factor
+        most_scored = _LOGITS_A_BATCH * self._device_factor // self._vocabulary_size
         start = 0
         while start < len(rows):
-            size = most // len(rows[start].ids)
-            scored = np.cumsum([len(row.at) for row in rows[start : start + size]])
-            size = max(
-                min(size, int(np.searchsorted(scored, logits // self._outputs, side="right"))), 1
-            )
+            size = most_tokens // len(rows[start].ids)
+            scored = np.cumsum([len(row.targets) for row in rows[start : start + size]])
+            fitting = int(np.searchsorted(scored, most_scored, side="right"))
+            size = max(min(size, fitting), 1)
             yield rows[start : start + size]
             start += size
 
     @property
     def _device_factor(self) -> int:
-        """How many times more a batch has than on a processor."""
+        """Size of a batch, as a multiple of its size on a processor."""
         return batch_tokens(self.device) // TOKENS
 
     @cached_property
-    def _outputs(self) -> int:
+    def _vocabulary_size(self) -> int:
+        # Either may be larger: models pad their vocabulary, tokenizers have added tokens.
         return max(
             int(getattr(self._model.config.get_text_config(), "vocab_size", 0)),
             len(self._tokenizer),
@@ -333,86 +369,79 @@ class Likelihood(Portable):
         """Return −ln P of each scored token of each row."""
         torch = need("torch", extra="neural", for_="perplexity")
         logits = self._logits(rows)
-        tokens = torch.from_numpy(np.concatenate([row.token for row in rows])).to(logits.device)
+        targets = torch.from_numpy(np.concatenate([row.targets for row in rows]))
+        targets = targets.to(logits.device)
         step = max(_LOGITS_AT_ONCE * self._device_factor // logits.shape[-1], 1)
         parts = [
-            torch.nn.functional.cross_entropy(some.float(), expected, reduction="none")
-            for some, expected in zip(logits.split(step), tokens.split(step), strict=True)
+            torch.nn.functional.cross_entropy(part.float(), part_targets, reduction="none")
+            for part, part_targets in zip(logits.split(step), targets.split(step), strict=True)
         ]
-        found = torch.cat(parts).double().cpu().numpy()
-        if not np.isfinite(found).all():
+        losses = torch.cat(parts).double().cpu().numpy()
+        if not np.isfinite(losses).all():
             raise UserError(f"{self.folder}: the model gives NaN or infinite log-probabilities")
-        return np.split(found, np.cumsum([len(row.at) for row in rows])[:-1])
+        return np.split(losses, np.cumsum([len(row.targets) for row in rows])[:-1])
 
     def _logits(self, rows: list[TokenRow]) -> Any:
-        """Return the logits at the places where predictions stand, shape (n_scored, n_vocabulary)."""
+        """Return the logits at the rows' positions, shape (n_scored, n_vocabulary)."""
         torch = need("torch", extra="neural", for_="perplexity")
+        device = self._model.device
         width = max(len(row.ids) for row in rows)
-        pad = self._tokenizer.pad_token_id
-        ids = np.full((len(rows), width), 0 if pad is None else pad, dtype=np.int64)
+        padding = self._tokenizer.pad_token_id
+        ids = np.full((len(rows), width), 0 if padding is None else padding, dtype=np.int64)
         mask = np.zeros_like(ids)
-        for number, row in enumerate(rows):
-            ids[number, : len(row.ids)], mask[number, : len(row.ids)] = row.ids, 1
-        # Nothing reads the padding behind a text in a causal model, which without a mask takes a
-        # quicker attention.
-        features = (
-            {"input_ids": ids}
-            if self.resolved_kind == "causal"
-            else {"input_ids": ids, "attention_mask": mask}
-        )
-        at = torch.from_numpy(
-            np.concatenate([number * width + row.at for number, row in enumerate(rows)])
-        )
-        tensors = {
-            name: torch.from_numpy(values).to(self._model.device)
-            for name, values in features.items()
-        }
+        positions = []
+        for index, row in enumerate(rows):
+            ids[index, : len(row.ids)] = row.ids
+            mask[index, : len(row.ids)] = 1
+            positions.append(index * width + row.positions)
+        features = {"input_ids": torch.from_numpy(ids).to(device)}
+        # In a causal model nothing reads the padding after a text, and attention is faster without
+        # a mask.
+        if self.resolved_kind != "causal":
+            features["attention_mask"] = torch.from_numpy(mask).to(device)
         try:
-            return self._head(tensors, at.to(self._model.device))
+            return self._logits_at(torch.from_numpy(np.concatenate(positions)).to(device), features)
         except (RuntimeError, IndexError) as error:
             reason = first_line(error)
             raise UserError(
                 f"{self.folder}: cannot read texts of {width} tokens: {reason}"
             ) from error
 
-    def _head(self, features: dict[str, Any], at: Any) -> Any:
-        """The model up to the logits at some places; its last layer, mostly the largest, computes no others.
+    def _logits_at(self, positions: Any, features: dict[str, Any]) -> Any:
+        """Run the model, and its last layer at some positions of the flattened batch alone.
 
-        What a model does with the logits afterwards, such as capping them, works on any number of
-        rows.
+        The last layer is mostly the largest. What a model does with its logits afterwards, such as
+        capping them, works on any number of rows.
         """
-        last = self._model.get_output_embeddings()
-        if last is None:
+        last_layer = self._model.get_output_embeddings()
+        if last_layer is None:
             logits = self._model(**features).logits
-            return logits.reshape(-1, logits.shape[-1])[at]
-        plain = last.forward
-        last.forward = lambda hidden: plain(hidden.reshape(-1, hidden.shape[-1])[at])
+            return logits.reshape(-1, logits.shape[-1])[positions]
+        forward = last_layer.forward
+        last_layer.forward = lambda hidden: forward(hidden.reshape(-1, hidden.shape[-1])[positions])
         try:
             return self._model(**features).logits
         finally:
-            last.forward = plain
+            last_layer.forward = forward
 
     @cached_property
     def _model(self) -> Any:
-        with checkpoint.loading(
-            f"{self.folder}: cannot be loaded as a language model", for_="perplexity"
-        ):
+        failure = f"{self.folder}: cannot be loaded as a language model"
+        with checkpoint.loading(failure, for_="perplexity"):
             model = checkpoint.load(self.folder, CLASSES[self.resolved_kind], for_="perplexity")
             model = model.to(torch_device(self.device))
-        model.config.get_text_config().use_cache = (
-            False  # keys and values are of use to generation only
-        )
+        model.config.get_text_config().use_cache = False  # only generation reads keys and values
         return model
 
     @cached_property
     def _tokenizer(self) -> Any:
         with checkpoint.loading(f"{self.folder}: its tokenizer cannot be read", for_="perplexity"):
-            found = checkpoint.load_tokenizer(self.folder, for_="perplexity")
-        if not getattr(found, "is_fast", False):
+            tokenizer = checkpoint.load_tokenizer(self.folder, for_="perplexity")
+        if not getattr(tokenizer, "is_fast", False):
             raise UserError(f"{self.folder}: its tokenizer cannot be run by the tokenizers library")
-        found.backend_tokenizer.no_truncation()
-        found.backend_tokenizer.no_padding()
-        return found
+        tokenizer.backend_tokenizer.no_truncation()
+        tokenizer.backend_tokenizer.no_padding()
+        return tokenizer
 
     @property
     def _about(self) -> dict[str, Any]:
@@ -429,11 +458,18 @@ def mean_loss(losses: Floats) -> float:
     return float(losses.mean()) if len(losses) else np.nan
 
 
+def _cache_text(text: PrefixedText) -> str:
+    """Return what a value is cached by: a text and its prefix, without doubt where either ends."""
+    # "all" marks values that were computed since a prefix may fill more than half of the window.
+    mark = "all " if text.prefix else ""
+    return f"{mark}{len(text.prefix)} {text.prefix}{text.text}"
+
+
 def _kind_of(config: dict[str, Any]) -> str | None:
-    """Tell the kind of a model by the class that its configuration names."""
+    """Return the kind of a model by the class that its configuration names; None for others."""
     names = [str(name) for name in config.get("architectures") or ()]
     if any(name.endswith("ForMaskedLM") or name == "BertForPreTraining" for name in names):
         return "masked"
-    return (
-        "causal" if any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names) else None
-    )
+    if any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names):
+        return "causal"
+    return None

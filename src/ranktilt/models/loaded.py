@@ -1,4 +1,4 @@
-"""Models that are in memory already: their name, hash and tokenizer, without a folder."""
+"""Name, hash and tokenizer of a model that is in memory already, and has no folder."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ranktilt.models.token_counts import Tokens
 from ranktilt.optional import need
 
 _DIGITS = 3
-"""Decimals of an answer that count in a hash: the last bits depend on the machine."""
+"""Decimals of an answer that enter a hash: the last bits depend on the machine."""
 
 
 def model_name(model: Any) -> str:
-    """Return the name by which a model was loaded; of a folder the last two parts."""
-    named = str(getattr(model.config, "name_or_path", "") or "")
-    if not named:
+    """Return the name by which a model was loaded; of a folder's path the last two parts."""
+    name = str(getattr(model.config, "name_or_path", "") or "")
+    if not name:
         return type(model).__name__
-    path = Path(named)
-    return "/".join(path.parts[-2:]) if path.is_absolute() else named
+    path = Path(name)
+    return "/".join(path.parts[-2:]) if path.is_absolute() else name
 
 
 def model_hash(model: Any, answer: npt.NDArray[Any], *cache_key: object) -> str:
-    """Hash a model's weights, modules and tokenizer, with its answer to some text.
+    """Hash a model's weights, modules and tokenizer, and its answer to some text.
 
-    The answer tells apart what weights do not: an adapter that is switched off, a hook, a module
-    of the user's own.
+    The answer distinguishes models whose weights are equal: an adapter that is switched off, a
+    hook, a module that the user wrote.
     """
     torch = need("torch", extra="neural", for_="a model in memory")
     digest = hashlib.blake2b(repr(cache_key).encode(), digest_size=16)
@@ -51,9 +51,8 @@ def tokenizer_json(tokenizer: Any) -> str:
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(backend, "to_str"):
         return ""
-    copy = need("tokenizers", extra="neural", for_="counting tokens").Tokenizer.from_str(
-        backend.to_str()
-    )
+    library = need("tokenizers", extra="neural", for_="counting tokens")
+    copy = library.Tokenizer.from_str(backend.to_str())
     copy.no_truncation()
     copy.no_padding()
     return str(copy.to_str())
@@ -61,9 +60,9 @@ def tokenizer_json(tokenizer: Any) -> str:
 
 @dataclass(frozen=True)
 class LoadedTokens(Tokens):
-    """The tokenizer of a model in memory, whose limit is `max_tokens` alone."""
+    """The tokenizer of a model in memory; its only limit is `max_tokens`."""
 
-    tokenizer: Any = field(default=None, hash=False)
+    tokenizer: Any = field(default=None, hash=False, kw_only=True)
 
     @property
     def readable(self) -> bool:

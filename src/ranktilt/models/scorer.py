@@ -1,11 +1,11 @@
-"""What scores pairs of query and document: a model in a folder, its tokenizer, and its answers kept by content."""
+"""Score pairs of query and document by a model in a folder; scores are cached by content."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,20 +26,22 @@ Logits = npt.NDArray[np.float32]
 Scores = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TextPairs:
     """The distinct pairs of a query's and a document's text."""
 
     queries: tuple[str, ...]
-    """Distinct texts."""
+    """Distinct texts of queries."""
     documents: tuple[str, ...]
+    """Distinct texts of documents."""
     query: Ints
-    """Number of each pair's query."""
+    """Position of each pair's query in `queries`."""
     document: Ints
+    """Position of each pair's document in `documents`."""
     keys: Keys
-    """Hashes of the pairs' texts."""
-    entry: Ints
-    """Pair of each of a run's entries."""
+    """Hash of each pair's texts."""
+    pair_of_entry: Ints
+    """Position of the pair of each entry of a run."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -48,49 +50,68 @@ class TextPairs:
     def from_texts(
         cls, queries: Sequence[str], documents: Sequence[str], query: Ints, document: Ints
     ) -> TextPairs:
-        """Find the distinct pairs of a run's entries, given by the place of each one's texts."""
+        """Return the distinct pairs of a run's entries.
+
+        `query` and `document` hold the positions of each entry's texts in `queries` and
+        `documents`.
+        """
         distinct_queries, of_query = _distinct(queries)
         distinct_documents, of_document = _distinct(documents)
-        count = len(distinct_documents)
-        codes, entry = np.unique(
-            of_query[query] * count + of_document[document], return_inverse=True
+        # A pair's code is one number, so that NumPy can sort it.
+        base = max(len(distinct_documents), 1)
+        codes, pair_of_entry = np.unique(
+            of_query[query] * base + of_document[document], return_inverse=True
         )
-        sides = codes // max(count, 1), codes % max(count, 1)
-        hashes = (
-            content_keys(distinct_queries, prefix="query"),
-            content_keys(distinct_documents, prefix="document"),
-        )
-        keys = _combined(*hashes, *sides)
+        pair_query, pair_document = np.divmod(codes, base)
         return cls(
-            tuple(distinct_queries), tuple(distinct_documents), *sides, keys, entry.astype(np.int64)
+            queries=tuple(distinct_queries),
+            documents=tuple(distinct_documents),
+            query=pair_query,
+            document=pair_document,
+            keys=_pair_keys(distinct_queries, distinct_documents, pair_query, pair_document),
+            pair_of_entry=pair_of_entry.astype(np.int64),
         )
 
 
 def _distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
-    number: dict[str, int] = {}
-    row = np.fromiter(
-        (number.setdefault(text, len(number)) for text in texts), dtype=np.int64, count=len(texts)
+    """Return the distinct texts in their order, and the position of each text among them."""
+    positions: dict[str, int] = {}
+    rows = np.fromiter(
+        (positions.setdefault(text, len(positions)) for text in texts),
+        dtype=np.int64,
+        count=len(texts),
     )
-    return list(number), row
+    return list(positions), rows
 
 
-def _combined(queries: Keys, documents: Keys, query: Ints, document: Ints) -> Keys:
-    one, two = ([key.tobytes().hex() for key in side] for side in (queries, documents))
+def _pair_keys(
+    queries: Sequence[str], documents: Sequence[str], query: Ints, document: Ints
+) -> Keys:
+    """Hash the pairs of some texts by the hashes of their texts, so that a text is hashed once."""
+    query_hashes = [key.tobytes().hex() for key in content_keys(queries, prefix="query")]
+    document_hashes = [key.tobytes().hex() for key in content_keys(documents, prefix="document")]
     return content_keys(
-        (one[q] + two[d] for q, d in zip(query.tolist(), document.tolist(), strict=True))
+        query_hashes[query_index] + document_hashes[document_index]
+        for query_index, document_index in zip(query.tolist(), document.tolist(), strict=True)
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TokenLimits:
-    """Tokens that stay of a query, of a document (special ones not counted; None for all), and of both with them."""
+    """Most tokens that a model reads of a pair; further ones are cut off."""
 
-    query: int | None
-    document: int | None
+    query: int | None = None
+    """Tokens of a query, without special ones; None for all."""
+    document: int | None = None
+    """Tokens of a document, without special ones; None for all."""
     pair: int
+    """Tokens of both together, with special ones."""
 
     def fit(self, query: Ints, document: Ints, special_token_count: int) -> tuple[Ints, Ints]:
-        """Return how many tokens of each pair's sides stay: the longer side is cut first, as the libraries cut it."""
+        """Return how many tokens are read of each pair's query and document.
+
+        The longer side is cut first, token by token, as the libraries cut it.
+        """
         query = query if self.query is None else np.minimum(query, self.query)
         document = document if self.document is None else np.minimum(document, self.document)
         room = max(self.pair - special_token_count, 0)
@@ -99,45 +120,71 @@ class TokenLimits:
 
 
 def fit_texts(
-    tokenizer: Any, sides: Sequence[Sequence[str]], limits: TokenLimits, special_token_count: int
-) -> Any:
-    """Cut queries and documents of some pairs behind the tokens that stay; `tokenizer` is transformers' own."""
-    options = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
-    found = [tokenizer(list(texts), **options)["offset_mapping"] for texts in sides]
-    query, document = (
-        np.array([len(offsets) for offsets in side], dtype=np.int64) for side in found
+    tokenizer: Any,
+    texts: tuple[Sequence[str], Sequence[str]],
+    limits: TokenLimits,
+    special_token_count: int,
+) -> tuple[list[str], list[str]]:
+    """Cut the queries and documents of some pairs after the tokens that the model reads.
+
+    `tokenizer` is one of transformers.
+    """
+    queries, documents = texts
+    query_offsets = _token_offsets(tokenizer, queries)
+    document_offsets = _token_offsets(tokenizer, documents)
+    query_counts, document_counts = limits.fit(
+        np.array([len(offsets) for offsets in query_offsets], dtype=np.int64),
+        np.array([len(offsets) for offsets in document_offsets], dtype=np.int64),
+        special_token_count,
     )
-    fitted = limits.fit(query, document, special_token_count)
-    return [
-        [
-            text if count == len(offsets) else text[: offsets[count - 1][1] if count else 0]
-            for text, offsets, count in zip(texts, side, kept.tolist(), strict=True)
-        ]
-        for texts, side, kept in zip(sides, found, fitted, strict=True)
-    ]
+    return (
+        list(map(_cut, queries, query_offsets, query_counts.tolist())),
+        list(map(_cut, documents, document_offsets, document_counts.tolist())),
+    )
 
 
-@dataclass(frozen=True)
+def _token_offsets(tokenizer: Any, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+    """Return where each token of each text starts and ends."""
+    encoding = tokenizer(
+        list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False
+    )
+    offsets: list[list[tuple[int, int]]] = encoding["offset_mapping"]
+    return offsets
+
+
+def _cut(text: str, offsets: list[tuple[int, int]], token_count: int) -> str:
+    if token_count == len(offsets):
+        return text
+    if token_count == 0:
+        return ""
+    _start, end = offsets[token_count - 1]
+    return text[:end]
+
+
+@dataclass(frozen=True, kw_only=True)
 class PairScorer(Portable, ABC):
-    """A model in a local folder that says of a query and a document how relevant the one is to the other."""
+    """A model in a local folder that scores how relevant a document is to a query."""
 
     folder: Path
     ranker: str
-    """Name of the ranker that it serves."""
+    """Name of the ranker that uses the model."""
     limits: TokenLimits
     precision: str
-    """Of the forward pass; the last layer always computes in float32, for what bfloat16 rounds would be tied."""
+    """Precision of the forward pass.
+
+    The last layer always computes in float32: scores that bfloat16 rounds would be tied.
+    """
     device: str | None
-    outputs: int = field(default=1, kw_only=True)
-    """Numbers that the model gives a pair."""
-    prompt: str = field(default="", kw_only=True)
-    """What stands before each query."""
-    model_name: str = field(default="", kw_only=True)
+    outputs: int = 1
+    """How many numbers the model gives for a pair."""
+    prompt: str = ""
+    """Text that the model puts before each query."""
+    model_name: str = ""
     """The model as the user named it, by which the cache lists it."""
 
     @property
     def cache_key(self) -> tuple[object, ...]:
-        """What else, beside the model's files and the texts, decides what the model gives."""
+        """Options that decide what the model gives, besides its files and the texts."""
         limits = self.limits.query, self.limits.document, self.limits.pair
         return batching.RESULTS_VERSION, self.ranker, *limits, self.precision
 
@@ -148,29 +195,29 @@ class PairScorer(Portable, ABC):
 
     @abstractmethod
     def relevance(self, logits: Logits) -> Scores:
-        """Turn what the model gives, one row a pair, into scores: higher is more relevant."""
+        """Turn the model's outputs, a row for each pair, into scores: higher is more relevant."""
 
     @property
     def activation(self) -> str:
-        """What `relevance` applies to the logits: ``Sigmoid``, ``Tanh`` or ``Identity``."""
+        """Function that `relevance` applies to the logits: ``Sigmoid``, ``Tanh``, ``Identity``."""
         return "Sigmoid"
 
     @abstractmethod
     def special_token_count(self) -> int:
-        """Return how many tokens the model puts around a pair, read without the library that computes."""
+        """Return how many tokens the model puts around a pair, without loading the model."""
 
     @property
     @abstractmethod
     def module(self) -> Any:
-        """The loaded model, its last layer made to compute in float32."""
+        """The loaded model, whose last layer computes in float32."""
 
     @abstractmethod
     def read(self, queries: list[str], documents: list[str]) -> Any:
-        """Return what the model gives for some pairs, as an array or a tensor of shape (n, outputs) or (n,)."""
+        """Return the model's outputs for some pairs: an array of shape (n, outputs) or (n,)."""
 
     @cached_property
     def tokens(self) -> Tokens:
-        """The tokenizer as one document meets it: no more tokens of it are read than its limit says."""
+        """The tokenizer, limited to the tokens that the model reads of a document."""
         limit = self.limits.pair
         if self.limits.document is not None:
             special = int(self.token_counter(None).counts([""], "counting tokens")[0])
@@ -178,54 +225,64 @@ class PairScorer(Portable, ABC):
         return self.token_counter(limit if limit < NO_LIMIT else None)
 
     def token_counter(self, max_tokens: int | None) -> Tokens:
-        """Return the model's tokenizer, of which so many tokens are read."""
-        return Tokens(self.folder, max_tokens)
+        """Return the model's tokenizer with a limit of tokens."""
+        return Tokens(self.folder, max_tokens=max_tokens)
 
     def truncated(self, pairs: TextPairs, label: str) -> npt.NDArray[np.bool_]:
-        """Say which pairs' documents are not read to their end."""
+        """Tell for each pair whether the model does not read its document to the end."""
         query, document = self._token_counts(pairs, label)
-        return np.asarray(
-            self.limits.fit(query, document, self.special_token_count())[1] < document
-        )
+        _, document_read = self.limits.fit(query, document, self.special_token_count())
+        return np.asarray(document_read < document)
 
     def _token_counts(self, pairs: TextPairs, label: str) -> tuple[Ints, Ints]:
-        """How many tokens each pair's query and document have, special ones not counted."""
+        """Count the tokens of each pair's query and document, without special ones."""
+        # The empty text has special tokens alone.
         texts = ["", *(self.prompt + text for text in pairs.queries), *pairs.documents]
         counts = self.token_counter(NO_LIMIT).lengths(texts, label)
-        counts = counts[1:] - counts[0]
-        return counts[: len(pairs.queries)][pairs.query], counts[len(pairs.queries) :][
-            pairs.document
-        ]
+        query_counts, document_counts = np.split(counts[1:] - counts[0], [len(pairs.queries)])
+        return query_counts[pairs.query], document_counts[pairs.document]
 
     def logits(self, pairs: TextPairs, label: str) -> Logits:
-        """Return what the model gives for each pair, shape (n_pairs, outputs), finite; computed once, then cached."""
+        """Return the model's outputs for each pair, shape (n_pairs, outputs), all finite.
+
+        Each pair is computed once, then cached.
+        """
         cache = VectorCache(cache_folder() / "pairs" / self.fingerprint, about=self._about)
-        found, stored = cache.get(pairs.keys)
-        if not found.all():
+        is_cached, stored = cache.get(pairs.keys)
+        if not is_cached.all():
             stored = batching.compute_missing(self._job(pairs, label), cache, label)
         return stored.read(0, len(pairs))
 
     @property
     def _about(self) -> dict[str, Any]:
-        sizes = {"max_query_tokens": self.limits.query, "max_document_tokens": self.limits.document}
-        options = {"precision": self.precision, "ranker": self.ranker, **sizes}
+        options = {
+            "precision": self.precision,
+            "ranker": self.ranker,
+            "max_query_tokens": self.limits.query,
+            "max_document_tokens": self.limits.document,
+        }
         model = self.model_name or str(self.folder)
         return {"model": model, "folder": str(self.folder.absolute()), "options": options}
 
     def _job(self, pairs: TextPairs, label: str) -> BatchJob:
-        query, document = self.limits.fit(*self._token_counts(pairs, label), 0)
+        query, document = self._token_counts(pairs, label)
+        query_read, document_read = self.limits.fit(query, document, special_token_count=0)
 
         def take(positions: Ints) -> tuple[list[str], list[str]]:
-            queries, documents = pairs.query[positions].tolist(), pairs.document[positions].tolist()
-            return [pairs.queries[i] for i in queries], [pairs.documents[i] for i in documents]
+            queries = pairs.query[positions].tolist()
+            documents = pairs.document[positions].tolist()
+            return (
+                [pairs.queries[query] for query in queries],
+                [pairs.documents[document] for document in documents],
+            )
 
         return BatchJob(
-            pairs.keys,
-            query + document,
-            self._scored,
-            take,
-            self._inference,
-            batch_tokens(self.device),
+            keys=pairs.keys,
+            lengths=query_read + document_read,
+            compute=self._scored,
+            take=take,
+            context=self._inference,
+            tokens=batch_tokens(self.device),
         )
 
     @contextmanager
@@ -234,35 +291,37 @@ class PairScorer(Portable, ABC):
             yield
 
     def _scored(self, texts: tuple[list[str], list[str]]) -> Logits:
+        queries, documents = texts
         try:
-            found = np.asarray(self.read(*texts), dtype=np.float32).reshape(len(texts[0]), -1)
+            outputs = self.read(queries, documents)
+            scores = np.asarray(outputs, dtype=np.float32).reshape(len(queries), -1)
         except (RuntimeError, IndexError, ValueError) as error:
             raise UserError(f"{self.folder}: cannot score pairs: {first_line(error)}") from error
-        if found.shape[1] != self.outputs:
-            expected = f"{self.outputs} a pair"
+        if scores.shape[1] != self.outputs:
             raise UserError(
-                f"{self.folder}: expected {expected}, got scores of the shape {found.shape}"
+                f"{self.folder}: expected {self.outputs} a pair, got scores of the shape "
+                f"{scores.shape}"
             )
-        if not np.isfinite(found).all():
+        if not np.isfinite(scores).all():
             raise UserError(f"{self.folder}: the model gives NaN or infinite scores")
-        return found
+        return scores
 
 
 def in_float32(layer: Any) -> Any:
-    """Make a layer compute in float32 wherever it stands; returns the layer."""
+    """Return a layer, changed to compute in float32 also under autocast."""
     torch = need("torch", extra="neural", for_="a re-ranker")
-    plain = layer.forward
+    original = layer.forward
 
     def forward(values: Any) -> Any:
         with torch.autocast(values.device.type, enabled=False):
-            return plain(values.float())
+            return original(values.float())
 
     layer.forward = forward
     return layer
 
 
 def sigmoid(values: npt.NDArray[np.floating[Any]]) -> Scores:
-    """Logistic function in float64, of numbers of any size."""
+    """Apply the logistic function in float64, without overflow for numbers of any size."""
     wide = np.asarray(values, dtype=np.float64)
-    small = np.exp(-np.abs(wide))
-    return np.asarray(np.where(wide >= 0, 1 / (1 + small), small / (1 + small)))
+    decay = np.exp(-np.abs(wide))
+    return np.asarray(np.where(wide >= 0, 1 / (1 + decay), decay / (1 + decay)))

@@ -1,10 +1,10 @@
-"""How many tokens a model sees in a text, and where a budget of tokens ends: without loading the model."""
+"""Count the tokens of texts, and cut texts to a budget of tokens, without loading the model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +23,7 @@ from ranktilt.progress import report
 
 Ints = npt.NDArray[np.int64]
 NO_LIMIT = 1 << 30
+"""Libraries write numbers from here on where a model has no limit of tokens."""
 _TEXTS_AT_ONCE = 2048
 _LIMITS = ("tokenizer_config.json", "model_max_length"), ("config.json", "max_position_embeddings")
 _CHARACTERS_A_TOKEN = 4
@@ -30,95 +31,103 @@ _CHARACTERS_A_TOKEN = 4
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokenizer of a model in a local folder; `prompt` is what the model puts before each document."""
+    """The tokenizer of a model in a local folder."""
 
     folder: Path
-    max_tokens: int | None
+    _: KW_ONLY
+    max_tokens: int | None = None
+    """Tokens after which the user cuts a text; None for the model's limit."""
     prompt: str = ""
+    """Text that the model puts before each document."""
 
     @cached_property
     def limit(self) -> int | None:
-        """Tokens, special ones included, after which a text is cut: the user's or the model's; None if unknown.
+        """Tokens, special ones included, after which a text is cut; None if unknown.
 
-        The model's is the one that its sentence-transformers configuration names, else the lower
-        one of its tokenizer's and of its positions, as sentence-transformers has it.
+        The user's limit, else the one that the model's sentence-transformers configuration names,
+        else the lower one of its tokenizer and its positions, as sentence-transformers decides.
         """
         if self.max_tokens is not None:
             return self.max_tokens
         saved = self._setting("sentence_bert_config.json")
         options = saved.get("processor_kwargs") or saved.get("tokenizer_args") or {}
-        named = options.get("model_max_length") or saved.get("max_seq_length")
-        sizes = [named] if named else [self._setting(file).get(key) for file, key in _LIMITS]
-        return min(
-            (int(size) for size in sizes if isinstance(size, int | float) and 0 < size < NO_LIMIT),
-            default=None,
-        )
+        limit = options.get("model_max_length") or saved.get("max_seq_length")
+        limits = [limit] if limit else [self._setting(file).get(key) for file, key in _LIMITS]
+        numbers = [limit for limit in limits if isinstance(limit, int | float)]
+        return min((int(number) for number in numbers if 0 < number < NO_LIMIT), default=None)
 
     def _setting(self, name: str) -> dict[str, Any]:
-        """The model's configuration file of this name that lies least deep."""
+        """Read the model's configuration file of this name; of several, the least deep one."""
         files = sorted(self.folder.rglob(name), key=lambda file: len(file.parts))
         return read_json(files[0], dict) if files else {}
 
     @property
     def special_tokens_of_pair(self) -> int:
-        """How many tokens the tokenizer adds to a pair of texts."""
+        """Number of tokens that the tokenizer adds to a pair of texts."""
         return int(self._tokenizer.num_special_tokens_to_add(True))
 
     def counts(self, texts: Sequence[str] | pl.Series, label: str) -> Ints:
-        """Count the tokens of each text as the model would see it whole, special ones included; kept by content."""
-        keys = content_keys(texts, prefix=f"tokens {self.prompt}")
-        keys, first, place = np.unique(keys, return_index=True, return_inverse=True)
+        """Count the tokens of each uncut text, special ones included; cached by content."""
+        all_keys = content_keys(texts, prefix=f"tokens {self.prompt}")
+        keys, first, row = np.unique(all_keys, return_index=True, return_inverse=True)
         about = {"model": str(self.folder.absolute())}
         cache = VectorCache(cache_folder() / "tokens" / self._fingerprint, about=about)
-        found, stored = cache.get(keys)
-        missing = np.flatnonzero(~found)
+        is_cached, stored = cache.get(keys)
+        missing = np.flatnonzero(~is_cached)
         counts = np.zeros(len(keys), dtype=np.int64)
-        if found.any():
-            counts[found] = stored.take(np.flatnonzero(found))[:, 0].astype(np.int64)
+        if is_cached.any():
+            counts[is_cached] = stored.take(np.flatnonzero(is_cached))[:, 0].astype(np.int64)
         for start in range(0, len(missing), _TEXTS_AT_ONCE):
             part = missing[start : start + _TEXTS_AT_ONCE]
-            encoded = self._tokenizer.encode_batch(
-                [self.prompt + texts[int(i)] for i in first[part]]
-            )
-            counts[part] = [len(e.ids) for e in encoded]
+            encodings = self._encode([texts[int(position)] for position in first[part]])
+            counts[part] = [len(encoding.ids) for encoding in encodings]
             report(label, start + len(part), len(missing))
         if len(missing):
-            with suppress(UserError):  # a cache that cannot be written: counts are soon made again
+            # Without a cache that can be written the counts are soon computed again.
+            with suppress(UserError):
                 cache.put(keys[missing], counts[missing, None].astype(np.float32))
-        return counts[place]
+        return counts[row]
 
     def lengths(self, texts: Sequence[str] | pl.Series, label: str) -> Ints:
-        """Return how many tokens are read of each text; a guess by its letters where the tokenizer cannot be read."""
+        """Count the tokens that the model reads of each text.
+
+        An estimate by the number of letters where the tokenizer cannot be read.
+        """
         if self.readable:
             counts = self.counts(texts, f"{label} (counting tokens)")
         else:
-            counts = (
-                pl.Series(texts, dtype=pl.String).str.len_chars().cast(pl.Int64).to_numpy()
-                // _CHARACTERS_A_TOKEN
-            )
+            letters = pl.Series(texts, dtype=pl.String).str.len_chars().cast(pl.Int64).to_numpy()
+            counts = letters // _CHARACTERS_A_TOKEN
         return counts if self.limit is None else np.minimum(counts, self.limit)
 
     def ends(self, texts: Sequence[str], budgets: Ints) -> list[int]:
-        """Characters to keep of each text so that it has at most so many tokens, special ones included."""
-        found = []
+        """Return how many characters to keep of each text, so that its tokens fit its budget.
+
+        A budget counts special tokens.
+        """
+        ends = []
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
             part = texts[start : start + _TEXTS_AT_ONCE]
-            encoded = self._tokenizer.encode_batch([self.prompt + text for text in part])
-            for text, one, budget in zip(
-                part, encoded, budgets[start : start + _TEXTS_AT_ONCE], strict=True
-            ):
-                found.append(len(text) if len(one.ids) <= budget else self._end(one, int(budget)))
-        return found
+            part_budgets = budgets[start : start + _TEXTS_AT_ONCE].tolist()
+            for text, encoding, budget in zip(part, self._encode(part), part_budgets, strict=True):
+                fits = len(encoding.ids) <= budget
+                ends.append(len(text) if fits else self._end(encoding, budget))
+        return ends
 
-    def _end(self, encoded: Any, budget: int) -> int:
-        special = sum(encoded.special_tokens_mask)
-        inner = [
+    def _end(self, encoding: Any, budget: int) -> int:
+        """Return where the last token ends that a budget leaves of a text."""
+        special_tokens = encoding.special_tokens_mask
+        token_ends = [
             end
-            for (_, end), mark in zip(encoded.offsets, encoded.special_tokens_mask, strict=True)
-            if not mark
+            for (_, end), is_special in zip(encoding.offsets, special_tokens, strict=True)
+            if not is_special
         ]
-        keep = budget - special
-        return max(inner[keep - 1] - len(self.prompt), 0) if keep > 0 else 0
+        remaining = budget - sum(special_tokens)
+        return max(token_ends[remaining - 1] - len(self.prompt), 0) if remaining > 0 else 0
+
+    def _encode(self, texts: Sequence[str]) -> list[Any]:
+        encodings: list[Any] = self._tokenizer.encode_batch([self.prompt + text for text in texts])
+        return encodings
 
     @property
     def readable(self) -> bool:
@@ -127,7 +136,7 @@ class Tokens:
 
     @cached_property
     def _file(self) -> Path:
-        files = sorted(self.folder.rglob("tokenizer.json"), key=lambda f: len(f.parts))
+        files = sorted(self.folder.rglob("tokenizer.json"), key=lambda file: len(file.parts))
         if not files:
             raise UserError(f"{self.folder}: no tokenizer.json, so its tokens cannot be counted")
         return files[0]

@@ -1,4 +1,4 @@
-"""What every ranker is: one verb, and a text that makes it again."""
+"""The base of every ranker: one verb, and a text that makes an equal ranker."""
 
 from __future__ import annotations
 
@@ -28,83 +28,92 @@ from ranktilt.spec import Stage, read_value
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
+ScoredRows = tuple[Rows, Scores]
+"""Document rows of one query, and their scores."""
 
 DEPTH = 1000
 QUERY = "{query}"
 _SLOT = re.compile(r"\{(\w*)\}")
 _EXAMPLE = 'query_template="{attribute} {query}",attribute=female'
 _STRIDE, _MARGIN = 16, 16
+"""`prefilter` samples one score of so many, and keeps so many more of the sample than needed."""
 
 
 class Ranker(ABC):
     """Anything that ranks: ``rank(collection, run=None) -> Run``.
 
-    Subclasses are frozen dataclasses: their fields are the options one can type, ``repr`` is the
-    text one would type, and `ranktilt.ranker` reads that text back to an equal object.
+    Subclasses are frozen dataclasses. Their fields are the options that you can type, ``repr`` is
+    the text that you would type, and `ranktilt.ranker` reads that text back to an equal object.
     """
 
     name: ClassVar[str]
     argument: ClassVar[str | None] = None
-    """Field that takes what stands behind the colon."""
+    """Field that takes the text after the colon."""
     reranks: ClassVar[bool] = True
-    """Whether it can rank the candidates of a run."""
-    scores_given: ClassVar[bool] = True
-    """Whether, where it re-ranks, a document's score depends on it and the query alone, and asking for it is cheap."""
+    """Whether the ranker can rank the candidates of a run."""
+    scores_any_document: ClassVar[bool] = True
+    """Whether, as a re-ranker, it scores a document by itself and the query alone, and cheaply."""
 
     def __init_subclass__(cls) -> None:
-        # A dataclass would print itself in its own way, and what is printed must be what one types.
+        # A dataclass writes a repr of its own, which is not the text that users type.
         if "__repr__" not in cls.__dict__:
             cls.__repr__ = Ranker.__repr__  # type: ignore[method-assign]
 
     @abstractmethod
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Rank the collection's documents for each judged query; a re-ranker those of `run`, its candidates.
+        """Rank the collection's documents for each judged query.
 
-        Every judged query is in the run, with as many documents as were found (of a saved run:
-        those that its file holds).
+        A re-ranker ranks the documents of `run`, its candidates. Every judged query is in the run,
+        with as many documents as the ranker returns for it; a saved run has the queries of its
+        file.
         """
 
-    def check(self) -> None:  # noqa: B027 - most rankers have nothing to find out
-        """Find out, before stages ahead of it take their time, whether it can rank; `UserError` says why not."""
+    def check(self) -> None:  # noqa: B027 - most rankers have nothing to check
+        """Raise a `UserError` if the ranker cannot rank, before earlier stages take their time."""
 
     @classmethod
     def from_stage(cls, stage: Stage) -> Self:
-        """Make the ranker that a stage's text describes; unknown options and wrong values are refused."""
-        untyped = ("k", cls.argument)
-        options = {f.name: f for f in fields(cls) if f.repr and f.name not in untyped}  # type: ignore[arg-type]
+        """Return the ranker that a text describes; refuse unknown options and wrong values."""
+        # The argument and the depth have a place of their own in the text.
+        elsewhere = ("k", cls.argument)
+        options = [
+            option.name
+            for option in fields(cls)  # type: ignore[arg-type]
+            if option.repr and option.name not in elsewhere
+        ]
         hints = get_type_hints(cls)
-        given: dict[str, Any] = {}
-        for name, value in stage.options.items():
+        keywords: dict[str, Any] = {}
+        for name, text in stage.options.items():
             if name not in options:
-                raise unknown(f"option of {cls.name}", name, list(options))
-            given[name] = read_value(value, hints[name], f"option {name!r} of {cls.name}")
+                raise unknown(f"option of {cls.name}", name, options)
+            keywords[name] = read_value(text, hints[name], f"option {name!r} of {cls.name}")
         if stage.argument is not None and cls.argument is None:
             raise UserError(f"{cls.name} takes no argument, got {stage.argument!r}")
         if cls.argument is not None:
             if not stage.argument:
                 raise UserError(f"{cls.name} needs an argument: {cls.name}:{cls.argument.upper()}")
-            given[cls.argument] = stage.argument
+            keywords[cls.argument] = stage.argument
         if stage.k is not None:
-            given["k"] = stage.k
-        return cls(**given)
+            keywords["k"] = stage.k
+        return cls(**keywords)
 
     def stage(self) -> Stage:
-        """Return the text of this ranker in parts: options that have their defaults are left out."""
-        options, argument, k = {}, None, None
-        for item in fields(self):  # type: ignore[arg-type]
-            if not item.repr:  # an object that no text holds, such as a fit in memory
-                continue
-            value = getattr(self, item.name)
-            if item.name == self.argument:
-                argument = str(value)
-            elif value != (None if item.default is MISSING else item.default):
-                if item.name == "k":
-                    k = int(value)
-                else:
-                    options[item.name] = (
-                        str(value).lower() if isinstance(value, bool) else str(value)
-                    )
-        return Stage(self.name, argument, options, k)
+        """Return this ranker's text in parts, without options that have their defaults."""
+        changed = {}
+        for option in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, option.name)
+            default = None if option.default is MISSING else option.default
+            # Without a repr, an option is an object that no text holds, such as a fit in memory.
+            if option.repr and (option.name == self.argument or value != default):
+                changed[option.name] = value
+        argument = None if self.argument is None else changed.pop(self.argument, None)
+        k = changed.pop("k", None)
+        return Stage(
+            name=self.name,
+            argument=None if argument is None else str(argument),
+            options={name: _option_text(value) for name, value in changed.items()},
+            k=None if k is None else int(k),
+        )
 
     def __repr__(self) -> str:
         return str(self.stage())
@@ -115,17 +124,17 @@ class Ranker(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class TemplatedQueries(Ranker):
-    """A ranker whose queries can be asked about a group, as ``query_template="{attribute} {query}",attribute=female``.
+    """A ranker that can read each query with a group's name, by a template.
 
-    Wang et al., NAACL 2024, ask rankers that have no prompt in this way. Judgments stay those of
-    the query.
+    An example is ``query_template="{attribute} {query}",attribute=female``. Wang et al., NAACL
+    2024, test rankers without a prompt in this way. Judgments stay those of the query.
     """
 
     query_template: str = QUERY
     attribute: str | None = None
 
     def require_template(self) -> None:
-        """Refuse a template without a place for the query, and an attribute that the template has no place for."""
+        """Refuse a template without a slot for the query, and an attribute without a slot."""
         slots = set(_SLOT.findall(self.query_template))
         if "query" not in slots or slots - {"query", "attribute"}:
             expected = (
@@ -138,39 +147,33 @@ class TemplatedQueries(Ranker):
             )
 
     def read_queries(self, texts: pl.Series) -> pl.Series:
-        """Return what is read in place of these queries."""
+        """Return the texts that the ranker reads for these queries."""
         if self.query_template == QUERY:
             return texts
 
-        def filled(text: str) -> str:
+        def fill(text: str) -> str:
             words = {"query": text, "attribute": self.attribute or ""}
             return _SLOT.sub(lambda slot: words[slot[1]], self.query_template)
 
-        return pl.Series(texts.name, map(filled, texts), dtype=pl.String)
+        return pl.Series(texts.name, map(fill, texts), dtype=pl.String)
 
     def template_spec(self, texts: pl.Series) -> dict[str, Any]:
-        """Return what the run's spec says of the queries that were read, given those of the collection."""
+        """Return the template, with an example from some queries, for a run's spec."""
         if self.query_template == QUERY:
             return {}
-        example = (
-            {"query": texts[0], "read_as": self.read_queries(texts.head(1))[0]}
-            if len(texts)
-            else {}
-        )
-        return {
-            "queries_read": {
-                "template": self.query_template,
-                "attribute": self.attribute,
-                **example,
-            }
-        }
+        reading = {"template": self.query_template, "attribute": self.attribute}
+        if len(texts):
+            reading["query"] = texts[0]
+            reading["read_as"] = self.read_queries(texts.head(1))[0]
+        return {"queries_read": reading}
 
 
 @dataclass(frozen=True)
 class Pipeline(Ranker):
-    """Rankers one after the other (at least two), each on the run of the one before.
+    """Two or more rankers in a row; each re-ranks the run of the stage before it.
 
-    ``@k`` cuts what its own stage gives; a re-ranker gives back exactly its candidates.
+    ``@k`` cuts the run of the stage that it is written at. A re-ranker returns its candidates, no
+    others.
     """
 
     stages: tuple[Ranker, ...]
@@ -193,26 +196,29 @@ class Pipeline(Ranker):
 
 
 def stages_of(ranker: Ranker) -> tuple[Ranker, ...]:
-    """Return the stages of a pipeline; of any other ranker itself."""
+    """Return the stages of a pipeline; any other ranker is its only stage."""
     return ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
 
 
-def score_documents(ranker: Ranker, collection: Collection, given: Run) -> Run | None:
-    """Score a run's documents, all of them, by a ranker's last stage; None where it scores only what it retrieves."""
+def score_documents(ranker: Ranker, collection: Collection, run: Run) -> Run | None:
+    """Score all documents of a run by a ranker's last stage.
+
+    None where that stage scores only the documents that it retrieves.
+    """
     last = stages_of(ranker)[-1]
-    if not (last.reranks and last.scores_given):
+    if not (last.reranks and last.scores_any_document):
         return None
     if hasattr(last, "k"):
-        last = replace(last, k=int(np.diff(given.offsets).max(initial=1)))  # type: ignore[type-var]
-    found = last.rank(collection, given)
-    if not (isinstance(found, Run) and same_entries(found, given) and found.scored):
+        last = replace(last, k=int(np.diff(run.offsets).max(initial=1)))  # type: ignore[type-var]
+    scored = last.rank(collection, run)
+    if not (isinstance(scored, Run) and same_entries(scored, run) and scored.scored):
         return None
-    return replace(found, spec={**found.spec, "ranker": repr(ranker)})
+    return replace(scored, spec={**scored.spec, "ranker": repr(ranker)})
 
 
-def entries(run: Run, numbers: Iterable[int]) -> Iterator[tuple[Rows, Scores]]:
-    """Yield documents and scores of some of a run's queries, given by number."""
-    for number in numbers:
+def entries(run: Run, query_numbers: Iterable[int]) -> Iterator[ScoredRows]:
+    """Yield documents and scores of some of a run's queries; documents are rows of its id table."""
+    for number in query_numbers:
         part = slice(run.offsets[number], run.offsets[number + 1])
         yield run.docs[part].astype(np.int64), run.scores[part]
 
@@ -221,10 +227,10 @@ def entries(run: Run, numbers: Iterable[int]) -> Iterator[tuple[Rows, Scores]]:
 class FirstStage(Ranker):
     """A ranker that searches the whole collection, `k` documents deep.
 
-    Documents tied at the cut are chosen by a hash that knows neither source nor id, and versions of
-    one text stay together, so a query may get a few more. `exclude_self` drops a query's own
-    document, and all its versions, where queries are documents; by default where ids and words of
-    queries and documents coincide (see `self_documents`).
+    A hash that does not depend on source or id chooses among documents that are tied at the cut.
+    Versions of one text stay together, so a query may get a few more. Where queries are documents,
+    `exclude_self` drops a query's own document and all its versions; by default this happens where
+    the ids and words of queries and documents coincide (see `self_documents`).
     """
 
     reranks: ClassVar[bool] = False
@@ -239,43 +245,58 @@ class FirstStage(Ranker):
 
     @property
     def depth(self) -> int:
-        """How deep it searches: ``k``, or the usual depth where a stage that can also re-rank leaves it open."""
+        """Number of documents to search for; the default depth where ``k`` is None.
+
+        ``k`` is None in a ranker that can also re-rank, and then cuts nothing.
+        """
         return DEPTH if self.k is None else self.k
 
     def about(self, collection: Collection) -> dict[str, Any]:
-        """Return what the run's spec should say of how the ranker reads this collection."""
+        """Return how the ranker reads this collection, for the run's spec."""
         return {}
 
     def provenance(self) -> dict[str, Any]:
-        """Return what else the run's spec should say of how it was made."""
+        """Return how the ranker computes, for the run's spec."""
         return {}
 
     @abstractmethod
-    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
-        """Yield, per judged query, document rows and scores: at least the best ``k + slack`` and all tied."""
+    def candidates(self, collection: Collection, slack: int) -> Iterator[ScoredRows]:
+        """Yield document rows and scores for each judged query.
+
+        At least the best ``k + slack`` of them, and all that are tied with the last.
+        """
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is not None:
             raise UserError(
                 f"{self!r} searches the whole collection and cannot re-rank; put it first"
             )
-        excluded, queries = (
-            self_documents(collection, self.exclude_self),
-            collection.queries_with_judgments["id"].to_list(),
-        )
-        found = exclude(
-            self.candidates(collection, max(map(len, excluded.values()), default=0)), excluded
-        )
-        parts = cut(
-            _reported(found, f"{self!r}: ranking", len(queries)), collection.tie_keys(), self.depth
-        )
+        queries = collection.queries_with_judgments["id"].to_list()
+        excluded = self_documents(collection, self.exclude_self)
+        slack = max(map(len, excluded.values()), default=0)
+        scored_rows = exclude(self.candidates(collection, slack), excluded)
+        scored_rows = _reported(scored_rows, f"{self!r}: ranking", len(queries))
+        offsets, docs, scores = cut(scored_rows, collection.tie_keys(), self.depth)
         spec = {
             "ranker": repr(self),
             "ranktilt": __version__,
             "collection": collection.spec.get("path"),
+            **self.provenance(),
+            **exclusion_spec(excluded),
+            **self.about(collection),
         }
-        spec |= {**self.provenance(), **exclusion_spec(excluded)}
-        return Run(tuple(queries), *parts, collection.ids, {**spec, **self.about(collection)})
+        return Run(
+            queries=tuple(queries),
+            offsets=offsets,
+            docs=docs,
+            scores=scores,
+            ids=collection.ids,
+            spec=spec,
+        )
+
+
+def _option_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def require_depth(name: str, k: int | None) -> None:
@@ -287,27 +308,31 @@ def require_depth(name: str, k: int | None) -> None:
 def require_choices(ranker: Ranker, **choices: Iterable[str]) -> None:
     """Refuse a value of an option that is none of its choices."""
     for option, valid in choices.items():
-        if getattr(ranker, option) not in valid:
-            raise unknown(f"{option} of {ranker.name}", getattr(ranker, option), valid)
+        value = getattr(ranker, option)
+        if value not in valid:
+            raise unknown(f"{option} of {ranker.name}", value, valid)
 
 
 def require_backend(ranker: Any) -> None:
-    """Refuse a backend that sentence-transformers does not have, and a precision that is torch's matter beside it."""
+    """Refuse an unknown backend, and a precision with a backend that has no choice of it."""
     require_choices(ranker, backend=BACKENDS)
     if ranker.backend != BACKENDS[0] and ranker.precision != "float32":
         raise UserError(
-            f"{ranker.name}: precision={ranker.precision} is for backend=torch; got {ranker.backend}"
+            f"{ranker.name}: precision={ranker.precision} is for backend=torch; "
+            f"got {ranker.backend}"
         )
 
 
 def readable_texts(ranker: Ranker, collection: Collection) -> pl.Series:
-    """Return what a ranker that reads texts reads of each document; refuses documents or queries without any."""
+    """Return the text that a ranker reads of each document.
+
+    Refuses a collection whose documents or queries have no text.
+    """
     choice = getattr(ranker, "text", "title+text")
     texts = collection.texts(choice)
     if collection.docs.height and not (texts != "").any():
-        raise UserError(
-            f"{ranker!r} reads texts; no document here has a {'title' if choice == 'title' else 'text'}"
-        )
+        field = "title" if choice == "title" else "text"
+        raise UserError(f"{ranker!r} reads texts; no document here has a {field}")
     if collection.queries.height and not (collection.queries["text"] != "").any():
         raise UserError(f"{ranker!r} reads texts; no query here has one")
     return texts
@@ -318,17 +343,17 @@ def require_range(ranker: Any, *options: str, least: float, most: float = math.i
     for option in options:
         value = getattr(ranker, option)
         if value is not None and not (least <= value <= most and value < math.inf):
-            wanted = f"at least {least:g}" if most == math.inf else f"{least:g} to {most:.16g}"
-            raise UserError(f"{ranker.name}: expected {option} of {wanted}, got {value:g}")
+            valid = f"at least {least:g}" if most == math.inf else f"{least:g} to {most:.16g}"
+            raise UserError(f"{ranker.name}: expected {option} of {valid}, got {value:g}")
 
 
 def installed_versions(*packages: str) -> dict[str, str]:
-    """Versions of the packages that are installed, for a run's spec."""
+    """Return the versions of those packages that are installed, for a run's spec."""
     return {name: version(name) for name in packages if find_spec(name.replace("-", "_"))}
 
 
 def encoder_provenance(model: Encoder) -> dict[str, Any]:
-    """Return a model's hash, the precision it computes in, and the versions of what computes, for a run's spec."""
+    """Return an encoder's model, precision and packages, for a run's spec."""
     return {
         "model": {"folder": str(model.folder), "fingerprint": model.fingerprint},
         "precision": model.precision,
@@ -337,12 +362,19 @@ def encoder_provenance(model: Encoder) -> dict[str, Any]:
 
 
 def exclude(
-    found: Iterable[tuple[Rows, Scores]], excluded: Mapping[int, Rows], table: Rows | None = None
-) -> Iterator[tuple[Rows, Scores]]:
-    """Leave out each query's own documents, given by the query's number; `table` turns what is found into rows."""
-    for query, (docs, scores) in enumerate(found):
+    scored_rows: Iterable[ScoredRows],
+    excluded: Mapping[int, Rows],
+    collection_row: Rows | None = None,
+) -> Iterator[ScoredRows]:
+    """Leave out each query's own documents, which are rows of the collection by query number.
+
+    `collection_row` has the row in the collection of each document, where documents are rows of
+    another table.
+    """
+    for query, (docs, scores) in enumerate(scored_rows):
         if query in excluded:
-            keep = ~np.isin(docs if table is None else table[docs], excluded[query])
+            rows = docs if collection_row is None else collection_row[docs]
+            keep = ~np.isin(rows, excluded[query])
             docs, scores = docs[keep], scores[keep]
         yield docs, scores
 
@@ -350,47 +382,60 @@ def exclude(
 def reranked_run(
     ranker: Ranker,
     collection: Collection,
-    found: Candidates,
+    candidates: Candidates,
+    *,
     scores: Scores,
     spec: Mapping[str, Any],
 ) -> Run:
-    """Make the run of candidates' new scores, one an entry, cut at the ranker's depth; `spec` says more of how."""
-    parts = cut(found.by_query(scores), collection.tie_keys(), getattr(ranker, "k", None))
+    """Return the run of re-ranked candidates, cut at the ranker's depth.
+
+    `scores` has a new score for each candidate; `spec` is added to the run's spec.
+    """
+    offsets, docs, sorted_scores = cut(
+        candidates.by_query(scores), collection.tie_keys(), getattr(ranker, "k", None)
+    )
     return Run(
-        tuple(found.names), *parts, collection.ids, {**reranked_spec(found.run, ranker), **spec}
+        queries=tuple(candidates.names),
+        offsets=offsets,
+        docs=docs,
+        scores=sorted_scores,
+        ids=collection.ids,
+        spec={**reranked_spec(candidates.run, ranker), **spec},
     )
 
 
-def _reported(
-    found: Iterable[tuple[Rows, Scores]], label: str, total: int
-) -> Iterator[tuple[Rows, Scores]]:
+def _reported(scored_rows: Iterable[ScoredRows], label: str, total: int) -> Iterator[ScoredRows]:
+    """Pass the queries' documents on, and report the progress, some hundred times in all."""
     step = max(total // 100, 1)
-    for number, one in enumerate(found, start=1):
-        yield one
-        if number % step == 0 or number == total:
-            report(label, number, total)
+    for done, query_rows in enumerate(scored_rows, start=1):
+        yield query_rows
+        if done % step == 0 or done == total:
+            report(label, done, total)
 
 
 def cut(
-    found: Iterable[tuple[Rows, Scores]], keys: npt.NDArray[np.uint64], k: int | None
+    scored_rows: Iterable[ScoredRows], keys: npt.NDArray[np.uint64], k: int | None
 ) -> tuple[Rows, npt.NDArray[np.int32], Scores]:
-    """Cut each query's documents at depth `k` (nowhere if None); returns a run's offsets, documents and scores.
+    """Cut each query's documents at depth `k` (nowhere if None).
 
-    `keys` holds the tie key of each document row.
+    Returns a run's offsets, documents and scores. `keys` holds the tie key of each document row.
     """
-    docs, scores, lengths = [np.empty(0, np.int32)], [np.empty(0)], [0]
-    for rows, values in found:
-        best = top_k(values, keys[rows], len(values) if k is None else k)
-        docs.append(rows[best].astype(np.int32))
-        scores.append(values[best])
+    # The empty arrays give the result its type where there is no query.
+    all_docs, all_scores, lengths = [np.empty(0, np.int32)], [np.empty(0)], [0]
+    for rows, scores in scored_rows:
+        best = top_k(scores, keys[rows], len(scores) if k is None else k)
+        all_docs.append(rows[best].astype(np.int32))
+        all_scores.append(scores[best])
         lengths.append(len(best))
-    return np.cumsum(lengths, dtype=np.int64), np.concatenate(docs), np.concatenate(scores)
+    offsets = np.cumsum(lengths, dtype=np.int64)
+    return offsets, np.concatenate(all_docs), np.concatenate(all_scores)
 
 
 def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:
-    """Positions of the best `k` scores, best first; ties fall by key, and equal keys stay together.
+    """Return the positions of the best `k` scores, best first.
 
-    More than `k` come back where the last place is shared by documents with one key.
+    Ties fall by key, and equal keys stay together: more than `k` are returned where documents of
+    one key share the last rank.
     """
     chosen = np.arange(len(scores))
     if len(scores) > k:
@@ -405,14 +450,16 @@ def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:
 
 
 def prefilter(scores: Scores, k: int) -> Rows:
-    """Positions of positive scores, without most of those that cannot be among the best `k`, nor tied with the last.
+    """Return positions of positive scores that include the best `k` and all tied with the last.
 
-    A sample's quantile is the threshold; it is moved to 0 where fewer than `k` stand above it.
+    For speed: `top_k` is slower than this on an array with a score for each document of a
+    collection. Most other scores are left out by a threshold, a quantile of a sample. It falls back
+    to 0 where it would keep fewer than `k`.
     """
     sample = scores[::_STRIDE]
-    place = len(sample) - 1 - (2 * k // _STRIDE + _MARGIN)
-    if place > 0:
-        threshold = np.partition(sample, place)[place]
+    position = len(sample) - 1 - (2 * k // _STRIDE + _MARGIN)
+    if position > 0:
+        threshold = np.partition(sample, position)[position]
         above = scores >= threshold
         if threshold > 0 and np.count_nonzero(above) >= k:
             return np.flatnonzero(above)

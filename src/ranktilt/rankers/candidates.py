@@ -1,4 +1,4 @@
-"""What a re-ranker is given, and what it may give back."""
+"""Candidates: the entries of a run that a re-ranker orders anew, and checks of what it returns."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from ranktilt.errors import DataError, UserError, counted
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 FITTED = "fitted_on"
-"""Where a run's spec names the file of a fit and the queries that it was made on, which an audit leaves out."""
+"""Key of a run's spec with the file of a fit and the queries that it learned from.
+
+An audit leaves these queries out.
+"""
 WITHOUT_SOURCE = "documents without a source"
 _CARRIED = ("collection", "own_documents_dropped", "failed")
+"""Keys of a spec that are true of a re-ranked run as well."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """Entries of a run whose query is ranked, joined with the collection's queries and documents."""
+    """Entries of a run whose query is ranked, joined with the collection."""
 
     run: Run
     names: pl.Series
@@ -33,63 +37,80 @@ class Candidates:
     texts: pl.Series
     """Texts of these queries."""
     lengths: Ints
-    """Candidates of each query."""
+    """Number of each query's candidates."""
     query: Ints
-    """Each entry's query: its place in `names`."""
+    """Position in `names` of each entry's query."""
     rows: Ints
-    """Each entry's document: its row in the collection."""
+    """Row in the collection of each entry's document."""
 
     @classmethod
     def from_run(cls, collection: Collection, run: Run | None, ranker: object) -> Candidates:
-        """Join a run with a collection; refuses a run without a query of the collection, or with a foreign document."""
+        """Join a run with a collection.
+
+        Refuses a run that has no query of the collection, or a document that is not in it.
+        """
         if run is None:
             raise UserError(
-                f"{ranker!r} re-ranks candidates; put a first stage before it, such as bm25@100>>{ranker!r}"
+                f"{ranker!r} re-ranks candidates; put a first stage before it, "
+                f"such as bm25@100>>{ranker!r}"
             )
         names = pl.Series(run.queries, dtype=pl.String)
-        ranked = codes(names, collection.queries_with_judgments["id"]) >= 0
-        if len(names) and not ranked.any():
+        is_ranked = codes(names, collection.queries_with_judgments["id"]) >= 0
+        if len(names) and not is_ranked.any():
             raise other_queries(run, collection)
-        used = ranked[run.entry_queries]
-        rows = collection_rows(run, collection)[run.docs[used]]
-        lengths = np.diff(run.offsets)[ranked]
-        names = names.filter(pl.Series(ranked))
-        query = np.repeat(np.arange(len(lengths)), lengths)
-        if len(rows) and rows.min() < 0:
-            first = int(rows.argmin())
-            lost, doc = int((rows < 0).sum()), run.ids[int(run.docs[used][first])]
-            message = (
-                f"{counted(lost, 'candidate', 'candidates')} of {len(rows):,} not in the collection, so there is no "
-                f"text to re-rank (first: document {doc!r} of query {names[int(query[first])]!r})"
-            )
-            raise DataError(run.spec.get("file", run.name), message)
-        texts = collection.queries["text"].gather(codes(names, collection.queries["id"]))
-        return cls(run, names, texts, lengths, query, rows)
+        names = names.filter(pl.Series(is_ranked))
+        lengths = np.diff(run.offsets)[is_ranked]
+        docs = run.docs[is_ranked[run.entry_queries]]
+        candidates = cls(
+            run=run,
+            names=names,
+            texts=collection.queries["text"].gather(codes(names, collection.queries["id"])),
+            lengths=lengths,
+            query=np.repeat(np.arange(len(lengths)), lengths),
+            rows=collection_rows(run, collection)[docs],
+        )
+        candidates.refuse_foreign(docs)
+        return candidates
+
+    def refuse_foreign(self, docs: npt.NDArray[np.int32]) -> None:
+        """Refuse documents without a row in the collection; `docs` are their rows in the run."""
+        foreign = np.flatnonzero(self.rows < 0)
+        if not len(foreign):
+            return
+        first = int(foreign[0])
+        document = self.run.ids[int(docs[first])]
+        query = self.names[int(self.query[first])]
+        message = (
+            f"{counted(len(foreign), 'candidate', 'candidates')} of {len(self.rows):,} not in the "
+            f"collection, so there is no text to re-rank (first: document {document!r} of query "
+            f"{query!r})"
+        )
+        raise DataError(self.run.spec.get("file", self.run.name), message)
 
     def by_query(self, scores: Scores) -> Iterator[tuple[Ints, Scores]]:
-        """Yield each query's document rows and their scores; `scores` has one an entry."""
+        """Yield each query's document rows and scores; `scores` has a score for each entry."""
         end = 0
         for length in self.lengths.tolist():
             start, end = end, end + length
             yield self.rows[start:end], scores[start:end]
 
     def truncated(
-        self, over: npt.NDArray[np.bool_], limit: int, collection: Collection
+        self, is_truncated: npt.NDArray[np.bool_], limit: int, collection: Collection
     ) -> dict[str, Any]:
-        """Return the share of each source's candidates that are read to `limit` tokens only; `over` says which."""
-        return truncated_spec(collection.docs["source"].gather(self.rows), over, limit)
+        """Return the share of each source's candidates that are read to `limit` tokens only."""
+        return truncated_spec(collection.docs["source"].gather(self.rows), is_truncated, limit)
 
 
 def other_queries(run: Run, collection: Collection) -> DataError:
-    """Say that a run, which has a query, holds none of the collection's."""
-    what = "has a judgment" if collection.qrels.height else "is in the collection"
+    """Return the error that none of a run's queries is one of the collection."""
+    role = "has a judgment" if collection.qrels.height else "is in the collection"
     queries = counted(len(run.queries), "query", "queries")
-    message = f"no overlap: none of its {queries} {what} (first: {run.queries[0]!r})"
+    message = f"no overlap: none of its {queries} {role} (first: {run.queries[0]!r})"
     return DataError(run.spec.get("file", run.name), message)
 
 
 def reranked_spec(candidates: Run, ranker: object) -> dict[str, Any]:
-    """Return what a re-ranked run's spec says of where it comes from, the candidates' own spec included."""
+    """Return the spec of a re-ranked run, which includes the spec of its candidates."""
     carried = {key: value for key, value in candidates.spec.items() if key in _CARRIED}
     return {
         "ranker": repr(ranker),
@@ -99,45 +120,49 @@ def reranked_spec(candidates: Run, ranker: object) -> dict[str, Any]:
     }
 
 
-def truncated_spec(sources: pl.Series, over: npt.NDArray[np.bool_], limit: int) -> dict[str, Any]:
-    """Return what a run's spec says of documents that a model does not read to their end, by source.
+def truncated_spec(
+    sources: pl.Series, is_truncated: npt.NDArray[np.bool_], limit: int
+) -> dict[str, Any]:
+    """Return the share of documents of each source that a model does not read to the end.
 
-    Documents without a source are under `WITHOUT_SOURCE`, so that all is said of a collection that
-    names none.
+    Documents without a source have the key `WITHOUT_SOURCE`, so that a collection without sources
+    has its share as well.
     """
-    table = pl.DataFrame({"source": sources.fill_null(WITHOUT_SOURCE), "over": over})
-    shares = table.group_by("source", maintain_order=True).agg(pl.col("over").mean())
+    table = pl.DataFrame({"source": sources.fill_null(WITHOUT_SOURCE), "truncated": is_truncated})
+    shares = table.group_by("source", maintain_order=True).agg(pl.col("truncated").mean())
     return {"truncated": {"limit": limit, "share": dict(shares.iter_rows())}}
 
 
-def check_reranked(found: Run, candidates: Run | None, ranker: object) -> Run:
-    """Return what a stage gave, refused if it is no run or holds what was no candidate (None: of a first stage).
+def check_reranked(run: Run, candidates: Run | None, ranker: object) -> Run:
+    """Return a stage's result; refuse it if it is no run or holds more than its candidates.
 
-    A ranker of another package may search where it should re-rank.
+    A first stage has no candidates (None). A ranker of another package may search where it should
+    re-rank.
     """
-    if not isinstance(found, Run):
-        raise UserError(f"ranker {ranker!r} gave {type(found).__name__}, expected a Run")
-    if (
-        candidates is not None
-        and not np.isin(_entries(found, candidates), _entries(candidates, candidates)).all()
-    ):
+    if not isinstance(run, Run):
+        raise UserError(f"ranker {ranker!r} gave {type(run).__name__}, expected a Run")
+    if candidates is None:
+        return run
+    if not np.isin(_pair_codes(run, candidates), _pair_codes(candidates, candidates)).all():
         raise UserError(
             f"{ranker!r} ranks documents that are not among its candidates; put it first"
         )
-    return found
+    return run
 
 
-def same_entries(found: Run, candidates: Run) -> bool:
+def same_entries(run: Run, candidates: Run) -> bool:
     """Tell whether a run holds exactly a run's candidates, in whatever order."""
-    return np.array_equal(
-        np.sort(_entries(found, candidates)), np.sort(_entries(candidates, candidates))
-    )
+    run_codes = np.sort(_pair_codes(run, candidates))
+    return np.array_equal(run_codes, np.sort(_pair_codes(candidates, candidates)))
 
 
-def _entries(run: Run, table: Run) -> Ints:
-    """A number for each pair of query and document; −1 where `table` does not know one of them."""
-    query = codes(
-        pl.Series(run.queries, dtype=pl.String), pl.Series(table.queries, dtype=pl.String)
-    )[run.entry_queries]
-    row = run.docs.astype(np.int64) if run.ids is table.ids else codes(run.ids, table.ids)[run.docs]
-    return np.where((query < 0) | (row < 0), -1, query * len(table.ids) + row)
+def _pair_codes(run: Run, candidates: Run) -> Ints:
+    """Return a code for each pair of query and document; −1 where `candidates` lack either."""
+    queries = pl.Series(run.queries, dtype=pl.String)
+    candidate_queries = pl.Series(candidates.queries, dtype=pl.String)
+    query = codes(queries, candidate_queries)[run.entry_queries]
+    # A table that both share needs no join.
+    has_same_ids = run.ids is candidates.ids
+    row_of_id = np.arange(len(run.ids)) if has_same_ids else codes(run.ids, candidates.ids)
+    row = row_of_id[run.docs]
+    return np.where((query < 0) | (row < 0), -1, query * len(candidates.ids) + row)

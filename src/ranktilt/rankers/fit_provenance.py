@@ -1,4 +1,7 @@
-"""What a fit learned from, and whether that is what is ranked: names of two collections may be the same words."""
+"""Queries and origins that a fit learned from, and whether another collection holds the same.
+
+Equal names do not mean equal texts: two collections may number their queries 1, 2, 3.
+"""
 
 from __future__ import annotations
 
@@ -10,57 +13,69 @@ import polars as pl
 from ranktilt.data.collection import Collection
 
 _SHARED = 0.05
-"""Share of the names in common that must mean one text for all of them to mean the same: versions may lack some."""
+"""Smallest share of equal texts among equal names for the names to mean the same.
+
+It is small because versions of a collection may lack texts.
+"""
 
 
 def text_key(text: str) -> str:
-    """Return 16 digits that stand for a text; nothing for a blank one, which says nothing."""
+    """Return 16 hexadecimal digits for a text; nothing for a blank text, which identifies none."""
     bare = text.strip().encode(errors="surrogatepass")
     return hashlib.blake2b(bare, digest_size=8).hexdigest() if bare else ""
 
 
 def named_keys(names: Iterable[str], keys: Iterable[str]) -> pl.DataFrame:
-    """Columns ``name`` and ``key``, a row a text; a name may come several times, as that of an origin does."""
+    """Return a table with the columns ``name`` and ``key``, a row for each text.
+
+    A name may occur several times: an origin has several versions.
+    """
     return pl.DataFrame(
         {"name": list(names), "key": list(keys)}, schema={"name": pl.String, "key": pl.String}
     )
 
 
-def same_names(learned: pl.DataFrame, held: pl.DataFrame) -> set[str]:
-    """Names of `held` that mean what a name of `learned` does: names where these mean the same, else those of one key.
+def same_names(learned: pl.DataFrame, present: pl.DataFrame) -> set[str]:
+    """Return the names in `present` that mean the same as a name in `learned`.
 
-    Names of both mean the same unless next to none of them has a key in common. Where that cannot
-    be told, for lack of keys or of such names, either makes two the same.
+    If names that both tables have mostly belong to one text, equal names mean the same; if they
+    hardly ever do, equal keys decide. Without keys or common names this is unknown, and either
+    suffices.
     """
-    known, ours = (frame.filter(pl.col("key") != "") for frame in (learned, held))
-    common = ours.join(known, on="name", how="semi")["name"].n_unique()
-    agreeing = ours.join(known, on=["name", "key"], how="semi")["name"].n_unique()
-    alike = common > 0 and agreeing >= _SHARED * common
-    by_key = set() if alike else set(ours.join(known, on="key", how="semi")["name"])
-    by_name = (
-        set(held.join(learned, on="name", how="semi")["name"]) if alike or not common else set()
-    )
-    return by_key | by_name
+    keyed_learned = learned.filter(pl.col("key") != "")
+    keyed_present = present.filter(pl.col("key") != "")
+    common = keyed_present.join(keyed_learned, on="name", how="semi")["name"].n_unique()
+    agreeing = keyed_present.join(keyed_learned, on=["name", "key"], how="semi")["name"].n_unique()
+    names_mean_the_same = common > 0 and agreeing >= _SHARED * common
+    same = set[str]()
+    if not names_mean_the_same:
+        same.update(keyed_present.join(keyed_learned, on="key", how="semi")["name"])
+    if names_mean_the_same or not common:
+        same.update(present.join(learned, on="name", how="semi")["name"])
+    return same
 
 
 def query_keys(collection: Collection, names: Sequence[str]) -> list[str]:
-    """Return the `text_key` of each query; empty for one that the collection does not hold."""
-    held = _keys_of_queries(collection)
-    found = dict(zip(held["name"], held["key"], strict=True))
-    return [found.get(name, "") for name in names]
+    """Return the `text_key` of each query; empty for a query that the collection lacks."""
+    table = _keys_of_queries(collection)
+    key_of = dict(zip(table["name"], table["key"], strict=True))
+    return [key_of.get(name, "") for name in names]
 
 
 def learned_queries(names: Sequence[str], keys: Sequence[str], collection: Collection) -> list[str]:
-    """Ids, in this collection, of the queries that a fit learned from.
+    """Return the ids, in this collection, of the queries that a fit learned from.
 
-    Those that the collection does not hold count by their ids, unless its ids evidently mean other
-    queries.
+    A query that the collection lacks counts by its id, unless the collection's ids evidently mean
+    other queries.
     """
-    held = _keys_of_queries(collection)
-    same, ours = same_names(named_keys(names, keys or [""] * len(names)), held), set(held["name"])
-    strange = same.isdisjoint(names) and not ours.isdisjoint(names)
-    found = [name for name in names if name in same or not (strange or name in ours)]
-    return [*found, *sorted(same.difference(found))]
+    table = _keys_of_queries(collection)
+    present = set(table["name"])
+    same = same_names(named_keys(names, keys or [""] * len(names)), table)
+    ids_mean_others = same.isdisjoint(names) and not present.isdisjoint(names)
+    learned = [
+        name for name in names if name in same or (name not in present and not ids_mean_others)
+    ]
+    return [*learned, *sorted(same.difference(learned))]
 
 
 def _keys_of_queries(collection: Collection) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""A run that was made elsewhere, replayed as a ranker."""
+"""A ranker that replays a run made elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.files import sidecar
 from ranktilt.data.formats.notation import file_of
 from ranktilt.data.formats.runfile import read_spec
 from ranktilt.data.formats.score_order import SCORE_ORDERS
@@ -34,11 +33,11 @@ from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 
 @dataclass(frozen=True)
 class Replay(Ranker):
-    """Ranks as a saved run did; the file is one that `Run.load` reads, plain or gzip.
+    """Ranks as a saved run did; `Run.load` reads its file, plain or gzip.
 
-    `score_order` says which scores are better, or that the file's ranks give the order; `queries`
-    names the file of the queries of responses, which do not name them, and `max_failures` the share
-    of these that may be errors or partial.
+    `score_order` says which scores are better, or that the file's ranks give the order. An engine's
+    responses do not name their queries: `queries` is the file of these, and `max_failures` the
+    share of responses that may be errors or partial.
     """
 
     name: ClassVar[str] = "replay"
@@ -59,16 +58,29 @@ class Replay(Ranker):
             require_choices(self, score_order=SCORE_ORDERS)
 
     def check(self) -> None:
-        read_spec(sidecar(file_of(self.file)))
+        read_spec(file_of(self.file))
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Read the file and keep the queries that count and that it holds.
+        """Read the file, and keep the queries that count.
 
-        Documents that the collection does not hold keep their places: the run's own id table names
-        them.
+        Documents that the collection lacks keep their ranks: the run has its own table of ids.
         """
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and cannot re-rank; put it first")
+        loaded, rows = self._load(collection)
+        saved_queries = set(loaded.queries)
+        names = [name for name in _queries(collection, loaded) if name in saved_queries]
+        if not names:
+            raise other_queries(loaded, collection)
+        return self._cut(loaded, rows, names, collection)
+
+    def rank_all(self, collection: Collection) -> Run:
+        """Read the file, and keep all its queries, also those that the collection does not hold."""
+        loaded, rows = self._load(collection)
+        return self._cut(loaded, rows, list(loaded.queries), collection)
+
+    def _load(self, collection: Collection) -> tuple[Run, npt.NDArray[np.int64]]:
+        """Read the file, with the row in the collection of each id; refuse one without overlap."""
         texts = None if self.queries is None else query_texts(self.queries)
         loaded = Run.load(
             self.file,
@@ -79,53 +91,65 @@ class Replay(Ranker):
         rows = collection_rows(loaded, collection)
         if not (rows >= 0).any():
             raise DataError(file_of(self.file), no_overlap(loaded.ids, collection))
-        strange = loaded.ids.filter(pl.Series(rows < 0))
-        warn_of_near_matches(file_of(self.file), strange, collection.ids, "the collection")
-        held = set(loaded.queries)
-        names = [name for name in _queries(collection, loaded) if name in held]
-        if not names:
-            raise other_queries(loaded, collection)
-        return self._cut(loaded, rows, names, collection)
+        unknown_ids = loaded.ids.filter(pl.Series(rows < 0))
+        warn_of_near_matches(file_of(self.file), unknown_ids, collection.ids, "the collection")
+        return loaded, rows
 
     def _cut(
         self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection
     ) -> Run:
+        """Return the queries of these names, without own documents and cut at the depth.
+
+        `rows` has the row in the collection of each of the run's documents.
+        """
         excluded = self._excluded(names, collection)
-        number = {query: i for i, query in enumerate(loaded.queries)}
-        found = entries(loaded, (number[name] for name in names))
+        number = {query: index for index, query in enumerate(loaded.queries)}
+        scored_rows = entries(loaded, (number[name] for name in names))
         keys = np.zeros(len(rows), dtype=np.uint64)
         if self.k is not None:
+            # A document that is not in the collection has the row −1, and so the key 0.
             keys = np.append(collection.tie_keys(), np.uint64(0))[rows]
-        parts = cut(exclude(found, excluded, rows), keys, self.k)
-        own = {
+        offsets, docs, scores = cut(exclude(scored_rows, excluded, rows), keys, self.k)
+        spec = {
+            **loaded.spec,
             "ranker": repr(self),
             "name": replayed_name(loaded),
             "made_by": loaded.spec.get("ranker"),
+            **exclusion_spec(excluded),
         }
-        spec = {**loaded.spec, **own}
-        return Run(tuple(names), *parts, loaded.ids, {**spec, **exclusion_spec(excluded)})
+        return Run(
+            queries=tuple(names),
+            offsets=offsets,
+            docs=docs,
+            scores=scores,
+            ids=loaded.ids,
+            spec=spec,
+        )
 
     def _excluded(
         self, names: list[str], collection: Collection
     ) -> dict[int, npt.NDArray[np.int64]]:
-        """Rows to leave out by the query's place in `names`."""
+        """Return the rows of own documents by the position of their query in `names`."""
         if self.exclude_self and not collection.queries.height:
+            # Without texts of queries their ids still say which document is a query's own.
             queries = pl.DataFrame({"id": names, "text": ""})
             collection = Collection(collection.docs, queries, collection.qrels)
-        place, ranked = (
-            {name: i for i, name in enumerate(names)},
-            collection.queries_with_judgments["id"],
-        )
+        position = {name: index for index, name in enumerate(names)}
+        ranked = collection.queries_with_judgments["id"]
         excluded = self_documents(collection, self.exclude_self)
         return {
-            place[ranked[number]]: rows
+            position[ranked[number]]: rows
             for number, rows in excluded.items()
-            if ranked[number] in place
+            if ranked[number] in position
         }
 
 
 def _queries(collection: Collection, loaded: Run) -> list[str]:
-    """The queries that count: ranked ones, those that only judgments know, or the file's where there is neither."""
+    """Return the queries that count: judged ones of the collection, then those of judgments alone.
+
+    Where there are neither, the queries of the file.
+    """
     ranked = collection.queries_with_judgments["id"]
-    strange = collection.qrels["query_id"].unique(maintain_order=True)
-    return [*ranked, *strange.filter(~strange.is_in(ranked.implode()))] or list(loaded.queries)
+    judged = collection.qrels["query_id"].unique(maintain_order=True)
+    judged_only = judged.filter(~judged.is_in(ranked.implode()))
+    return [*ranked, *judged_only] or list(loaded.queries)

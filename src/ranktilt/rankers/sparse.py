@@ -1,4 +1,4 @@
-"""Learned sparse retrieval, such as SPLADE: exact search over the postings of a model's weighted terms."""
+"""Learned sparse retrieval, such as SPLADE: exact search over postings of weighted terms."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
 from ranktilt.rankers.base import (
     FirstStage,
-    Rows,
-    Scores,
+    ScoredRows,
     TemplatedQueries,
     encoder_provenance,
     require_backend,
@@ -30,17 +29,19 @@ from ranktilt.rankers.base import (
     require_range,
 )
 from ranktilt.rankers.candidates import truncated_spec
-from ranktilt.rankers.dense.retriever import TextCopies
-from ranktilt.rankers.dense.search import Blocks, Found, merged
+from ranktilt.rankers.dense.search import Blocks, Matches, TextCopies, merged
 
 TERMS = 512
-"""Terms of a text that are kept by default; SPLADE gives a passage some 200."""
+"""Most terms of a text by default; SPLADE gives a passage some 200."""
 _TEXTS_AT_ONCE = 1 << 15
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparseEncoder(Encoder):
-    """A sparse encoder in a local folder; of each text the cache holds terms, then weights, the unused ones zero."""
+    """A sparse encoder in a local folder.
+
+    For each text the cache holds terms, then their weights; unused weights are zero.
+    """
 
     library_class: ClassVar[str] = "SparseEncoder"
     ranker: ClassVar[str] = "sparse"
@@ -59,50 +60,56 @@ class SparseEncoder(Encoder):
 
     @cached_property
     def similarity(self) -> str:
-        """``dot`` or ``cosine``, as the model's own configuration says (dot where it does not)."""
-        found = self._config.get("similarity_fn_name") or "dot"
-        if found not in ("dot", "cosine"):
+        """``dot`` or ``cosine``, as the model's configuration says; ``dot`` where it does not."""
+        similarity = self._config.get("similarity_fn_name") or "dot"
+        if similarity not in ("dot", "cosine"):
             raise UserError(
-                f"{self.folder}: the model asks for {found!r}, which is not supported (valid: dot, cosine)"
+                f"{self.folder}: the model asks for {similarity!r}, which is not supported "
+                "(valid: dot, cosine)"
             )
-        return str(found)
+        return str(similarity)
 
     def check(self) -> None:
-        """Refuse, without loading it, a model that sentence-transformers would make sparse by random weights."""
-        kinds = checkpoint.read_json(self.folder / "config.json", dict).get("architectures") or []
-        saved = (self.folder / "modules.json").is_file()
-        sparse = self._config.get("model_type") == "SparseEncoder"
-        if not (sparse if saved else any(str(kind).endswith("ForMaskedLM") for kind in kinds)):
+        """Refuse a model that is no sparse encoder, without loading it.
+
+        sentence-transformers would add a sparse layer of random weights to it.
+        """
+        if (self.folder / "modules.json").is_file():
+            is_sparse = self._config.get("model_type") == "SparseEncoder"
+        else:
+            config = checkpoint.read_json(self.folder / "config.json", dict)
+            kinds = config.get("architectures") or []
+            is_sparse = any(str(kind).endswith("ForMaskedLM") for kind in kinds)
+        if not is_sparse:
             raise UserError(
-                f"{self.folder}: no sparse encoder: expected a SparseEncoder of sentence-transformers, or a masked "
-                "language model such as SPLADE"
+                f"{self.folder}: no sparse encoder: expected a SparseEncoder of "
+                "sentence-transformers, or a masked language model such as SPLADE"
             )
 
     def _encoded(self, texts: list[str], kind: Kind) -> Vectors:
-        options = {
-            "batch_size": len(texts),
-            "task": kind,
-            "show_progress_bar": False,
-            "save_to_cpu": True,
-        }
-        found = self.module.encode(
-            texts, prompt=self.prefix(kind), convert_to_sparse_tensor=False, **options
+        dense = self.module.encode(
+            texts,
+            prompt=self.prefix(kind),
+            convert_to_sparse_tensor=False,
+            batch_size=len(texts),
+            task=kind,
+            show_progress_bar=False,
+            save_to_cpu=True,
         )
-        weights = found.float().numpy()
+        weights = dense.float().numpy()
         count = min(self.max_active_dims, weights.shape[1])
         terms = np.argpartition(-np.abs(weights), count - 1, axis=1)[:, :count]
-        return np.concatenate(
-            [terms.astype(np.float32), np.take_along_axis(weights, terms, axis=1)], axis=1
-        )
+        term_weights = np.take_along_axis(weights, terms, axis=1)
+        return np.concatenate([terms.astype(np.float32), term_weights], axis=1)
 
 
 @dataclass(frozen=True)
 class Sparse(TemplatedQueries, FirstStage):
-    """Ranks by a learned sparse encoder, such as SPLADE: a text is a weight for each term of a vocabulary.
+    """Ranks by a learned sparse encoder, such as SPLADE, which gives each term of a text a weight.
 
     `model` is a ``SparseEncoder`` of sentence-transformers, or the masked language model of a
-    SPLADE. A document's score is the sum, over the terms that it shares with the query, of both
-    weights' product, or their cosine where the model says so; one that shares none is not found.
+    SPLADE. A document's score is the dot product of its weights and the query's, or the cosine
+    where the model says so. A document that shares no term with the query is not retrieved.
     """
 
     name: ClassVar[str] = "sparse"
@@ -124,7 +131,7 @@ class Sparse(TemplatedQueries, FirstStage):
 
     @cached_property
     def encoder(self) -> SparseEncoder:
-        """The model; nothing is loaded yet."""
+        """The model, which is not loaded yet."""
         folder = checkpoint.find(self.model, for_=f"{self.name}:{self.model}")
         return SparseEncoder(
             name=self.model,
@@ -141,7 +148,7 @@ class Sparse(TemplatedQueries, FirstStage):
         _ = self.encoder.similarity
 
     def tokens(self) -> Tokens | None:
-        """Return the model's tokenizer; None where it has none that can be read without the model."""
+        """Return the model's tokenizer; None if it cannot be read without the model."""
         tokens = self.encoder.tokens
         return tokens if tokens.readable else None
 
@@ -149,71 +156,76 @@ class Sparse(TemplatedQueries, FirstStage):
         return encoder_provenance(self.encoder)
 
     def about(self, collection: Collection) -> dict[str, Any]:
-        spec, tokens = self.template_spec(collection.queries_with_judgments["text"]), self.tokens()
+        spec = self.template_spec(collection.queries_with_judgments["text"])
+        tokens = self.tokens()
         if tokens is None or tokens.limit is None:
             return spec
-        over = (
-            tokens.counts(collection.texts(self.text), f"{self!r}: counting tokens") > tokens.limit
-        )
-        return {**spec, **truncated_spec(collection.docs["source"], over, tokens.limit)}
+        counts = tokens.counts(collection.texts(self.text), f"{self!r}: counting tokens")
+        is_truncated = counts > tokens.limit
+        return {**spec, **truncated_spec(collection.docs["source"], is_truncated, tokens.limit)}
 
-    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+    def candidates(self, collection: Collection, slack: int) -> Iterator[ScoredRows]:
         self.check()
-        documents, row = self.encoder.encode(
+        documents, text_row = self.encoder.encode(
             collection.texts(self.text), "document", f"{self!r}: encoding documents"
         )
-        asked = self.read_queries(collection.queries_with_judgments["text"])
-        stored, query = self.encoder.encode(asked, "query", f"{self!r}: encoding queries")
-        copies, cosine = (
-            TextCopies.from_rows(row, len(documents)),
-            self.encoder.similarity == "cosine",
+        query_texts = self.read_queries(collection.queries_with_judgments["text"])
+        stored, query_row = self.encoder.encode(query_texts, "query", f"{self!r}: encoding queries")
+        copies = TextCopies.from_rows(text_row, len(documents))
+        matches = _search(
+            stored.take(query_row),
+            documents,
+            self.depth + slack,
+            cosine=self.encoder.similarity == "cosine",
+            label=f"{self!r}: searching",
         )
-        for found, scores in _search(
-            stored.take(query), documents, self.depth + slack, cosine, f"{self!r}: searching"
-        ):
-            yield copies.rows(found, scores)
+        for text_rows, scores in matches:
+            yield copies.rows(text_rows, scores)
 
 
 def _search(
-    queries: Vectors, documents: Blocks, k: int, cosine: bool, label: str
-) -> Iterator[Found]:
-    """Find each query's best `k` texts and all tied, of those that share a term with it.
+    queries: Vectors, documents: Blocks, k: int, *, cosine: bool, label: str
+) -> Iterator[Matches]:
+    """Yield each query's best `k` texts that share a term with it, and all tied with the last.
 
     A score is summed up in float64 over the query's terms in their order and rounded once, so that
-    neither the place of a text nor any other text changes a bit.
+    neither the position of a text nor any other text changes a bit.
     """
     n = documents.shape[0]
     if not (n and len(queries)):
         yield from ((np.empty(0, np.int64), np.empty(0, np.float32)) for _ in queries)
         return
-    size = 1 + int(
-        queries[:, : queries.shape[1] // 2].max()
-    )  # a document's other terms play no part
-    asked = _matrix(queries, size, cosine)
+    query_terms = queries[:, : queries.shape[1] // 2]
+    size = 1 + int(query_terms.max())  # later terms of a document add nothing to any score
+    query_weights = _matrix(queries, size, cosine)
 
-    def parts() -> Iterator[list[Found]]:
+    def parts() -> Iterator[list[Matches]]:
         for start in range(0, n, _TEXTS_AT_ONCE):
             stop = min(start + _TEXTS_AT_ONCE, n)
             postings = _matrix(documents.read(start, stop), size, cosine).T.tocsr()
-            found = (asked[number] @ postings for number in range(len(queries)))
-            yield [
-                (one.indices.astype(np.int64) + start, one.data.astype(np.float32)) for one in found
-            ]
+            part = []
+            for query in range(len(queries)):
+                scores = query_weights[query] @ postings
+                rows = scores.indices.astype(np.int64) + start
+                part.append((rows, scores.data.astype(np.float32)))
+            yield part
             report(label, stop, n)
 
     yield from merged(parts(), len(queries), k)
 
 
 def _matrix(rows: Vectors, size: int, cosine: bool) -> Any:
-    """Texts' weights of the first `size` terms, as a sparse matrix of float64; of unit length for cosines."""
+    """Return texts' weights of the first `size` terms as a sparse matrix of float64.
+
+    For cosines each text's weights have length 1.
+    """
     terms, weights = np.split(rows.astype(np.float64), 2, axis=1)
     if cosine:
         length = np.linalg.norm(weights, axis=1, keepdims=True)
         weights = weights / np.where(length > 0, length, 1)
-    used = (weights != 0) & (terms < size)
-    starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
-    found = csr_matrix(
-        (weights[used], terms[used].astype(np.int64), starts), shape=(len(rows), size)
-    )
-    found.sort_indices()
-    return found
+    is_used = (weights != 0) & (terms < size)
+    starts = np.concatenate([[0], np.cumsum(is_used.sum(axis=1))])
+    columns = terms[is_used].astype(np.int64)
+    matrix = csr_matrix((weights[is_used], columns, starts), shape=(len(rows), size))
+    matrix.sort_indices()  # the order in which terms are summed up
+    return matrix

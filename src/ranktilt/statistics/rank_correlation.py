@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ranktilt.statistics.bootstrap import interval
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 PERSISTENCE = 0.9
 
 
@@ -73,9 +74,44 @@ def rank_biased_overlap(first: Floats, second: Floats, persistence: float = PERS
     if not systems:
         return np.full(first.shape[:-1], np.nan)
     both = np.einsum("...sd,...sd->...d", _within(first), _within(second))
-    overlap = both / np.arange(1, systems + 1)
-    weights = persistence ** np.arange(systems)
-    rbo: Floats = (1 - persistence) * (overlap @ weights) + persistence**systems * overlap[..., -1]
+    return _extrapolated(both, persistence)
+
+
+def list_overlap(
+    first_ranks: Ints, second_ranks: Ints, depth: int, persistence: float = PERSISTENCE
+) -> float:
+    """Return the rank-biased overlap of two lists without ties, 0 to 1, down to a depth.
+
+    Parameters
+    ----------
+    first_ranks, second_ranks : ndarray of int64, shape (n,)
+        Ranks, from 1, of the documents that both lists hold.
+    depth : int
+        How many ranks of both lists are compared: as many as the shorter one has, at most. What
+        lies below is extrapolated, as in `rank_biased_overlap`.
+    persistence : float, optional
+        Weight of each rank beside that of the rank above it.
+
+    Returns
+    -------
+    float
+        1 where the same documents stand at the same ranks, 0 where no document is in both; NaN for
+        no depth.
+    """
+    if depth < 1:
+        return np.nan
+    # A document is among the first d of both lists from the lower of its two ranks on.
+    since = np.maximum(first_ranks, second_ranks)
+    both = np.cumsum(np.bincount(since[since <= depth], minlength=depth + 1)[1:])
+    return float(_extrapolated(both.astype(np.float64), persistence))
+
+
+def _extrapolated(both: Floats, persistence: float) -> Floats:
+    """Return the weighted overlap; `both` counts what is among the first 1, 2, …, n of both."""
+    depth = both.shape[-1]
+    overlap = both / np.arange(1, depth + 1)
+    weights = persistence ** np.arange(depth)
+    rbo: Floats = (1 - persistence) * (overlap @ weights) + persistence**depth * overlap[..., -1]
     return rbo
 
 

@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 from ranktilt import Collection, UserError, audit, ranker
 from ranktilt.auditing.options import CHOICES
 from ranktilt.errors import DataWarning
-from ranktilt.rankers.engines.base import Ask, EngineReply, Hits, LiveEngine, ask_engine, falling
+from ranktilt.rankers.engines.base import Ask, LiveEngine, falling
+from ranktilt.rankers.engines.calls import EngineReply, Hits, ask_engine
 from ranktilt.rankers.engines.function import Engine
 from tests.llm.drip import Drip
 from tests.rankers.contract import entries, ids, with_queries
@@ -36,7 +37,7 @@ Answer = Callable[[str, int], Any]
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranktilt.rankers.engines.base.PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("ranktilt.rankers.engines.calls.PAUSES", (0.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def test_each_question_is_answered_once_as_many_at_once_as_allowed_and_failures_
             full.wait(timeout=20)
         return client()
 
-    assert replies(ask, 17) == [EngineReply(number, GOOD) for number in range(17)]
+    assert replies(ask, 17) == [EngineReply(number=number, hits=GOOD) for number in range(17)]
     assert len(made) == 1
     assert [reply.number for reply in replies(lambda number: GOOD, 3, 50)] == [0, 1, 2]
     assert replies(ask, 0) == []

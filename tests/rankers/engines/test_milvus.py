@@ -255,7 +255,7 @@ def test_a_token_that_a_server_repeats_is_hidden(monkeypatch: pytest.MonkeyPatch
             raise ConnectionError("x" * 178 + " root:secret is wrong")
 
     monkeypatch.setenv("MILVUS_TOKEN", "root:secret")
-    monkeypatch.setattr("ranktilt.rankers.engines.base.PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("ranktilt.rankers.engines.calls.PAUSES", (0.0, 0.0))
     monkeypatch.setattr("ranktilt.rankers.engines.milvus._CollectionIndex", RepeatingIndex)
     monkeypatch.setattr("ranktilt.rankers.engines.milvus.client", lambda place: nullcontext(None))
     with pytest.raises(UserError, match=r" \[ke") as caught:

@@ -144,14 +144,14 @@ class TestOnDisk:
         assert len(tokenized) == 1
         first, texts = terms(collection(*TEXTS), "english", "text"), pl.Series(TEXTS)
         with IndexFolder.from_texts(texts, "english").writing() as writer:
-            second = index._make(texts, "english", writer)
+            second = index._build(texts, "english", writer)
         assert counted(first) == counted(second)
         assert len(list(folder.iterdir())) == 1
 
     def test_its_name_is_that_of_all_texts_however_they_lie_in_memory(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(indexfile, "_HASHED", 7)
+        monkeypatch.setattr(indexfile, "_TEXTS_A_HASH", 7)
         whole = pl.Series([f"text {n} é" for n in range(20)])
         parts = pl.concat([whole.slice(0, 9), whole.slice(9)], rechunk=False)
         longer = pl.concat([pl.Series(["before"]), whole]).slice(1)
@@ -194,7 +194,14 @@ class TestWhatGoesWrong:
         assert isinstance(again.table.rows, np.memmap)
         assert tokenized == [len(TEXTS)] * 2, "it is read without tokenizing"
         assert list(folder.iterdir()) == [path]
-        assert {name.name for name in path.iterdir()} == {"about.json", *indexfile.FILES}
+        assert {name.name for name in path.iterdir()} == {
+            "about.json",
+            "lengths.npy",
+            "offsets.npy",
+            "rows.npy",
+            "terms.json",
+            "times.npy",
+        }
 
     def test_nothing_half_written_is_left(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch

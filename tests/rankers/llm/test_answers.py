@@ -25,7 +25,7 @@ from ranktilt.rankers.llm.answers import (
     read_ranking,
     read_yes_no,
 )
-from ranktilt.rankers.llm.base import one_line
+from ranktilt.rankers.llm.passage_text import one_line
 from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge, ids, texts_of
 
@@ -156,9 +156,16 @@ YES_NO = {
 
 
 def yes_no(text: str, *chances: float, tokens: tuple[str, ...] | None = None) -> Reading:
-    return read_yes_no(
-        Answer(text, "stop", None, None, "m", None, tuple(map(math.log, chances)), tokens)
+    answer = Answer(
+        text=text,
+        finish="stop",
+        prompt_tokens=None,
+        completion_tokens=None,
+        model="m",
+        logprobs=tuple(map(math.log, chances)),
+        tokens=tokens,
     )
+    return read_yes_no(answer)
 
 
 @pytest.mark.parametrize(("kind", "score"), YES_NO)

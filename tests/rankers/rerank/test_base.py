@@ -40,7 +40,7 @@ class Counter(PairScorer):
         return logits[:, 0].astype(np.float64) if len(logits) else np.empty(0)
 
     def special_token_count(self) -> int:
-        return Tokens(self.folder, None).special_tokens_of_pair
+        return Tokens(self.folder).special_tokens_of_pair
 
     @property
     def module(self) -> Any:
@@ -59,7 +59,11 @@ class Shared(ReRanker):
         self, folder: Path, query: int | None, document: int | None, precision: str
     ) -> PairScorer:
         return Counter(
-            folder, self.name, TokenLimits(query, document, self.pair), precision, self.device
+            folder=folder,
+            ranker=self.name,
+            limits=TokenLimits(query=query, document=document, pair=self.pair),
+            precision=precision,
+            device=self.device,
         )
 
 
@@ -207,13 +211,13 @@ def test_candidates_that_are_cut_are_counted_by_source_and_numbers_come_before_a
 
 def test_labels_say_what_is_relevant(tmp_path: Path) -> None:
     for config, expected in (
-        ({"id2label": {"0": "LABEL_0"}}, Head(1)),
-        ({"num_labels": 1}, Head(1)),
-        ({}, Head(2, relevant=1)),
-        ({"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}, Head(2, relevant=1)),
-        ({"id2label": {"0": "not_relevant", "1": "relevant"}}, Head(2, relevant=1)),
-        ({"id2label": {"0": "Relevant", "1": "Irrelevant"}}, Head(2, relevant=0)),
-        ({"id2label": {"0": "yes", "1": "no"}}, Head(2, relevant=0)),
+        ({"id2label": {"0": "LABEL_0"}}, Head(labels=1)),
+        ({"num_labels": 1}, Head(labels=1)),
+        ({}, Head(labels=2, relevant=1)),
+        ({"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}, Head(labels=2, relevant=1)),
+        ({"id2label": {"0": "not_relevant", "1": "relevant"}}, Head(labels=2, relevant=1)),
+        ({"id2label": {"0": "Relevant", "1": "Irrelevant"}}, Head(labels=2, relevant=0)),
+        ({"id2label": {"0": "yes", "1": "no"}}, Head(labels=2, relevant=0)),
     ):
         assert read_head(tmp_path, config, "cross-encoder") == expected
 

@@ -15,7 +15,7 @@ import msgspec
 import orjson
 import polars as pl
 
-from ranktilt.data.files import read_text
+from ranktilt.data.files import read_text, sidecar
 from ranktilt.data.formats import (
     answer_run,
     parquet_run,
@@ -149,8 +149,9 @@ def _is_in_both_orders(frame: pl.DataFrame) -> bool:
     return bool((is_next_query | is_next_rank).all())
 
 
-def read_spec(path: Path) -> dict[str, Any]:
+def read_spec(run_file: Path) -> dict[str, Any]:
     """Read the spec in a run's sidecar; empty if there is no such file."""
+    path = sidecar(run_file)
     if not os.path.exists(path):
         return {}
     try:

@@ -1,4 +1,4 @@
-"""A direction in which two sources' vectors differ, which a search can leave out of account."""
+"""A direction in which the vectors of two sources differ, which a search can ignore."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ Vectors = npt.NDArray[np.float32]
 class Direction(
     Result, format="ranktilt-direction", version=1, noun="a direction", command="ranktilt mitigate"
 ):
-    """A vector of length 1: where the vectors of one source lie, seen from their twins of another."""
+    """A vector of length 1 that points from the vectors of one source to their twins of another."""
 
     vector: Floats
     spec: Mapping[str, Any]
-    """How it was learned: model, sources, how many twins, and the test of its length."""
+    """Model, sources, number of twins, and the test of its length."""
     origins: tuple[str, ...]
-    """Of the twins that it was learned from."""
+    """Origins of the twins that it was learned from."""
     keys: tuple[str, ...] = ()
-    """The `text_key` of each origin's document of the reference, by which it is known in another collection."""
+    """`text_key` of each origin's reference document, which identifies it in other collections."""
 
     def remove(self, vectors: Vectors, strength: float = 1.0) -> Vectors:
-        """Return v − s(v·u)u for each row v, in float32; each row depends on that row only.
+        """Return v − s(v·u)u for each row v, in float32; a row's result depends on that row alone.
 
-        Done to queries, this changes every score as if it were done to the documents: q·(v −
-        s(v·u)u) = (q − s(q·u)u)·v. So documents are read as they lie in the cache, and nothing is
-        computed for each.
+        To remove a direction from queries changes every score as if it were removed from the
+        documents: q·(v − s(v·u)u) = (q − s(q·u)u)·v. So documents are read from the cache as they
+        are, and nothing is computed for each of them.
         """
         if vectors.shape[1] != len(self.vector):
             raise UserError(
-                f"a direction of {len(self.vector)} numbers, by {self.spec['model']}, does not fit vectors of "
-                f"{vectors.shape[1]}"
+                f"a direction of {len(self.vector)} numbers, by {self.spec['model']}, does not fit "
+                f"vectors of {vectors.shape[1]}"
             )
         wide = vectors.astype(np.float64)
         along = np.vecdot(wide, self.vector)[:, None]
@@ -51,20 +51,20 @@ class Direction(
         return removed
 
     def queries(self, collection: Collection) -> list[str]:
-        """Return the judged queries to which a version of a document is relevant that it was learned from."""
-        docs, learned = (
-            collection.docs,
-            named_keys(self.origins, self.keys or [""] * len(self.origins)),
-        )
+        """Return the judged queries that the direction may know.
+
+        These are the queries with a relevant document that is a version of one that the direction
+        was learned from.
+        """
+        learned = named_keys(self.origins, self.keys or [""] * len(self.origins))
         relevant = collection.qrels.filter(pl.col("grade") > 0)
-        relevant = relevant.join(docs.select("origin", doc_id="id"), on="doc_id", how="inner")
-        versions = docs.filter(
-            pl.col("origin").is_in([*self.origins, *relevant["origin"].unique()])
-        )
-        same = same_names(learned, named_keys(versions["origin"], map(text_key, versions["text"])))
-        used = relevant.filter(
-            pl.col("origin").is_in(pl.Series(sorted(same), dtype=pl.String).implode())
-        )
-        return collection.queries_with_judgments.filter(
-            pl.col("id").is_in(used["query_id"].implode())
-        )["id"].to_list()
+        origins = collection.docs.select("origin", doc_id="id")
+        relevant = relevant.join(origins, on="doc_id", how="inner")
+        candidates = [*self.origins, *relevant["origin"].unique()]
+        versions = collection.docs.filter(pl.col("origin").is_in(candidates))
+        present = named_keys(versions["origin"], map(text_key, versions["text"]))
+        same = pl.Series(sorted(same_names(learned, present)), dtype=pl.String)
+        known = relevant.filter(pl.col("origin").is_in(same.implode()))
+        queries = collection.queries_with_judgments
+        is_known = pl.col("id").is_in(known["query_id"].implode())
+        return queries.filter(is_known)["id"].to_list()

@@ -1,10 +1,9 @@
 """Exact search: documents stream once past all queries, and each query keeps its best.
 
-It goes in two steps. Matrix products, fast but uneven in their last bits (these depend on the
-kernel and on where in the matrix a vector stands), find the candidates: everything that could be
-among the best once the products' rounding error is allowed for. The scores that count are then
-computed one pair at a time in float64 and rounded once, so that they depend on the two vectors and
-on nothing else.
+There are two steps. Matrix products are fast, but their last bits depend on the kernel and on a
+vector's position in the matrix. They find the candidates: every document that could be among the
+best once the products' rounding error is allowed for. The scores that count are then computed pair
+by pair in float64 and rounded once, so that they depend on the two vectors and on nothing else.
 """
 
 from __future__ import annotations
@@ -26,17 +25,23 @@ from ranktilt.progress import report
 
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
-Found = tuple[Rows, npt.NDArray[np.float32]]
+Matches = tuple[Rows, npt.NDArray[np.float32]]
+"""Rows of the documents that are best for one query, and their scores."""
+Projection = Callable[[Vectors], Vectors]
 
 QUERIES, CELLS, PAIRS = 256, 1 << 22, 512
-"""Queries a product; numbers in a block of documents; pairs whose scores are computed together."""
+"""Queries of a matrix product, numbers of a block of documents, pairs scored together."""
 _MOST, _FEWEST = 8192, 256
+"""Most and fewest documents of a block."""
 _ROOM = 1024
+"""Candidates that a query has room for, besides twice those that it asks for."""
 _WORK = 48 << 20
+"""Bytes that the search needs apart from candidates."""
 _ENTRY = 28
+"""Bytes of a candidate, while it is kept and ranked."""
 _THREADS = 2
-_PART, _PARTS_HELD = 1 << 24, 4
-"""Numbers in a part of the documents that travels; parts whose results are kept before they are merged."""
+_PART, _PARTS_WAITING = 1 << 24, 4
+"""Numbers of a part of the documents that travels, and parts that wait to be merged."""
 
 
 class Blocks(Protocol):
@@ -57,74 +62,76 @@ def search(
     *,
     cosine: bool,
     label: str,
-    project: Callable[[Vectors], Vectors] | None = None,
-) -> Iterator[Found]:
-    """Find each query's best `k` documents and all tied with the last, in no order, with their scores.
+    project: Projection | None = None,
+) -> Iterator[Matches]:
+    """Yield each query's best `k` documents and all tied with the last, in no order.
 
-    Documents are read once for all queries, or once for each group of them where what is kept of
-    all would take more than `memory_limit` allows. `cosine` brings vectors to unit length first
-    (those of length 0 stay), and `project` is then done to the queries one by one. Scores are
-    computed in float64 and rounded once, so that neither the memory nor the place of a query or
-    document changes a bit.
+    Documents are read once for all queries. If the candidates of all queries took more memory than
+    `memory_limit` allows, documents are read once for each group of queries. `cosine` first scales
+    vectors to unit length (those of length 0 stay), and `project` is then applied to the queries
+    one by one. Scores are computed in float64 and rounded once, so that neither the memory nor the
+    position of a query or document changes a bit.
     """
     n = documents.shape[0]
     k = min(k, n)
     if not k:
         yield from ((np.empty(0, np.int64), np.empty(0, np.float32)) for _ in queries)
         return
-    ready = _ready(queries, cosine, project)
+    queries = _prepare(queries, cosine, project)
     if executor().workers == 1:
-        yield from _ExactSearch(documents, k, cosine, label).each(ready, min(2 * k + _ROOM, n))
+        exact = _ExactSearch(documents=documents, k=k, cosine=cosine, label=label)
+        yield from exact.matches(queries, width=min(2 * k + _ROOM, n))
     else:
-        yield from merged(
-            _each_part(documents, ready, k, cosine=cosine, label=label), len(queries), k
-        )
+        parts = _search_elsewhere(documents, queries, k, cosine=cosine, label=label)
+        yield from merged(parts, len(queries), k)
 
 
-def _each_part(
+def _search_elsewhere(
     documents: Blocks, queries: Vectors, k: int, *, cosine: bool, label: str
-) -> Iterator[list[Found]]:
-    """Search each part of the documents by itself, on whatever machine: every query's best of a part at a time."""
+) -> Iterator[list[Matches]]:
+    """Search parts of the documents on other machines; yield every query's best of a part."""
     n, d = documents.shape
     step = max(_PART // d, _FEWEST)
     starts = range(0, n, step)
     parts = ((start, documents.read(start, min(start + step, n))) for start in starts)
     stage = partial(_search_parts, queries, k, cosine)
-    for done, found in enumerate(executor().map(stage, parts, ordered=False), start=1):
+    for done, part_matches in enumerate(executor().map(stage, parts, ordered=False), start=1):
         report(label, min(done * step, n), n)
-        yield found
+        yield part_matches
 
 
 def _search_parts(
     queries: Vectors, k: int, cosine: bool, parts: Iterator[tuple[int, Vectors]]
-) -> Iterator[list[Found]]:
+) -> Iterator[list[Matches]]:
     for start, vectors in parts:
-        exact = _ExactSearch(InMemory(vectors), min(k, len(vectors)), cosine, "")
+        exact = _ExactSearch(
+            documents=InMemory(vectors), k=min(k, len(vectors)), cosine=cosine, label=""
+        )
         width = min(2 * k + _ROOM, len(vectors))
-        yield [(rows + start, scores) for rows, scores in exact.each(queries, width)]
+        yield [(rows + start, scores) for rows, scores in exact.matches(queries, width)]
 
 
-def merged(parts: Iterable[list[Found]], n_queries: int, k: int) -> Iterator[Found]:
+def merged(parts: Iterable[list[Matches]], n_queries: int, k: int) -> Iterator[Matches]:
     """Keep each query's best `k` of all parts, and all tied with the last."""
-    best: list[list[Found]] = [[] for _ in range(n_queries)]
+    best_of_queries: list[list[Matches]] = [[] for _ in range(n_queries)]
     for part in parts:
-        for held, new in zip(best, part, strict=True):
-            held.append(new)
-            if len(held) == _PARTS_HELD:
-                held[:] = [_best(held, k)]
-    for held in best:
-        yield _best(held, k)
+        for waiting, matches in zip(best_of_queries, part, strict=True):
+            waiting.append(matches)
+            if len(waiting) == _PARTS_WAITING:
+                waiting[:] = [_best(waiting, k)]
+    for waiting in best_of_queries:
+        yield _best(waiting, k)
 
 
-def _best(held: Sequence[Found], k: int) -> Found:
-    rows, scores = (np.concatenate(columns) for columns in zip(*held, strict=True))
-    keep = scores >= (_kth(scores, k) if len(scores) > k else -np.inf)
+def _best(parts: Sequence[Matches], k: int) -> Matches:
+    rows, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    keep = scores >= _least_of_best(scores, k)
     return rows[keep], scores[keep]
 
 
 @dataclass(frozen=True)
 class InMemory:
-    """Vectors in memory, read as those in files are."""
+    """Vectors in memory, with the interface of vectors in files."""
 
     vectors: Vectors
 
@@ -141,70 +148,105 @@ class InMemory:
 def score_pairs(
     queries: Vectors,
     documents: Blocks,
+    *,
     query: npt.NDArray[np.integer[Any]],
     row: Rows,
-    *,
     cosine: bool,
-    project: Callable[[Vectors], Vectors] | None = None,
+    project: Projection | None = None,
 ) -> npt.NDArray[np.float32]:
-    """Score pairs given by the rows of query and document, to the last bit as `search` does; reads no other parts."""
+    """Score pairs as `search` does, to the last bit, and read no more documents than needed.
+
+    `query` and `row` hold the rows of each pair's vectors in `queries` and `documents`.
+    """
     if not len(row):
         return np.empty(0, dtype=np.float32)
-    exact = _ExactSearch(documents, 1, cosine, "")
-    return exact.scores(
-        _ready(queries, cosine, project), query.astype(np.int32), row.astype(np.int32)
-    )
+    exact = _ExactSearch(documents=documents, k=1, cosine=cosine, label="")
+    queries = _prepare(queries, cosine, project)
+    return exact.scores(queries, query.astype(np.int32), row.astype(np.int32))
 
 
-def _ready(queries: Vectors, cosine: bool, project: Callable[[Vectors], Vectors] | None) -> Vectors:
-    ready = unit(queries) if cosine else queries
-    return ready if project is None else project(ready)
+def _prepare(queries: Vectors, cosine: bool, project: Projection | None) -> Vectors:
+    scaled = unit(queries) if cosine else queries
+    return scaled if project is None else project(scaled)
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Bring vectors to unit length in float32; those of length 0 stay. Each row depends on that row only."""
+    """Scale vectors to unit length in float32; those of length 0 stay.
+
+    Each row of the result depends on that row alone.
+    """
     norm = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (vectors / np.where(norm > 0, norm, 1)).astype(np.float32, copy=False)
 
 
 @dataclass(frozen=True)
+class TextCopies:
+    """Documents that share a text share its vector and so, to the last bit, its score."""
+
+    order: Rows
+    """Document rows, sorted by their text."""
+    start: Rows
+    """Position in `order` of each text's first document."""
+    count: Rows
+    """Number of documents of each text."""
+
+    @classmethod
+    def from_rows(cls, text_row: Rows, n_texts: int) -> TextCopies:
+        """Group documents by their text; `text_row` has the text of each document."""
+        count = np.bincount(text_row, minlength=n_texts)
+        order = np.argsort(text_row, kind="stable")
+        return cls(order=order, start=np.cumsum(count) - count, count=count)
+
+    def rows(
+        self, texts: Rows, scores: npt.NDArray[np.float32]
+    ) -> tuple[Rows, npt.NDArray[np.float64]]:
+        """Return the rows and scores of all documents with these texts."""
+        count = self.count[texts]
+        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        rows = self.order[np.repeat(self.start[texts], count) + within]
+        return rows, np.repeat(scores, count).astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
 class _ExactSearch:
-    """What is the same for all queries; an empty label reports nothing."""
+    """The search of a table of documents; an empty label reports no progress."""
 
     documents: Blocks
     k: int
     cosine: bool
     label: str
 
-    def each(self, queries: Vectors, width: int) -> Iterator[Found]:
-        """Yield each query's best, with room for `width` candidates; those that need more are searched again."""
-        d = self.documents.shape[1]
-        # Half of the memory, because what needs more room is searched while this group's results
-        # are still held.
+    def matches(self, queries: Vectors, width: int) -> Iterator[Matches]:
+        """Yield each query's best, with room for `width` candidates of each.
+
+        Queries with more candidates are searched again, with room for all documents.
+        """
+        n, d = self.documents.shape
+        # Half of the memory, because a second search runs while this group's results are in memory.
         size = max((memory_limit() - _WORK) // (2 * (_ENTRY * width + 16 * d)), 1)
         for start in range(0, len(queries), size):
             group = queries[start : start + size]
-            kept = self._stream(group, width, start, len(queries))
-            crowded = np.flatnonzero(kept.crowded)
-            rows, scores, ends = self._ranked(group, kept)
-            del kept
-            again = replace(self, label="").each(group[crowded], self.documents.shape[0])
-            others = set(crowded.tolist())
+            best = self._stream(group, width, start, len(queries))
+            crowded = np.flatnonzero(best.crowded)
+            rows, scores, ends = self._ranked(group, best)
+            del best
+            second_search = replace(self, label="").matches(group[crowded], width=n)
+            crowded_queries = set(crowded.tolist())
             for query, (low, high) in enumerate(pairwise([0, *ends])):
-                yield (
-                    next(again)
-                    if query in others
-                    else (rows[low:high].astype(np.int64), scores[low:high])
-                )
+                if query in crowded_queries:
+                    yield next(second_search)
+                else:
+                    yield rows[low:high].astype(np.int64), scores[low:high]
 
     def _stream(self, queries: Vectors, width: int, done: int, total: int) -> _BestSoFar:
-        """Let all documents pass by a group of queries; `done` of `total` queries came before."""
+        """Compare all documents with a group of queries; `done` of `total` queries came before."""
         n, d = self.documents.shape
-        kept = _BestSoFar(
-            self.k,
-            _rounding(queries, d),
-            np.float32(8 * d * float(np.finfo(np.float32).tiny)),
-            width,
+        best = _BestSoFar(
+            k=self.k,
+            width=width,
+            rounding=_rounding(queries, d),
+            # Products below float32's normal numbers lose bits, by less than this.
+            underflow=np.float32(8 * d * float(np.finfo(np.float32).tiny)),
         )
         step = min(max(CELLS // d, _FEWEST), _MOST)
         longest = 0.0
@@ -217,57 +259,60 @@ class _ExactSearch:
                     "vectors are NaN, infinite or too large: a cache file may be damaged; prune it"
                 )
             longest = 1.0 if self.cosine else max(longest, float(norm.max()))
-            kept.reach(longest)
-            shrink = np.divide(1, norm, out=np.zeros_like(norm), where=norm > 0)
+            best.allow_for_length(longest)
+            inverse_norm = np.divide(1, norm, out=np.zeros_like(norm), where=norm > 0)
             for first in range(0, len(queries), QUERIES):
                 scores = queries[first : first + QUERIES] @ block.T
                 if self.cosine:
-                    scores *= shrink
-                kept.add(first, scores, start)
+                    scores *= inverse_norm
+                best.add(first, scores, start)
             if self.label:
                 report(self.label, n * done + stop * len(queries), n * total)
-        return kept
+        return best
 
     def _ranked(
-        self, queries: Vectors, kept: _BestSoFar
+        self, queries: Vectors, best_so_far: _BestSoFar
     ) -> tuple[npt.NDArray[np.int32], Vectors, list[int]]:
-        """Rows and scores of the best, query after query, and where each query's end."""
-        query, rows = kept.candidates()
+        """Return rows and scores of the best, query after query, and the end of each query."""
+        query, rows = best_so_far.candidates()
         scores = self.scores(queries, query, rows)
-        best = np.empty(len(rows), dtype=bool)
+        is_best = np.empty(len(rows), dtype=bool)
         starts = np.searchsorted(query, np.arange(len(queries) + 1))
         for low, high in pairwise(starts.tolist()):
-            mine = scores[low:high]
-            best[low:high] = mine >= (_kth(mine, self.k) if high - low > self.k else -np.inf)
-        ends = np.searchsorted(query[best], np.arange(len(queries)), side="right")
-        return rows[best], scores[best], ends.tolist()
+            query_scores = scores[low:high]
+            is_best[low:high] = query_scores >= _least_of_best(query_scores, self.k)
+        ends = np.searchsorted(query[is_best], np.arange(len(queries)), side="right")
+        return rows[is_best], scores[is_best], ends.tolist()
 
     def scores(
         self, queries: Vectors, query: npt.NDArray[np.int32], rows: npt.NDArray[np.int32]
     ) -> Vectors:
-        """Score pairs one by one: no sum depends on which other pairs there are."""
+        """Score pairs of query and document; no sum depends on which other pairs there are.
+
+        For speed, the documents of a block are read once for all pairs, sorted by a radix sort
+        (NumPy has one for 16 bits), and two threads compute.
+        """
         exact = np.empty(len(rows), dtype=np.float32)
-        wide = queries.astype(np.float64)
+        wide_queries = queries.astype(np.float64)
         n, d = self.documents.shape
         step = min(max(CELLS // d // 4, _FEWEST), _MOST)
-        part = rows // step
-        order = np.argsort(part.astype(np.uint16) if n // step < 1 << 16 else part, kind="stable")
-        cuts = np.searchsorted(part, np.arange(-(-n // step) + 1), sorter=order)
+        block_of = rows // step
+        sort_key = block_of.astype(np.uint16) if n // step < 1 << 16 else block_of
+        order = np.argsort(sort_key, kind="stable")
+        cuts = np.searchsorted(block_of, np.arange(-(-n // step) + 1), sorter=order)
 
-        def fill(number: int) -> None:
-            some, start = order[cuts[number] : cuts[number + 1]], number * step
-            needed, place = _distinct(rows[some] - start, step)
-            block = self.documents.read(start + int(needed[0]), start + int(needed[-1]) + 1)[
-                needed - needed[0]
-            ]
+        def fill(block_number: int) -> None:
+            pairs = order[cuts[block_number] : cuts[block_number + 1]]
+            start = block_number * step
+            needed, position = _distinct(rows[pairs] - start, step)
+            first, last = int(needed[0]), int(needed[-1])
+            block = self.documents.read(start + first, start + last + 1)[needed - first]
             block = (unit(block) if self.cosine else block).astype(np.float64)
-            for begin in range(0, len(some), PAIRS):
-                pairs = some[begin : begin + PAIRS]
-                left, right = (
-                    wide.take(query[pairs], axis=0),
-                    block.take(place[begin : begin + PAIRS], axis=0),
-                )
-                exact[pairs] = np.einsum("ij,ij->i", left, right)
+            for begin in range(0, len(pairs), PAIRS):
+                part = pairs[begin : begin + PAIRS]
+                query_vectors = wide_queries.take(query[part], axis=0)
+                document_vectors = block.take(position[begin : begin + PAIRS], axis=0)
+                exact[part] = np.einsum("ij,ij->i", query_vectors, document_vectors)
 
         with ThreadPoolExecutor(_THREADS) as pool:
             for _ in pool.map(fill, np.flatnonzero(np.diff(cuts)).tolist()):
@@ -276,10 +321,13 @@ class _ExactSearch:
 
 
 class _BestSoFar:
-    """Candidates of a group of queries: what may be among the best `k` by scores that are off by `error` at most."""
+    """Candidates of a group of queries: documents that may be among the best `k`.
+
+    Their scores are off by at most `error`.
+    """
 
     def __init__(
-        self, k: int, rounding: npt.NDArray[np.float32], underflow: np.float32, width: int
+        self, *, k: int, width: int, rounding: npt.NDArray[np.float32], underflow: np.float32
     ) -> None:
         self.k, self.width = k, width
         self.rounding, self.error = rounding, rounding
@@ -290,40 +338,43 @@ class _BestSoFar:
         self.kth = np.full(len(rounding), -np.inf, dtype=np.float32)
         self.crowded = np.zeros(len(rounding), dtype=bool)
 
-    def reach(self, longest: float) -> None:
+    def allow_for_length(self, longest: float) -> None:
         """Allow for the rounding of products with vectors up to this length."""
         self.error = self.rounding * np.float32(longest) + self.underflow
 
     def add(self, first: int, scores: Vectors, start: int) -> None:
-        """Take in the scores of some queries, from `first` on, over some documents, from row `start` on."""
-        mine = slice(first, first + len(scores))
+        """Add the scores of some queries, from `first` on, and some documents, from `start` on.
+
+        For speed, all queries that have room are served by one assignment; only the others are
+        merged one by one.
+        """
+        group = slice(first, first + len(scores))
         n = scores.shape[1]
         if not start and n > self.k:
-            self.kth[mine] = np.partition(scores, n - self.k, axis=1)[:, n - self.k]
-        threshold = self.kth[mine] - 2 * self.error[mine]
-        threshold[self.crowded[mine]] = np.inf
-        hit = np.flatnonzero(scores >= threshold[:, None])
-        query, row = np.divmod(hit, n)
-        row, value = (row + start).astype(np.int32), scores.ravel()[hit]
-        new = np.bincount(query, minlength=len(scores))
-        ends = np.cumsum(new)
-        fits = self.count[mine] + new <= self.width
-        some = slice(None) if fits.all() else fits[query]
-        place = self.count[mine][query] + np.arange(len(hit)) - (ends - new)[query]
-        self.scores[first + query[some], place[some]] = value[some]
-        self.rows[first + query[some], place[some]] = row[some]
-        self.count[mine] += np.where(fits, new, 0)
-        for other in np.flatnonzero(~fits):
-            part = slice(ends[other] - new[other], ends[other])
-            self._merge(first + int(other), row[part], value[part])
+            self.kth[group] = np.partition(scores, n - self.k, axis=1)[:, n - self.k]
+        threshold = self.kth[group] - 2 * self.error[group]
+        threshold[self.crowded[group]] = np.inf
+        cells = np.flatnonzero(scores >= threshold[:, None])
+        query, column = np.divmod(cells, n)
+        rows = (column + start).astype(np.int32)
+        values = scores.ravel()[cells]
+        added = np.bincount(query, minlength=len(scores))
+        ends = np.cumsum(added)
+        has_room = self.count[group] + added <= self.width
+        taken = slice(None) if has_room.all() else has_room[query]
+        position = self.count[group][query] + np.arange(len(cells)) - (ends - added)[query]
+        self.scores[first + query[taken], position[taken]] = values[taken]
+        self.rows[first + query[taken], position[taken]] = rows[taken]
+        self.count[group] += np.where(has_room, added, 0)
+        for full in np.flatnonzero(~has_room):
+            part = slice(ends[full] - added[full], ends[full])
+            self._merge(first + int(full), rows[part], values[part])
 
     def _merge(self, query: int, rows: npt.NDArray[np.int32], scores: Vectors) -> None:
-        """Keep what may be among the best of the old and the new together."""
-        old = slice(self.count[query])
-        rows, scores = (
-            np.concatenate([self.rows[query, old], rows]),
-            np.concatenate([self.scores[query, old], scores]),
-        )
+        """Merge a query's candidates with new ones, and keep those that may be among the best."""
+        present = slice(self.count[query])
+        rows = np.concatenate([self.rows[query, present], rows])
+        scores = np.concatenate([self.scores[query, present], scores])
         self.kth[query] = _kth(scores, self.k)
         keep = scores >= self.kth[query] - 2 * self.error[query]
         count = int(np.count_nonzero(keep))
@@ -334,34 +385,40 @@ class _BestSoFar:
         self.count[query] = count
 
     def candidates(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Query and row of every candidate, query after query."""
-        found = []
+        """Return query and row of every candidate, query after query."""
+        rows_of_queries = []
         for query, count in enumerate(self.count):
             scores = self.scores[query, :count]
-            threshold = _kth(scores, self.k) - 2 * self.error[query] if count > self.k else -np.inf
-            found.append(self.rows[query, :count][scores >= threshold])
-        owner = np.repeat(np.arange(len(found), dtype=np.int32), [len(rows) for rows in found])
-        return owner, np.concatenate(found)
+            threshold = _least_of_best(scores, self.k) - 2 * self.error[query]
+            rows_of_queries.append(self.rows[query, :count][scores >= threshold])
+        counts = [len(rows) for rows in rows_of_queries]
+        owner = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        return owner, np.concatenate(rows_of_queries)
 
 
 def _rounding(queries: Vectors, d: int) -> npt.NDArray[np.float32]:
     """Bound how far a product with a vector of length 1 may be from the score that counts.
 
-    Each float32 sum of d products is off by d·2⁻²⁴ of the lengths at most, in whatever order it
-    adds up (Higham 2002, sec. 3.1); so are, together, the lengths that a cosine divides by. Four
-    times that covers both ways to the score.
+    Each float32 sum of d products is off by at most d·2⁻²⁴ of the lengths, in whatever order it
+    is computed (Higham 2002, sec. 3.1); so are, together, the lengths that a cosine divides by.
+    Four times that covers both ways to the score.
     """
     length: npt.NDArray[np.float64] = np.linalg.norm(queries.astype(np.float64), axis=1)
     return (4 * (d + 8) * 2.0**-24 * length).astype(np.float32)
 
 
 def _kth(scores: Vectors, k: int) -> float:
-    place = len(scores) - k
-    return float(np.partition(scores, place)[place])
+    position = len(scores) - k
+    return float(np.partition(scores, position)[position])
+
+
+def _least_of_best(scores: Vectors, k: int) -> float:
+    """Return the score of the last of the best `k`; −∞ where there are no more than `k`."""
+    return _kth(scores, k) if len(scores) > k else -np.inf
 
 
 def _distinct(rows: npt.NDArray[np.int32], most: int) -> tuple[Rows, Rows]:
-    """Distinct ones among rows below `most`, in order, and the place of each row among them."""
-    held = np.zeros(most, dtype=bool)
-    held[rows] = True
-    return np.flatnonzero(held), (np.cumsum(held) - 1)[rows]
+    """Return the distinct rows, all below `most`, in order, and the position of each among them."""
+    is_present = np.zeros(most, dtype=bool)
+    is_present[rows] = True
+    return np.flatnonzero(is_present), (np.cumsum(is_present) - 1)[rows]

@@ -1,16 +1,12 @@
-"""Engines that are up and ranked by asking them: what all of them share."""
+"""Live engines: rankers that ask a running search engine for each query."""
 
 from __future__ import annotations
 
 import math
-import queue
-import random
-import threading
-import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -42,50 +38,48 @@ from ranktilt.rankers.base import (
     require_depth,
     require_range,
 )
+from ranktilt.rankers.engines.calls import EngineReply, Hits, PartialResponse, ask_engine
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 
-Hits = list[tuple[Any, float]]
-"""What names a document, and its score; once `LiveEngine.name_documents` has run, names are ids."""
 Ask = Callable[[Any, int], Any]
-"""Takes a query's text and a depth, returns a list of (document id, score), best first, or an engine's response."""
+"""Takes the text of a query and a depth.
+
+Returns a list of (document id, score), best first, or an engine's response.
+"""
 _ODD = {
     "duplicates": "of a document that came before in the same answer; the first place counts",
     "unknown": "of a document that is not in the collection; their places are kept",
     "not_finite": "with a score that is no finite number; the order counts",
     "rising": "with a score above the one before; the order counts",
 }
-"""What is counted of results, and warned of."""
+"""Kinds of results that a warning counts, with the words of the warning."""
 _FEWEST = 3
+"""Calls that must all have failed before asking ends early."""
 _MANY = 10
-PAUSES = (0.5, 1.0)
-"""Seconds, give or take half, before a call that failed is tried for the second and the third time."""
-_FIRST = 20.0
-"""Seconds that other calls wait at most for the first one."""
+"""Fewest answers from which a common length is taken for a limit of the engine."""
 _SHORTEST = 0.001
 """Seconds of the shortest time limit."""
-_TURN = 0.2
-"""Seconds of one wait: once polars is imported, Ctrl-C does not interrupt one without an end."""
-_WIDTH = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class LiveEngine(TemplatedQueries):
-    """A ranker that asks an engine, whose order is authoritative: scores are made to fall with the rank.
+    """A ranker that asks a running engine.
 
-    `concurrency` calls run at once. A query without an answer within `timeout` seconds, all
-    attempts together, has failed, whatever its engine's client waits for. `max_failures` is the
-    share of the queries that may fail after three attempts: they are left out of the run, listed in
-    its spec under ``failed`` and warned of, never counted as empty. One more, and there is no run.
-    A response that says it is partial fails too. Results that the collection does not hold keep
-    their places, as in a saved run.
+    The engine's order is authoritative: scores are changed where they do not fall with the rank.
+    `concurrency` calls run at the same time. A query fails if no answer comes within `timeout`
+    seconds, for all attempts together and however long the engine's client waits, or if its
+    response says that it is partial. `max_failures` is the share of the queries that may fail after
+    three attempts. These are left out of the run, listed in its spec under ``failed``, and warned
+    of; they never count as empty. If one more fails, there is no run. Results that the collection
+    lacks keep their ranks, as in a saved run.
 
-    `score_order` ``"ascending"`` is for distances, of which the smaller is better; ``"rank"`` reads
+    `score_order` ``"ascending"`` is for distances, which are better if smaller; ``"rank"`` reads
     the order alone. Without it, scores that rise in most answers are refused.
     """
 
     reranks: ClassVar[bool] = False
     ways_on: ClassVar[str] = ENGINE_WAYS_ON
-    """How to say what scores mean that cannot be read as they are."""
+    """Advice on how to say what scores mean, where they cannot be read as they are."""
 
     k: int = DEPTH
     exclude_self: bool | None = None
@@ -105,194 +99,262 @@ class LiveEngine(TemplatedQueries):
 
     @property
     def calls_at_once(self) -> int:
-        """How many calls the engine bears at once."""
+        """Number of calls that run at the same time."""
         return self.concurrency
 
     @abstractmethod
     def connected(
         self, collection: Collection, depth: int
     ) -> AbstractContextManager[tuple[Ask, Mapping[str, Any]]]:
-        """Make the engine ready to be asked for up to `depth` documents a query; also what a spec should say of it."""
+        """Prepare the engine for requests of up to `depth` documents.
+
+        Gives the function that asks it, and a description of the engine for a run's spec.
+        """
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Ask the engine for each judged query; what failed or was odd is warned of.
+        """Ask the engine for each judged query, and warn of failures and odd results.
 
-        ``spec["failed"]`` gives the reason of each query that failed, ``spec["answers"]`` counts
-        what was odd.
+        ``spec["failed"]`` has the reason for each query that failed, ``spec["answers"]`` counts odd
+        results.
         """
         if run is not None:
             raise UserError(f"{self!r} queries an engine and cannot re-rank; put it first")
-        own = self_documents(collection, self.exclude_self)
-        depth = self.k + max(map(len, own.values()), default=0)
-        with self.connected(collection, depth) as (ask, said):
+        excluded = self_documents(collection, self.exclude_self)
+        depth = self.k + max(map(len, excluded.values()), default=0)
+        with self.connected(collection, depth) as (ask, engine_spec):
             unnamed_replies = self.ask_all(collection, ask, depth)
-        replies, naming = self.name_documents(unnamed_replies, collection)
-        made = {
+        replies, naming_spec = self.name_documents(unnamed_replies, collection)
+        spec = {
             "ranker": repr(self),
             "ranktilt": __version__,
             "collection": collection.spec.get("path"),
-        }
-        told = {
+            **engine_spec,
+            **naming_spec,
             **self.template_spec(collection.queries_with_judgments["text"]),
-            **exclusion_spec(own),
+            **exclusion_spec(excluded),
         }
-        return self._run(collection, replies, own, {**made, **said, **naming, **told})
+        return self._run(collection, replies, excluded, spec)
 
     def read_answer(self, answer: Any, query: str) -> Hits:
-        """Return the documents of one answer, best first; `UserError` where it has another shape."""
+        """Return the documents of an answer, best first; `UserError` if it has another shape."""
         return checked(answer, query, repr(self))
 
     def name_documents(
         self, replies: Sequence[EngineReply], collection: Collection
     ) -> tuple[Sequence[EngineReply], Mapping[str, Any]]:
-        """Return all replies with ids in place of other names, and what the spec should say of that."""
+        """Return replies with ids in place of other names; and for a spec, how they were named."""
         return replies, {}
 
     def ask_all(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
-        """Ask for every judged query; too many failures end it."""
-        texts, names = (
-            self.read_queries(collection.queries_with_judgments["text"]).to_list(),
-            collection.queries_with_judgments["id"].to_list(),
-        )
+        """Return the replies to every judged query; end with a `UserError` if too many fail."""
+        names = collection.queries_with_judgments["id"].to_list()
+        texts = self.read_queries(collection.queries_with_judgments["text"]).to_list()
         total = len(texts)
         allowed = allowed_failures(total, self.max_failures)
-        found, failed = list[EngineReply](), 0
+        fewest = min(max(self.concurrency, _FEWEST), total)
+        replies = list[EngineReply]()
+        failed = 0
 
         def hits(number: int) -> Hits:
             return self.read_answer(ask(texts[number], depth), names[number])
 
-        with closing(ask_engine(hits, total, self.calls_at_once, timeout=self.timeout)) as coming:
-            for done, reply in enumerate(coming, start=1):
+        arrivals = ask_engine(hits, total, self.calls_at_once, timeout=self.timeout)
+        with closing(arrivals):
+            for done, reply in enumerate(arrivals, start=1):
                 failed += bool(reply.failure)
-                found.append(reply)
-                nobody = failed == done >= min(max(self.concurrency, _FEWEST), total)
-                if reply.failure and (failed > allowed or nobody):
+                replies.append(reply)
+                # An engine that has answered nothing yet will not answer the rest.
+                all_failed = failed == done >= fewest
+                if reply.failure and (failed > allowed or all_failed):
                     message = too_many_failures(failed, total, self.max_failures, tried=done)
                     raise UserError(
                         f"{self!r}: {message}: {names[reply.number]!r}: {reply.failure}"
                     )
                 if done % max(total // 100, 1) == 0 or done == total:
                     report(f"{self!r}: asking", done, total)
-        return sorted(found, key=lambda reply: reply.number)
+        return sorted(replies, key=lambda reply: reply.number)
 
     def _run(
         self,
         collection: Collection,
         replies: Sequence[EngineReply],
-        own: Mapping[int, Rows],
+        excluded: Mapping[int, Rows],
         spec: Mapping[str, Any],
     ) -> Run:
-        """Make the run of the answers, and warn of what is odd about them."""
+        """Return the run of the answers, and warn of what is odd about them.
+
+        `excluded` has the rows of the documents to leave out, by query number.
+        """
         names = collection.queries_with_judgments["id"].to_list()
-        rows = [
-            (reply.number, names[reply.number], *hit) for reply in replies for hit in reply.hits
-        ]
-        columns = {
-            "number": pl.Int64,
-            "query_id": pl.String,
-            "doc_id": pl.String,
-            "score": pl.Float64,
-        }
-        given = self._oriented(pl.DataFrame(rows, columns, orient="row"))
-        score, before = pl.col("score"), pl.col("score").shift().over("number")
-        hits = given.unique(["number", "doc_id"], keep="first", maintain_order=True)
-        hits = hits.with_columns(known=pl.col("doc_id").is_in(collection.ids.implode()))
-        odd = {
-            "duplicates": given.filter(~pl.struct("number", "doc_id").is_first_distinct()),
-            "unknown": hits.filter(~pl.col("known")),
-            "not_finite": hits.filter(~score.is_finite()),
-            "rising": hits.filter(score.is_finite() & before.is_not_nan() & (score > before)),
-            "tied": hits.filter(before.is_not_nan() & (score == before)),
-        }
-        answered = [reply for reply in replies if not reply.failure]
-        found = hits.group_by("number", maintain_order=True).agg("score")
-        sizes = dict(zip(found["number"], found["score"].list.len(), strict=True))
-        lengths = [sizes.get(reply.number, 0) for reply in answered]
-        wanted = min(self.k, collection.docs.height)
-        counts = {kind: frame.height for kind, frame in odd.items()}
-        counts |= {"fewer": sum(length < wanted for length in lengths), "empty": lengths.count(0)}
-        failed = {names[reply.number]: reply.failure for reply in replies if reply.failure}
-        said = {"answers": {kind: n for kind, n in counts.items() if n}, "failed": failed}
-        said |= (
-            {"score_order": self.score_order} if self.score_order in ("ascending", "rank") else {}
+        table = self._with_larger_better(_hit_table(replies, names))
+        answers = _Answers.from_table(
+            table, replies, collection, depth=min(self.k, collection.docs.height)
         )
-        unordered = {reply.number for reply in replies if reply.is_unordered}
-        scores = [
-            np.array(query_scores) if number in unordered else falling(query_scores)
-            for number, query_scores in found.iter_rows()
-        ]
-        made = hits.with_columns(score=np.concatenate([np.empty(0), *scores]))
-        run = Run.from_frame(
-            made, spec={**spec, **{name: value for name, value in said.items() if value}}
-        )
+        entries = answers.hits.with_columns(score=_falling_scores(answers.hits, replies))
+        run_spec = {**spec, **answers.spec}
+        if self.score_order in ("ascending", "rank"):
+            run_spec["score_order"] = self.score_order
+        run = Run.from_frame(entries, spec=run_spec)
         collection_rows(run, collection)  # which refuses an id that several documents share
-        if hits.height and not hits["known"].any():
+        if answers.hits.height and not answers.hits["known"].any():
             raise UserError(f"{self!r}: {no_overlap(run.ids, collection)}")
-        if answered and not hits.height:
+        if answers.lengths and not answers.hits.height:
             raise UserError(f"{self!r}: no query returned any document; is the index empty?")
-        for line in self._lines(odd, failed, lengths, wanted):
-            warnings.warn(f"{self!r}: {line}", DataWarning, stacklevel=3)
-        own_rows = [
-            (number, collection.ids[row]) for number, rows in own.items() for row in rows.tolist()
-        ]
-        left_out = pl.DataFrame(own_rows, {"number": pl.Int64, "doc_id": pl.String}, orient="row")
-        kept = made.join(left_out, on=["number", "doc_id"], how="anti", maintain_order="left")
-        kept = kept.group_by("number", maintain_order=True).head(self.k)
+        for warning in answers.warnings():
+            warnings.warn(f"{self!r}: {warning}", DataWarning, stacklevel=3)
+        entries = entries.join(
+            _excluded_table(excluded, collection),
+            on=["number", "doc_id"],
+            how="anti",
+            maintain_order="left",
+        )
         return Run.from_frame(
-            kept, queries=[names[reply.number] for reply in answered], spec=run.spec
+            entries.group_by("number", maintain_order=True).head(self.k),
+            queries=[names[reply.number] for reply in replies if not reply.failure],
+            spec=run.spec,
         )
 
-    def _oriented(self, given: pl.DataFrame) -> pl.DataFrame:
-        """Give the answers scores of which the larger is better; refuse those that cannot be such scores."""
-        number, scores = given["number"].to_numpy(), given["score"].to_numpy()
-        places = np.arange(given.height)
+    def _with_larger_better(self, hits: pl.DataFrame) -> pl.DataFrame:
+        """Return hits whose larger scores are better; refuse scores that cannot be read so."""
+        ranks = np.arange(hits.height)
         if self.score_order == "rank":
-            return given.with_columns(score=pl.Series(-places, dtype=pl.Float64))
-        finite = np.isfinite(scores)
+            return hits.with_columns(score=pl.Series(-ranks, dtype=pl.Float64))
         if self.score_order != "score":
-            runs_one_way = directions(number[finite], places[finite], scores[finite])
-            if message := order_fault(runs_one_way, self.score_order, ways_on=self.ways_on):
-                raise UserError(f"{self!r}: {message}")
-            if given.height and not finite.any():
-                raise UserError(f"{self!r}: no result has a finite number as score; {self.ways_on}")
-        return (
-            given.with_columns(score=-pl.col("score")) if self.score_order == "ascending" else given
-        )
+            self._require_readable_scores(hits, ranks)
+        is_distance = self.score_order == "ascending"
+        return hits.with_columns(score=-pl.col("score")) if is_distance else hits
 
-    def _lines(
-        self,
-        odd: Mapping[str, pl.DataFrame],
-        failed: Mapping[str, str],
-        lengths: Sequence[int],
-        wanted: int,
-    ) -> Iterator[str]:
-        """What is warned of."""
-        if failed:
-            name, reason = next(iter(failed.items()))
-            queries = counted(len(failed) + len(lengths), "query", "queries")
-            yield f"{len(failed)} of {queries} failed, not in the run (first: {name!r}: {reason})"
-        for kind, what in _ODD.items():
-            if n := odd[kind].height:
-                document, query = odd[kind].select("doc_id", "query_id").row(0)
-                yield f"{counted(n, 'result', 'results')} {what} (first: {document!r} for query {query!r})"
-        most = max(lengths, default=0)
-        if 0 < most < wanted and lengths.count(most) > len(lengths) / 2 and len(lengths) >= _MANY:
-            yield f"no query got more than {most:,} of the {wanted:,} documents asked for, as if cut there"
+    def _require_readable_scores(self, hits: pl.DataFrame, ranks: Rows) -> None:
+        number, scores = hits["number"].to_numpy(), hits["score"].to_numpy()
+        is_finite = np.isfinite(scores)
+        score_directions = directions(number[is_finite], ranks[is_finite], scores[is_finite])
+        if message := order_fault(score_directions, self.score_order, ways_on=self.ways_on):
+            raise UserError(f"{self!r}: {message}")
+        if hits.height and not is_finite.any():
+            raise UserError(f"{self!r}: no result has a finite number as score; {self.ways_on}")
 
 
-@dataclass(frozen=True)
-class EngineReply:
-    """What came of one query: documents and scores, or why there are none."""
+@dataclass(frozen=True, kw_only=True)
+class _Answers:
+    """The hits of all queries, and what is odd about them."""
 
-    number: int
-    hits: Sequence[tuple[Any, float]] = ()
-    failure: str = ""
-    is_unordered: bool = False
-    """Whether its scores alone count, so that equal ones are ties."""
+    hits: pl.DataFrame
+    """Each document once a query; ``known`` marks those of the collection."""
+    odd: Mapping[str, pl.DataFrame]
+    """Odd hits by their kind."""
+    lengths: Sequence[int]
+    """Number of hits of each query that was answered."""
+    failed: Mapping[str, str]
+    """Reason of each query that failed, by its id."""
+    depth: int
+    """Number of hits that each query should have."""
+
+    @classmethod
+    def from_table(
+        cls,
+        table: pl.DataFrame,
+        replies: Sequence[EngineReply],
+        collection: Collection,
+        *,
+        depth: int,
+    ) -> _Answers:
+        names = collection.queries_with_judgments["id"]
+        hits = table.unique(["number", "doc_id"], keep="first", maintain_order=True)
+        hits = hits.with_columns(known=pl.col("doc_id").is_in(collection.ids.implode()))
+        sizes = dict(hits.group_by("number").len().iter_rows())
+        lengths, failed = list[int](), dict[str, str]()
+        for reply in replies:
+            if reply.failure:
+                failed[names[reply.number]] = reply.failure
+            else:
+                lengths.append(sizes.get(reply.number, 0))
+        odd = _odd_hits(table, hits)
+        return cls(hits=hits, odd=odd, lengths=lengths, failed=failed, depth=depth)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """Counts of odd answers, and queries that failed; kinds without any are left out."""
+        counts = {kind: hits.height for kind, hits in self.odd.items()}
+        counts["fewer"] = sum(length < self.depth for length in self.lengths)
+        counts["empty"] = self.lengths.count(0)
+        counts = {kind: count for kind, count in counts.items() if count}
+        parts = {"answers": counts, "failed": dict(self.failed)}
+        return {name: part for name, part in parts.items() if part}
+
+    def warnings(self) -> Iterator[str]:
+        """Say what is odd about the answers."""
+        if self.failed:
+            name, reason = next(iter(self.failed.items()))
+            queries = counted(len(self.failed) + len(self.lengths), "query", "queries")
+            yield (
+                f"{len(self.failed)} of {queries} failed, not in the run "
+                f"(first: {name!r}: {reason})"
+            )
+        for kind, description in _ODD.items():
+            if count := self.odd[kind].height:
+                document, query = self.odd[kind].select("doc_id", "query_id").row(0)
+                results = counted(count, "result", "results")
+                yield f"{results} {description} (first: {document!r} for query {query!r})"
+        most = max(self.lengths, default=0)
+        is_usual = self.lengths.count(most) > len(self.lengths) / 2
+        if 0 < most < self.depth and is_usual and len(self.lengths) >= _MANY:
+            yield (
+                f"no query got more than {most:,} of the {self.depth:,} documents asked for, "
+                "as if cut there"
+            )
+
+
+def _odd_hits(table: pl.DataFrame, hits: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return odd hits by their kind; `hits` are those of the table without duplicates."""
+    is_first = pl.struct("number", "doc_id").is_first_distinct()
+    score, previous = pl.col("score"), pl.col("score").shift().over("number")
+    follows_number = previous.is_not_nan()
+    is_rising = score.is_finite() & follows_number & (score > previous)
+    return {
+        "duplicates": table.filter(~is_first),
+        "unknown": hits.filter(~pl.col("known")),
+        "not_finite": hits.filter(~score.is_finite()),
+        "rising": hits.filter(is_rising),
+        "tied": hits.filter(follows_number & (score == previous)),
+    }
+
+
+def _hit_table(replies: Sequence[EngineReply], names: Sequence[str]) -> pl.DataFrame:
+    """Return a row for each hit: number and id of the query, id and score of the document."""
+    rows = []
+    for reply in replies:
+        for document, score in reply.hits:
+            rows.append((reply.number, names[reply.number], document, score))
+    schema = {
+        "number": pl.Int64,
+        "query_id": pl.String,
+        "doc_id": pl.String,
+        "score": pl.Float64,
+    }
+    return pl.DataFrame(rows, schema, orient="row")
+
+
+def _falling_scores(hits: pl.DataFrame, replies: Sequence[EngineReply]) -> Scores:
+    """Return scores that fall with the rank, except of replies that only their scores order."""
+    unordered = {reply.number for reply in replies if reply.is_unordered}
+    scores = [np.empty(0)]
+    by_query = hits.group_by("number", maintain_order=True).agg("score")
+    for number, query_scores in by_query.iter_rows():
+        is_unordered = number in unordered
+        scores.append(np.array(query_scores) if is_unordered else falling(query_scores))
+    return np.concatenate(scores)
+
+
+def _excluded_table(excluded: Mapping[int, Rows], collection: Collection) -> pl.DataFrame:
+    rows = []
+    for number, documents in excluded.items():
+        for document in documents.tolist():
+            rows.append((number, collection.ids[document]))
+    return pl.DataFrame(rows, {"number": pl.Int64, "doc_id": pl.String}, orient="row")
 
 
 def scores_from_ranks(replies: Sequence[EngineReply]) -> list[EngineReply]:
-    """Return the replies of an engine that gives no scores: those of each query fall by rank."""
+    """Give the hits of an engine without scores a score that falls with the rank."""
     ranked = []
     for reply in replies:
         hits = [(name, 0.0 - rank) for rank, (name, _) in enumerate(reply.hits)]
@@ -300,112 +362,8 @@ def scores_from_ranks(replies: Sequence[EngineReply]) -> list[EngineReply]:
     return ranked
 
 
-def ask_engine(
-    ask: Callable[[int], Hits], total: int, concurrency: int, *, timeout: float = math.inf
-) -> Generator[EngineReply, None, None]:
-    """Ask queries by number, from 0 on, in threads, and yield what comes of each, in any order.
-
-    Only a `UserError` ends everything; any other error is a failed call, and so is one of more than
-    `timeout` seconds. Closing the iterator asks nothing more. The first call is answered before
-    others begin: a function makes its client there, and two at once would make two.
-    """
-    calls = _EngineCalls(ask, total)
-    for thread in range(min(concurrency, total)):
-        calls.start_thread(is_first=thread == 0)
-    try:
-        left = total
-        while left:
-            late = calls.give_up(timeout)
-            for number in late:
-                yield EngineReply(number, failure=f"no answer within {timeout:g} s")
-            left -= len(late)
-            with suppress(queue.Empty):
-                reply = calls.replies.get(timeout=min(_TURN, timeout))
-                if isinstance(reply, UserError):
-                    raise reply
-                yield reply
-                left -= 1
-    finally:
-        calls.closed.set()
-
-
-class _EngineCalls:
-    """Calls of an engine in threads, of which one that does not end is left to itself, and another takes its place."""
-
-    def __init__(self, ask: Callable[[int], Hits], total: int) -> None:
-        self._ask = ask
-        self._todo = queue.SimpleQueue[int]()
-        for number in range(total):
-            self._todo.put(number)
-        self._under_way = dict[int, float]()  # when each call began
-        self._begun = threading.Event()
-        self.closed = threading.Event()
-        self.replies = queue.SimpleQueue[EngineReply | UserError]()
-
-    def start_thread(self, *, is_first: bool) -> None:
-        """Start a thread, which does not hold up the end of the program if it hangs."""
-        threading.Thread(target=self._work, args=(is_first,), daemon=True).start()
-
-    def give_up(self, timeout: float) -> list[int]:
-        """Return the numbers of calls that take too long, whose replies will not count."""
-        began_before = time.monotonic() - timeout
-        late = [number for number, began in self._under_way.copy().items() if began < began_before]
-        # Whoever takes a call out of the dictionary, here or where it has ended, replies.
-        given_up = [number for number in late if self._under_way.pop(number, None) is not None]
-        for _ in given_up:
-            self._begun.set()
-            self.start_thread(is_first=False)
-        return given_up
-
-    def _work(self, is_first: bool) -> None:
-        if not is_first:
-            self._begun.wait(_FIRST)
-        with suppress(queue.Empty):
-            while not self.closed.is_set():
-                number = self._todo.get_nowait()
-                self._under_way[number] = time.monotonic()
-                reply = _reply(self._ask, number)
-                if self._under_way.pop(number, None) is None:
-                    return
-                self.replies.put(reply)
-                self._begun.set()
-
-
-def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
-    for pause in (*PAUSES, 0.0):
-        try:
-            return EngineReply(number, ask(number))
-        except UserError as error:
-            return error
-        except PartialResponse as error:
-            failure = str(error)
-        except BaseException as error:  # whatever it is, its thread must not die of it
-            failure = error_summary(error)
-        time.sleep(pause * random.uniform(0.5, 1.5))
-    return EngineReply(number, failure=failure)
-
-
-def error_summary(error: BaseException, hide: Callable[[str], str] = str) -> str:
-    """Say in one line what kind of error it is and its message, white space folded, at most 200 characters.
-
-    `hide` takes out what must not be shown, before the message is cut, or the beginning of a token
-    could stay. gRPC's and Milvus's errors call themselves ``<…>`` and hold their message in an
-    attribute.
-    """
-    name, text = type(error).__name__, str(error)
-    if text.startswith("<"):
-        text = str(getattr(error, "message", "") or text)
-    folded = " ".join(hide(text).split())
-    whole = folded if folded.startswith(f"{name}(") else f"{name}: {folded}" if folded else name
-    return whole if len(whole) <= _WIDTH else whole[: _WIDTH - 1] + "…"
-
-
-class PartialResponse(Exception):
-    """An engine answered with an error, or not in full."""
-
-
 def checked(answer: Any, query: str, who: str) -> Hits:
-    """Return the hits of one answer in the engine's order: of a list of ids and scores, or of the engine's response.
+    """Return the hits of an answer, a list of ids and scores or an engine's response, in its order.
 
     A response that is an error or partial is a failed call; any other answer is a `UserError`.
     """
@@ -416,16 +374,27 @@ def checked(answer: Any, query: str, who: str) -> Hits:
         answer = [_pair(hit) for hit in hits_of(response)]
     hits = answer if isinstance(answer, list | tuple) else [answer]
     for hit in hits:
-        pair = isinstance(hit, list | tuple) and len(hit) == 2 and isinstance(hit[0], str)
-        if not pair or not isinstance(hit[1], Real | np.number) or isinstance(hit[1], bool):
+        if not _is_hit(hit):
             raise UserError(
-                f"{who}: query {query!r}: expected a list of (document id, score), got {shorten(hit)}"
+                f"{who}: query {query!r}: expected a list of (document id, score), "
+                f"got {shorten(hit)}"
             )
     return [(str(document), float(score)) for document, score in hits]
 
 
+def _is_hit(value: Any) -> bool:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return False
+    document, score = value
+    is_number = isinstance(score, Real | np.number) and not isinstance(score, bool)
+    return isinstance(document, str) and is_number
+
+
 def _pair(hit: Any) -> Any:
-    """A hit's id and score, NaN where it has none because it was sorted by something else; any other hit as it is."""
+    """Return the id and score of a response's hit; anything else as it is.
+
+    A hit has no score (NaN) where the engine sorts by a field.
+    """
     if not isinstance(hit, Mapping):
         return hit
     score = hit.get("_score", hit.get("score"))
@@ -433,23 +402,27 @@ def _pair(hit: Any) -> Any:
 
 
 def falling(scores: Sequence[float]) -> Scores:
-    """Make scores, in the engine's order, fall strictly, also as float32: trec_eval would break a tie there by id.
+    """Return scores that fall strictly in the engine's order, also as float32.
 
-    A score that is not finite, or not below the one before, becomes the next number below that one;
-    those ahead of the first finite score lie just above it. 0, −1, −2, … where none is finite, or
-    no float32 is left.
+    trec_eval reads float32, and would break a tie by id. A score that is not finite, or not below
+    the previous one, becomes the next number below that one; those before the first finite score
+    are just above it. Without a finite score, or where no float32 is left, the scores are
+    0, −1, −2, ….
     """
     ranks = -np.arange(len(scores), dtype=np.float64)
-    start = next((place for place, score in enumerate(scores) if math.isfinite(score)), None)
-    if start is None:
+    is_finite = np.isfinite(np.array(scores, dtype=np.float64))
+    if not is_finite.any():
         return ranks
-    single, out = np.float32, [float(score) for score in scores]
+    first_finite = int(is_finite.argmax())
+    float32 = np.float32
+    numbers = [float(score) for score in scores]
     with np.errstate(over="ignore"):
-        for place in reversed(range(start)):
-            out[place] = float(np.nextafter(single(out[place + 1]), single(np.inf)))
-        for place in range(start + 1, len(out)):
-            if not single(out[place]) < single(out[place - 1]) or math.isinf(out[place]):
-                out[place] = float(np.nextafter(single(out[place - 1]), single(-np.inf)))
-        made = np.array(out)
-        narrow = made.astype(np.float32)
-    return made if np.isfinite(narrow).all() and (np.diff(narrow) < 0).all() else ranks
+        for rank in reversed(range(first_finite)):
+            numbers[rank] = float(np.nextafter(float32(numbers[rank + 1]), float32(np.inf)))
+        for rank in range(first_finite + 1, len(numbers)):
+            previous = float32(numbers[rank - 1])
+            if not float32(numbers[rank]) < previous or math.isinf(numbers[rank]):
+                numbers[rank] = float(np.nextafter(previous, float32(-np.inf)))
+        rounded = np.array(numbers).astype(np.float32)
+    falls = np.isfinite(rounded).all() and (np.diff(rounded) < 0).all()
+    return np.array(numbers) if falls else ranks

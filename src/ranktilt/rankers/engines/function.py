@@ -1,4 +1,4 @@
-"""Any engine, asked through a function of the user's own."""
+"""Any engine, asked through a function that you write."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from typing import Any, ClassVar
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
 from ranktilt.errors import UserError, shorten
-from ranktilt.rankers.engines.base import Ask, LiveEngine, error_summary
+from ranktilt.rankers.engines.base import Ask, LiveEngine
+from ranktilt.rankers.engines.calls import error_summary
 
 FORM = "engine:MODULE:FUNCTION"
 
 
 @dataclass(frozen=True)
 class Engine(LiveEngine):
-    """Ranks by asking a Python function, ``search(query: str, k: int) -> list[(doc_id, score)]``, best first.
+    """Ranks by a Python function ``search(query: str, k: int) -> list[(doc_id, score)]``.
 
-    `function` is ``module:function``; the module is a file of the current folder, or installed. It
-    is called in several threads at once and must bear that.
+    It returns the best document first. `function` is ``module:function``; the module is a file of
+    the current folder, or is installed. Several threads call the function at the same time.
     """
 
     name: ClassVar[str] = "engine"
@@ -42,30 +43,31 @@ class Engine(LiveEngine):
             )
 
     def check(self) -> None:
-        self._found()
+        self._search_function()
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
-        search = self._found()
-        file = getattr(sys.modules[self.function.partition(":")[0]], "__file__", None)
-        path = Path(file or "")
-        yield (
-            search,
-            {"function": {"file": path.name, "sha256": sha256(path)}} if path.is_file() else {},
-        )
+        search = self._search_function()
+        module = sys.modules[self.function.partition(":")[0]]
+        path = Path(getattr(module, "__file__", None) or "")
+        spec = {}
+        if path.is_file():
+            spec["function"] = {"file": path.name, "sha256": sha256(path)}
+        yield search, spec
 
-    def _found(self) -> Ask:
+    def _search_function(self) -> Ask:
+        """Import the function; refuse what cannot be imported or called."""
         folder = os.getcwd()
         if folder not in sys.path and "" not in sys.path:
-            sys.path.insert(
-                0, folder
-            )  # stays there, because a function may import its neighbours when it is called
+            # The folder stays there: a function may import its neighbours when it is called.
+            sys.path.insert(0, folder)
         importlib.invalidate_caches()
         try:
             search: Ask = pkgutil.resolve_name(self.function)
         except Exception as error:
             raise UserError(
-                f"{self!r}: nothing to import in {folder} or among installed packages: {error_summary(error)}"
+                f"{self!r}: nothing to import in {folder} or among installed packages: "
+                f"{error_summary(error)}"
             ) from error
         if not callable(search):
             raise UserError(

@@ -1,4 +1,4 @@
-"""Lexical rankers: BM25 and TF-IDF over a shared index; only the queries' terms are ever weighed."""
+"""Lexical rankers: BM25 and TF-IDF over a shared index; only the queries' terms are weighed."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from ranktilt.parallel.memory_limits import memory_limit
 from ranktilt.rankers.base import (
     FirstStage,
     Rows,
+    ScoredRows,
     Scores,
     TemplatedQueries,
     prefilter,
@@ -37,15 +38,16 @@ from ranktilt.rankers.lexical.index_files import Postings, PostingTable
 
 Array = npt.NDArray[np.float64]
 _POSTING = 192
+"""Bytes of memory for a posting, while it is read and weighed."""
 _QUERIES_A_PART = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lexical(TemplatedQueries, FirstStage):
-    """A ranker whose score is a sum of term weights over the query's words, made by `analyzer`.
+    """A ranker whose score is a sum of term weights over the query's words.
 
-    Behind another stage it re-ranks that one's documents, weighing terms as in the whole
-    collection; those that share no term with the query are tied at 0.
+    `analyzer` splits texts into terms. After another stage it re-ranks that stage's documents, and
+    weighs terms as in the entire collection; documents without a term of the query are tied at 0.
     """
 
     reranks: ClassVar[bool] = True
@@ -63,20 +65,21 @@ class Lexical(TemplatedQueries, FirstStage):
             require_nltk()
 
     @abstractmethod
-    def weights(self, found: Postings, lengths: Array) -> Array:
-        """Weigh terms in the documents that hold them: a weight a posting, at least 0, that depends on no other one.
+    def weights(self, postings: Postings, lengths: Array) -> Array:
+        """Return a weight for each posting, at least 0.
 
-        `lengths` are the terms of each document of the collection, repeats counted.
+        A term's weight in a document may depend on no other term. `lengths` has the number of terms
+        of each document of the collection, repeats included.
         """
 
     def provenance(self) -> dict[str, Any]:
-        """Return that scores are the same to the last bit on every machine."""
+        # Scores are the same to the last bit on every machine.
         return {"precision": "exact"}
 
     def about(self, collection: Collection) -> dict[str, Any]:
         return self.template_spec(collection.queries_with_judgments["text"])
 
-    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+    def candidates(self, collection: Collection, slack: int) -> Iterator[ScoredRows]:
         table, queries = self.read(collection, collection.queries_with_judgments["text"])
         step = max(queries.shape[0] if executor().workers == 1 else _QUERIES_A_PART, 1)
         parts = (queries[start : start + step] for start in range(0, queries.shape[0], step))
@@ -84,12 +87,15 @@ class Lexical(TemplatedQueries, FirstStage):
 
     def best(
         self, table: PostingTable, most: int, parts: Iterator[sp.csr_array]
-    ) -> Iterator[tuple[Rows, Scores]]:
-        """Yield the best documents of each query of each part, and all that may be tied with the last."""
+    ) -> Iterator[ScoredRows]:
+        """Yield the best documents of each query of each part.
+
+        All documents that may be tied with the last of them are included.
+        """
         for queries in parts:
             for scores, weightless in self._scored(table, queries):
                 best = prefilter(scores, most)
-                if len(best) < most:  # a word of no weight finds its documents too
+                if len(best) < most:  # a word without weight retrieves its documents too
                     for rows in weightless:
                         best = np.union1d(best, rows)
                 yield best, scores[best]
@@ -97,69 +103,73 @@ class Lexical(TemplatedQueries, FirstStage):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is None:
             return super().rank(collection)
-        found = Candidates.from_run(collection, run, self)
-        scores, ends = np.zeros(len(found.rows)), np.cumsum(found.lengths)
-        scored = self._scored(*self.read(collection, found.texts))
-        for low, high, (every, _) in zip(ends - found.lengths, ends, scored, strict=True):
-            scores[low:high] = every[found.rows[low:high]]
-        return reranked_run(
-            self,
-            collection,
-            found,
-            scores,
-            {**self.provenance(), **self.template_spec(found.texts)},
-        )
+        candidates = Candidates.from_run(collection, run, self)
+        table, queries = self.read(collection, candidates.texts)
+        scores = np.zeros(len(candidates.rows))
+        ends = np.cumsum(candidates.lengths)
+        scored_queries = self._scored(table, queries)
+        for low, high, (all_scores, _) in zip(
+            ends - candidates.lengths, ends, scored_queries, strict=True
+        ):
+            scores[low:high] = all_scores[candidates.rows[low:high]]
+        spec = {**self.provenance(), **self.template_spec(candidates.texts)}
+        return reranked_run(self, collection, candidates, scores=scores, spec=spec)
 
     def read(self, collection: Collection, texts: pl.Series) -> tuple[PostingTable, sp.csr_array]:
-        """Where the collection's terms occur, and how often each query holds each of them."""
+        """Return the collection's postings, and how often each query holds each of their terms."""
         shared: Terms = terms(collection, self.analyzer, self.text)
         return shared.table, shared.of_queries(self.read_queries(texts))
 
     def _scored(
         self, table: PostingTable, queries: sp.csr_array
     ) -> Iterator[tuple[Scores, list[Rows]]]:
-        """Yield each query's score of every document, in one array that is used again, and rows of weightless terms."""
+        """Yield each query's score of every document, and the documents of weightless terms.
+
+        For speed, the scores are one array that the next query overwrites, and the postings of a
+        group of queries are read and weighed together. The order in which a query's terms are added
+        decides the last bit.
+        """
         lengths = table.lengths.astype(np.float64)
         scores = np.zeros(len(lengths))
-        for first, last in _groups(queries.indptr, queries.indices, np.diff(table.offsets)):
-            needed = np.unique(
-                queries.indices[queries.indptr[first] : queries.indptr[last]]
-            ).astype(np.int64)
-            found = table.postings(needed)
-            weights = self.weights(found, lengths)
-            ends = np.concatenate([[0], np.cumsum(found.sizes)])
-            for low, high in zip(
-                queries.indptr[first:last], queries.indptr[first + 1 : last + 1], strict=True
-            ):
+        starts = queries.indptr
+        for first, last in _groups(starts, queries.indices, np.diff(table.offsets)):
+            needed = np.unique(queries.indices[starts[first] : starts[last]]).astype(np.int64)
+            postings = table.postings(needed)
+            weights = self.weights(postings, lengths)
+            ends = np.concatenate([[0], np.cumsum(postings.sizes)])
+            for low, high in zip(starts[first:last], starts[first + 1 : last + 1], strict=True):
                 weightless = []
-                numbers = np.searchsorted(needed, queries.indices[low:high])
-                for term, times in zip(numbers, queries.data[low:high], strict=True):
-                    rows, values = (
-                        found.rows[ends[term] : ends[term + 1]],
-                        weights[ends[term] : ends[term + 1]],
-                    )
-                    scores[rows] += values if times == 1 else float(times) * values
-                    if not values[0]:
+                positions = np.searchsorted(needed, queries.indices[low:high])
+                for position, count in zip(positions, queries.data[low:high], strict=True):
+                    span = slice(ends[position], ends[position + 1])
+                    rows, term_weights = postings.rows[span], weights[span]
+                    scores[rows] += term_weights if count == 1 else float(count) * term_weights
+                    if not term_weights[0]:
                         weightless.append(rows)
                 yield scores, weightless
                 scores.fill(0)
 
 
-def _groups(starts: Ints, needed: Ints, sizes: Ints) -> Iterator[tuple[int, int]]:
-    """First and last of consecutive queries whose terms' postings fit into the memory together; at least one query."""
+def _groups(starts: Ints, terms_of_queries: Ints, sizes: Ints) -> Iterator[tuple[int, int]]:
+    """Yield first and last of consecutive queries whose postings fit into the memory together.
+
+    A group has at least one query. `starts` has where each query's terms start in
+    `terms_of_queries`, and `sizes` the number of each term's postings.
+    """
     most = memory_limit() // _POSTING
-    held: set[int] = set()
-    first = room = 0
+    group_terms: set[int] = set()
+    first = postings = 0
     for query, (low, high) in enumerate(pairwise(starts.tolist())):
-        new = set(needed[low:high].tolist()) - held
-        more = int(sizes[list(new)].sum())
-        if more and query > first and room + more > most:
+        query_terms = set(terms_of_queries[low:high].tolist())
+        added_terms = query_terms - group_terms
+        added_postings = int(sizes[list(added_terms)].sum())
+        if added_postings and query > first and postings + added_postings > most:
             yield first, query
-            held, first, room = set(), query, 0
-            new = set(needed[low:high].tolist())
-            more = int(sizes[list(new)].sum())
-        held |= new
-        room += more
+            group_terms, first, postings = set(), query, 0
+            added_terms = query_terms
+            added_postings = int(sizes[list(added_terms)].sum())
+        group_terms |= added_terms
+        postings += added_postings
     if first < len(starts) - 1:
         yield first, len(starts) - 1
 
@@ -168,12 +178,12 @@ def _groups(starts: Ints, needed: Ints, sizes: Ints) -> Iterator[tuple[int, int]
 class BM25(Lexical):
     """BM25 (Robertson & Zaragoza 2009) with Elasticsearch's defaults.
 
-    `k1` is the saturation of term frequencies, at least 0, `b` the normalization of lengths, 0 to
-    1. The `method` is a variant as in Kamphuis et al., ECIR 2020: ``lucene`` idf ``ln(1 + (N - df +
-    .5)/(df + .5))``; ``robertson`` idf ``ln((N - df + .5)/(df + .5))``, at least 0; ``atire`` idf
-    ``ln(N/df)`` and the numerator ``(k1 + 1)·tf``; ``bm25l`` and ``bm25+`` (Lv & Zhai, CIKM and
-    SIGIR 2011) lift long documents by `delta`, .5 and 1 by default, summed over the words that
-    query and document share.
+    `k1` is the saturation of term frequencies, at least 0, and `b` the normalization of lengths, 0
+    to 1. The `method` is a variant as in Kamphuis et al., ECIR 2020: ``lucene`` with the idf
+    ``ln(1 + (N - df + .5)/(df + .5))``; ``robertson`` with the idf ``ln((N - df + .5)/(df + .5))``,
+    at least 0; ``atire`` with the idf ``ln(N/df)`` and the numerator ``(k1 + 1)·tf``; ``bm25l`` and
+    ``bm25+`` (Lv & Zhai, CIKM and SIGIR 2011), which lift long documents by `delta`, .5 and 1 by
+    default, for each word that query and document share.
     """
 
     name: ClassVar[str] = "bm25"
@@ -190,30 +200,50 @@ class BM25(Lexical):
         if self.delta is not None and self.method not in _DELTA:
             raise UserError(f"bm25: delta goes with {' and '.join(_DELTA)}, not with {self.method}")
 
-    def weights(self, found: Postings, lengths: Array) -> Array:
+    def weights(self, postings: Postings, lengths: Array) -> Array:
         mean = lengths.mean() if lengths.any() else 1.0
         norm = 1 - self.b + self.b * lengths / mean
-        idf, frequency = _VARIANTS[self.method]
+        variant = _VARIANTS[self.method]
         delta = _DELTA.get(self.method, 0.0) if self.delta is None else self.delta
-        saturated = frequency(found.times, norm[found.rows], self.k1, delta)
-        return saturated * np.repeat(
-            idf(float(len(lengths)), found.sizes.astype(np.float64)), found.sizes
-        )
+        frequency = variant.frequency(postings.times, norm[postings.rows], self.k1, delta)
+        idf = variant.idf(float(len(lengths)), postings.sizes.astype(np.float64))
+        return frequency * np.repeat(idf, postings.sizes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TFIDF(Lexical):
-    """TF-IDF: the sum of ``(1 + ln tf)·ln(N/df)`` over the query's words, as Dai et al. (2024) use it."""
+    """TF-IDF as Dai et al. (2024) use it: the sum of ``(1 + ln tf)·ln(N/df)`` over query words."""
 
     name: ClassVar[str] = "tfidf"
 
-    def weights(self, found: Postings, lengths: Array) -> Array:
-        idf = _idf_plain(float(len(lengths)), found.sizes.astype(np.float64))
-        return (1 + np.log(found.times)) * np.repeat(idf, found.sizes)
+    def weights(self, postings: Postings, lengths: Array) -> Array:
+        idf = _idf_plain(float(len(lengths)), postings.sizes.astype(np.float64))
+        return (1 + np.log(postings.times)) * np.repeat(idf, postings.sizes)
+
+
+# n: documents of the collection, df: documents that hold a term, tf: how often a document holds it,
+# norm: 1 − b + b · a document's length / the mean length.
 
 
 def _idf_plain(n: float, df: Array) -> Array:
     return np.log(n / np.maximum(df, 1))
+
+
+def _idf_lucene(n: float, df: Array) -> Array:
+    return np.log(1 + (n - df + 0.5) / (df + 0.5))
+
+
+def _idf_robertson(n: float, df: Array) -> Array:
+    idf: Array = np.maximum(np.log((n - df + 0.5) / (df + 0.5)), 0)
+    return idf
+
+
+def _idf_l(n: float, df: Array) -> Array:
+    return np.log((n + 1) / (df + 0.5))
+
+
+def _idf_plus(n: float, df: Array) -> Array:
+    return np.log((n + 1) / np.maximum(df, 1))
 
 
 def _tf_lucene(tf: Array, norm: Array, k1: float, delta: float) -> Array:
@@ -229,16 +259,23 @@ def _tf_l(tf: Array, norm: Array, k1: float, delta: float) -> Array:
     return (k1 + 1) * c / (k1 + c)
 
 
-_VARIANTS: dict[
-    str, tuple[Callable[[float, Array], Array], Callable[[Array, Array, float, float], Array]]
-] = {
-    "lucene": (lambda n, df: np.log(1 + (n - df + 0.5) / (df + 0.5)), _tf_lucene),
-    "robertson": (lambda n, df: np.maximum(np.log((n - df + 0.5) / (df + 0.5)), 0), _tf_lucene),
-    "atire": (_idf_plain, _tf_atire),
-    "bm25l": (lambda n, df: np.log((n + 1) / (df + 0.5)), _tf_l),
-    "bm25+": (
-        lambda n, df: np.log((n + 1) / np.maximum(df, 1)),
-        lambda *given: given[3] + _tf_atire(*given),
-    ),
+def _tf_plus(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    return delta + _tf_atire(tf, norm, k1, delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Variant:
+    """A variant of BM25: the product of its idf and its term frequency is a term's weight."""
+
+    idf: Callable[[float, Array], Array]
+    frequency: Callable[[Array, Array, float, float], Array]
+
+
+_VARIANTS = {
+    "lucene": _Variant(idf=_idf_lucene, frequency=_tf_lucene),
+    "robertson": _Variant(idf=_idf_robertson, frequency=_tf_lucene),
+    "atire": _Variant(idf=_idf_plain, frequency=_tf_atire),
+    "bm25l": _Variant(idf=_idf_l, frequency=_tf_l),
+    "bm25+": _Variant(idf=_idf_plus, frequency=_tf_plus),
 }
 _DELTA = {"bm25l": 0.5, "bm25+": 1.0}

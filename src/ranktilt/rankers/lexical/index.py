@@ -1,4 +1,4 @@
-"""The lexical index: which documents hold each term; made in blocks, and kept on disk where the texts are many."""
+"""The lexical index: the documents of each term; built in blocks, on disk where texts are many."""
 
 from __future__ import annotations
 
@@ -31,79 +31,93 @@ from ranktilt.rankers.lexical.index_files import (
 Ints = npt.NDArray[np.int64]
 
 CHUNK, _BYTES_A_CHUNK = 16_384, 64 << 20
+"""Most documents of a block, and the bytes of text that a block should have."""
 _BYTES_A_POSTING = 64
 LARGE, _NLTK_TIMES = 32 << 20, 16
-"""Bytes of text from which an index is kept on disk: below, reading it would not be much faster than making it; and how
-much longer NLTK's tokenizers take than the others, so that less text is enough."""
+"""Bytes of text from which an index is written to disk, and how much slower NLTK's tokenizers are.
+
+Below `LARGE`, reading an index would not be much faster than building it; with NLTK this is true of
+less text.
+"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Terms:
-    """The terms of a collection's documents, in memory or mapped from files; the vocabulary names them."""
+    """The postings of a collection, in memory or mapped from files, and the names of its terms."""
 
     table: PostingTable
     vocabulary: Vocabulary
 
     def of_queries(self, texts: pl.Series) -> sp.csr_array:
-        """Count the collection's terms in queries; terms that no document holds are left out."""
-        owner, term = self.vocabulary.encode(
-            TokenCodes.from_texts(self.vocabulary.analyzer, texts), grow=False
-        )
+        """Count the collection's terms in queries; other terms are left out."""
+        tokens = TokenCodes.from_texts(self.vocabulary.analyzer, texts)
+        owner, term = self.vocabulary.encode(tokens, grow=False)
         return _count(owner, term, (len(texts), len(self.vocabulary)))
 
 
-def terms(collection: Collection, how: str, text: str) -> Terms:
-    """Return the terms of a collection's documents, made once for all rankers that share them.
+def terms(collection: Collection, analyzer_name: str, text: str) -> Terms:
+    """Return the terms of a collection's documents, built once for all rankers that share them.
 
-    Where texts are many, the index is kept in the cache, and read from there the next time.
+    Where texts are many, the index is written to the cache, and read from there the next time.
     """
 
-    def make() -> Terms:
+    def build() -> Terms:
         texts = collection.texts(text)
-        large = _bytes(texts) >= index_files_from(LARGE // (_NLTK_TIMES if how == "paper" else 1))
-        return _from_disk(texts, how) if large else _make(texts, how)
+        times_slower = _NLTK_TIMES if analyzer_name == "paper" else 1
+        if _bytes(texts) >= index_files_from(LARGE // times_slower):
+            return _from_disk(texts, analyzer_name)
+        return _build(texts, analyzer_name)
 
-    return collection.memo(("terms", how, text), make)
+    return collection.memo(("terms", analyzer_name, text), build)
 
 
 def _bytes(texts: pl.Series) -> int:
     return int(texts.str.len_bytes().cast(pl.Int64).sum())
 
 
-def _from_disk(texts: pl.Series, how: str) -> Terms:
-    """The index from its folder, or a new one that is put there."""
-    folder = IndexFolder.from_texts(texts, how)
-    if (stored := folder.read()) is not None:
-        return Terms(stored[0], Vocabulary(analyzer(how), stored[1]))
+def _from_disk(texts: pl.Series, analyzer_name: str) -> Terms:
+    """Return the index from its folder, or build it there."""
+    folder = IndexFolder.from_texts(texts, analyzer_name)
+    stored = folder.read()
+    if stored is not None:
+        vocabulary = Vocabulary(analyzer(analyzer_name), stored.terms)
+        return Terms(table=stored.table, vocabulary=vocabulary)
     with folder.writing() as writer:
-        return _make(texts, how, writer)
+        return _build(texts, analyzer_name, writer)
 
 
-def _make(texts: pl.Series, how: str, writer: IndexWriter | None = None) -> Terms:
-    vocabulary = Vocabulary(analyzer(how))
-    blocks, lengths = list[_PostingBlock](), [np.empty(0, np.int32)]
+def _build(texts: pl.Series, analyzer_name: str, writer: IndexWriter | None = None) -> Terms:
+    """Build the index block by block; with a writer, blocks and index are on disk."""
+    vocabulary = Vocabulary(analyzer(analyzer_name))
+    blocks = list[_PostingBlock]()
+    lengths = [np.empty(0, np.int32)]
     step = max(min(CHUNK, _BYTES_A_CHUNK * len(texts) // max(_bytes(texts), 1)), 1)
     parts = (texts.slice(start, step) for start in range(0, len(texts), step))
-    for number, tokens in enumerate(executor().map(partial(_analyzed, how), parts)):
+    analyzed_parts = executor().map(partial(_analyze, analyzer_name), parts)
+    for number, tokens in enumerate(analyzed_parts):
         owner, term = vocabulary.encode(tokens, grow=True)
         lengths.append(np.bincount(owner, minlength=len(tokens.counts)).astype(np.int32))
         block = _PostingBlock.from_postings(owner + number * step, term)
-        blocks.append(block if writer is None else block.aside(writer))
-        report(f"analyzer {how}: documents", min((number + 1) * step, len(texts)), len(texts))
+        blocks.append(block if writer is None else block.moved_to_disk(writer))
+        done = min((number + 1) * step, len(texts))
+        report(f"analyzer {analyzer_name}: documents", done, len(texts))
     draft = _draft(blocks, len(vocabulary), np.concatenate(lengths))
-    return Terms(
-        draft.whole() if writer is None else writer.write(draft, list(vocabulary.terms)), vocabulary
-    )
+    table = draft.in_memory() if writer is None else writer.write(draft, vocabulary.terms)
+    return Terms(table=table, vocabulary=vocabulary)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _PostingBlock:
-    """Postings of consecutive documents: distinct terms in order, documents of each, which they are, and how often."""
+    """Postings of consecutive documents, sorted by term."""
 
     terms: npt.NDArray[np.int32]
+    """Distinct terms, in order."""
     sizes: npt.NDArray[np.int32]
+    """Number of documents of each term."""
     rows: npt.NDArray[np.int32]
+    """Documents of each term, one term after the other."""
     times: npt.NDArray[Any]
+    """How often each of these documents holds the term."""
 
     @classmethod
     def from_postings(cls, owner: Ints, term: Ints) -> _PostingBlock:
@@ -112,14 +126,22 @@ class _PostingBlock:
         counts = _count(term, owner - first, shape)
         sizes = np.diff(counts.indptr)
         terms = np.flatnonzero(sizes)
+        # The smallest type that holds all counts: mostly a byte, which keeps the index small.
         kind = np.min_scalar_type(int(counts.data.max(initial=0)))
-        rows = counts.indices.astype(np.int32) + np.int32(first)
         return cls(
-            terms.astype(np.int32), sizes[terms].astype(np.int32), rows, counts.data.astype(kind)
+            terms=terms.astype(np.int32),
+            sizes=sizes[terms].astype(np.int32),
+            rows=counts.indices.astype(np.int32) + np.int32(first),
+            times=counts.data.astype(kind),
         )
 
-    def aside(self, writer: IndexWriter) -> _PostingBlock:
-        return _PostingBlock(*map(writer.aside, (self.terms, self.sizes, self.rows, self.times)))
+    def moved_to_disk(self, writer: IndexWriter) -> _PostingBlock:
+        return _PostingBlock(
+            terms=writer.move_to_disk(self.terms),
+            sizes=writer.move_to_disk(self.sizes),
+            rows=writer.move_to_disk(self.rows),
+            times=writer.move_to_disk(self.times),
+        )
 
 
 def _draft(
@@ -130,13 +152,19 @@ def _draft(
         sizes[block.terms] += block.sizes
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     kind = np.result_type(np.uint8, *(block.times.dtype for block in blocks))
-    return PostingTableDraft(partial(_merged, blocks, offsets, kind), kind, offsets, lengths)
+    return PostingTableDraft(
+        parts=partial(_merged, blocks, offsets, kind), kind=kind, offsets=offsets, lengths=lengths
+    )
 
 
 def _merged(
     blocks: Sequence[_PostingBlock], offsets: Ints, kind: np.dtype[Any]
 ) -> Iterator[PostingPart]:
-    """Postings of all blocks together, a few terms at a time: as many as a part of the memory holds."""
+    """Yield the postings of all blocks together, as many terms at a time as fit into the memory.
+
+    Each block is copied by one assignment, and not term by term: a large collection has millions of
+    terms.
+    """
     starts = [np.concatenate([[0], np.cumsum(block.sizes, dtype=np.int64)]) for block in blocks]
     most = max(memory_limit() // _BYTES_A_POSTING, 1)
     low, n_terms = 0, len(offsets) - 1
@@ -144,34 +172,38 @@ def _merged(
         high = max(int(np.searchsorted(offsets, offsets[low] + most, side="right")) - 1, low + 1)
         rows = np.empty(offsets[high] - offsets[low], dtype=np.int32)
         times = np.empty(len(rows), dtype=kind)
-        free = offsets[low:high] - offsets[low]
+        next_free = offsets[low:high] - offsets[low]
         for block, start in zip(blocks, starts, strict=True):
-            a, b = np.searchsorted(block.terms, [low, high])
-            terms, sizes, span = block.terms[a:b] - low, block.sizes[a:b], slice(start[a], start[b])
-            place = np.repeat(free[terms] - (start[a:b] - start[a]), sizes) + np.arange(
-                start[b] - start[a]
-            )
-            rows[place], times[place] = block.rows[span], block.times[span]
-            free[terms] += sizes
+            first, last = np.searchsorted(block.terms, [low, high])
+            terms, sizes = block.terms[first:last] - low, block.sizes[first:last]
+            span = slice(start[first], start[last])
+            # A posting goes to its term's next free position, after the term's earlier postings.
+            shift = next_free[terms] - (start[first:last] - start[first])
+            position = np.repeat(shift, sizes) + np.arange(start[last] - start[first])
+            rows[position], times[position] = block.rows[span], block.times[span]
+            next_free[terms] += sizes
         yield rows, times
         low = high
 
 
-def _analyzed(how: str, parts: Iterator[pl.Series]) -> Iterator[TokenCodes]:
-    """Split the next parts in threads while the caller uses the last one; no more than a few are held."""
-    work, threads = partial(TokenCodes.from_texts, analyzer(how)), pl.thread_pool_size()
+def _analyze(analyzer_name: str, parts: Iterator[pl.Series]) -> Iterator[TokenCodes]:
+    """Split the next parts in threads while the caller uses the last one.
+
+    No more than a few parts are in memory.
+    """
+    analyze = partial(TokenCodes.from_texts, analyzer(analyzer_name))
+    threads = pl.thread_pool_size()
     with ThreadPoolExecutor(threads) as pool:
-        waiting = deque(pool.submit(work, part) for part in islice(parts, threads))
+        waiting = deque(pool.submit(analyze, part) for part in islice(parts, threads))
         while waiting:
-            done = waiting.popleft().result()
-            waiting.extend(pool.submit(work, part) for part in islice(parts, 1))
-            yield done
+            tokens = waiting.popleft().result()
+            waiting.extend(pool.submit(analyze, part) for part in islice(parts, 1))
+            yield tokens
 
 
 def _count(row: Ints, column: Ints, shape: tuple[int, int]) -> sp.csr_array:
-    ones = np.ones(len(row), dtype=np.int32)
-    counts = sp.coo_array(
-        (ones, (row.astype(np.int32), column.astype(np.int32))), shape=shape
-    ).tocsr()
+    """Count how often each pair of row and column occurs."""
+    positions = (row.astype(np.int32), column.astype(np.int32))
+    counts = sp.coo_array((np.ones(len(row), dtype=np.int32), positions), shape=shape).tocsr()
     counts.sum_duplicates()
     return sp.csr_array(counts)

@@ -1,4 +1,4 @@
-"""The lexical index as files: written whole under the hash of what it was made from, and mapped into memory."""
+"""The lexical index as files, named by a hash of its inputs, and mapped into memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import shutil
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,9 +30,8 @@ Ints = npt.NDArray[np.int64]
 _NO_ROWS = np.empty(0, dtype=np.int32)
 PostingPart = tuple[npt.NDArray[np.int32], Array]
 
-FILES = ("rows.npy", "times.npy", "offsets.npy", "lengths.npy", "terms.json")
-_HASHED = 16_384
-_MADE_BY = (
+_TEXTS_A_HASH = 16_384
+_CODE = (
     "data/text/analyzers.py",
     "rankers/lexical/index.py",
     "rankers/lexical/index_files.py",
@@ -41,91 +40,101 @@ _MADE_BY = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Postings:
-    """Where some terms occur, term after term."""
+    """The documents of some terms, term after term."""
 
     rows: Ints
     """Documents."""
     times: npt.NDArray[np.float64]
-    """How often each of them holds the term."""
+    """How often each of these documents holds the term."""
     sizes: Ints
-    """In how many documents each term occurs."""
+    """Number of documents of each term."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PostingTable:
-    """Documents and counts, term after term."""
+    """The documents of all terms, term after term."""
 
     rows: npt.NDArray[np.int32]
     """Documents, in order within a term."""
     times: Array
-    """How often each of them holds the term."""
+    """How often each of these documents holds the term."""
     offsets: Ints
-    """Where each term's postings start and end."""
+    """Start and end of each term's postings."""
     lengths: npt.NDArray[np.int32]
-    """Terms of each document, repeats counted."""
+    """Number of terms of each document, repeats included."""
 
     def postings(self, terms: Ints) -> Postings:
-        """Read where these terms occur."""
-        ends = self.offsets
-        spans = [
-            slice(low, high)
-            for low, high in zip(ends[terms].tolist(), ends[terms + 1].tolist(), strict=True)
-        ]
+        """Read the postings of some terms."""
+        starts, ends = self.offsets[terms], self.offsets[terms + 1]
+        spans = list(map(slice, starts.tolist(), ends.tolist()))
         rows = np.concatenate([_NO_ROWS, *(self.rows[span] for span in spans)])
         times = np.concatenate([_NO_ROWS, *(self.times[span] for span in spans)])
         return Postings(
-            rows.astype(np.int64), times.astype(np.float64), ends[terms + 1] - ends[terms]
+            rows=rows.astype(np.int64), times=times.astype(np.float64), sizes=ends - starts
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PostingTableDraft:
-    """A `PostingTable` whose postings come in pieces, as often as they are asked for."""
+    """A `PostingTable` whose postings are made part by part, each time that they are read."""
 
-    pieces: Callable[[], Iterator[PostingPart]]
+    parts: Callable[[], Iterator[PostingPart]]
     kind: np.dtype[Any]
+    """Type of the numbers in `PostingTable.times`."""
     offsets: Ints
     lengths: npt.NDArray[np.int32]
 
-    def whole(self) -> PostingTable:
-        """Hold all of it in memory."""
-        rows, times = (
-            np.empty(self.offsets[-1], dtype=np.int32),
-            np.empty(self.offsets[-1], dtype=self.kind),
-        )
+    def in_memory(self) -> PostingTable:
+        """Return the table, all of it in memory."""
+        rows = np.empty(self.offsets[-1], dtype=np.int32)
+        times = np.empty(self.offsets[-1], dtype=self.kind)
         end = 0
-        for some, counts in self.pieces():
-            start, end = end, end + len(some)
-            rows[start:end], times[start:end] = some, counts
-        return PostingTable(rows, times, self.offsets, self.lengths)
+        for part_rows, part_times in self.parts():
+            start, end = end, end + len(part_rows)
+            rows[start:end], times[start:end] = part_rows, part_times
+        return PostingTable(rows=rows, times=times, offsets=self.offsets, lengths=self.lengths)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredIndex:
+    """An index that was read from its folder."""
+
+    table: PostingTable
+    terms: list[str]
+    """Names of the terms, in the order of the table."""
 
 
 @dataclass(frozen=True)
 class IndexFolder:
-    """Where the index of certain texts is kept: under their hash, so that it is never taken for another's."""
+    """The folder of the index of some texts, named by a hash of all that the index depends on."""
 
     path: Path
 
     @classmethod
-    def from_texts(cls, texts: pl.Series, how: str) -> IndexFolder:
-        """Name the folder by everything that the index depends on: texts, analyzer, packages, and this code."""
-        whole = hashlib.blake2b(
-            f"{how} {pl.__version__} {version('PyStemmer')}".encode(), digest_size=16
+    def from_texts(cls, texts: pl.Series, analyzer_name: str) -> IndexFolder:
+        """Return the folder for texts, an analyzer, the installed packages, and this code."""
+        digest = hashlib.blake2b(
+            f"{analyzer_name} {pl.__version__} {version('PyStemmer')}".encode(), digest_size=16
         )
-        with suppress(PackageNotFoundError):  # who splits the texts will say what is missing
-            whole.update(version("nltk").encode() if how == "paper" else b"")
-        for name in _MADE_BY:
-            whole.update(package_files("ranktilt").joinpath(*name.split("/")).read_bytes())
-        parts = [texts.slice(start, _HASHED) for start in range(0, len(texts), _HASHED)]
+        # Without NLTK the index is not built either, and the analyzer says what is missing.
+        with suppress(PackageNotFoundError):
+            digest.update(version("nltk").encode() if analyzer_name == "paper" else b"")
+        for name in _CODE:
+            digest.update(package_files("ranktilt").joinpath(*name.split("/")).read_bytes())
+        starts = range(0, len(texts), _TEXTS_A_HASH)
+        parts = [texts.slice(start, _TEXTS_A_HASH) for start in starts]
         with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-            for digest in pool.map(_digest, parts):
-                whole.update(digest)
-        return cls(cache_folder() / "lexical" / whole.hexdigest())
+            for part_digest in pool.map(_digest, parts):
+                digest.update(part_digest)
+        return cls(cache_folder() / "lexical" / digest.hexdigest())
 
-    def read(self) -> tuple[PostingTable, list[str]] | None:
-        """Map the index into memory; None where there is none, or a damaged one, which is warned of and removed."""
+    def read(self) -> StoredIndex | None:
+        """Map the index into memory; None where there is none.
+
+        A damaged index is removed with a warning.
+        """
         if not self.path.is_dir():
             return None
         try:
@@ -138,7 +147,7 @@ class IndexFolder:
 
     @contextmanager
     def writing(self) -> Iterator[IndexWriter]:
-        """Give what writes the index; whatever it leaves aside is gone after the ``with`` block."""
+        """Give a writer of the index; its temporary files are removed after the ``with`` block."""
         writer = IndexWriter(self)
         try:
             writer.temporary.mkdir(parents=True)
@@ -150,37 +159,36 @@ class IndexFolder:
 
 
 class IndexWriter:
-    """Puts arrays aside while an index is made, and then the index in its place."""
+    """Writes an index, and moves parts of it to disk while it is built."""
 
     def __init__(self, target: IndexFolder) -> None:
-        self.target, self.temporary = (
-            target,
-            target.path.with_name(f"{target.path.name}.{uuid.uuid4().hex}.tmp"),
-        )
-        self._aside = 0
+        self.target = target
+        self.temporary = target.path.with_name(f"{target.path.name}.{uuid.uuid4().hex}.tmp")
+        self._file_count = 0
 
-    def aside(self, array: Array) -> Array:
-        """Move an array to a file and return it mapped."""
-        file = self.temporary / f"{self._aside}.npy"
-        self._aside += 1
+    def move_to_disk(self, array: Array) -> Array:
+        """Write an array to a temporary file, and return it mapped."""
+        file = self.temporary / f"{self._file_count}.npy"
+        self._file_count += 1
         _save(file, array)
         mapped: Array = np.load(file, mmap_mode="r")
         return mapped
 
-    def write(self, draft: PostingTableDraft, names: Sequence[str]) -> PostingTable:
-        """Write the index whole and map it."""
-        made = self.temporary / "index"
-        _write(made, draft, names)
-        with suppress(OSError):  # another process has put the same there
-            os.replace(made, self.target.path)
+    def write(self, draft: PostingTableDraft, terms: Iterable[str]) -> PostingTable:
+        """Write the index and map it; no other process sees it half-written."""
+        folder = self.temporary / "index"
+        _write(folder, draft, terms)
+        with suppress(OSError):  # another process has put the same index there
+            os.replace(folder, self.target.path)
         stored = self.target.read()
-        return draft.whole() if stored is None else stored[0]
+        return draft.in_memory() if stored is None else stored.table
 
 
 def _digest(texts: pl.Series) -> bytes:
-    found = hashlib.blake2b(texts.str.len_bytes().to_numpy().tobytes(), digest_size=16)
-    found.update(texts.str.join("").cast(pl.Binary).item())
-    return found.digest()
+    # Lengths say where each text ends: "ab", "c" is not "a", "bc".
+    digest = hashlib.blake2b(texts.str.len_bytes().to_numpy().tobytes(), digest_size=16)
+    digest.update(texts.str.join("").cast(pl.Binary).item())
+    return digest.digest()
 
 
 def _save(file: Path, array: Array) -> None:
@@ -188,22 +196,28 @@ def _save(file: Path, array: Array) -> None:
         np.save(stream, array)
 
 
-def _write(folder: Path, draft: PostingTableDraft, names: Sequence[str]) -> None:
+def _write(folder: Path, draft: PostingTableDraft, terms: Iterable[str]) -> None:
     folder.mkdir()
+    posting_count = int(draft.offsets[-1])
     with (folder / "rows.npy").open("wb") as rows, (folder / "times.npy").open("wb") as times:
+        # The arrays are written part by part, so that they are never in memory entirely.
         for stream, kind in ((rows, np.dtype(np.int32)), (times, draft.kind)):
-            header = {"descr": kind.str, "fortran_order": False, "shape": (int(draft.offsets[-1]),)}
+            header = {"descr": kind.str, "fortran_order": False, "shape": (posting_count,)}
             np.lib.format.write_array_header_1_0(stream, header)
-        for piece in draft.pieces():
-            for stream, array in zip((rows, times), piece, strict=True):
-                stream.write(array.data)
+        for part_rows, part_times in draft.parts():
+            rows.write(part_rows.data)
+            times.write(part_times.data)
     _save(folder / "offsets.npy", draft.offsets)
     _save(folder / "lengths.npy", draft.lengths)
-    (folder / "terms.json").write_bytes(orjson.dumps(names))
+    (folder / "terms.json").write_bytes(orjson.dumps(list(terms)))
     (folder / "about.json").write_bytes(orjson.dumps({"documents": len(draft.lengths)}))
 
 
-def _read(folder: Path) -> tuple[PostingTable, list[str]]:
-    rows, times, offsets, lengths = (np.load(folder / name, mmap_mode="r") for name in FILES[:4])
-    table = PostingTable(rows, times, np.array(offsets), np.array(lengths))
-    return table, orjson.loads((folder / "terms.json").read_bytes())
+def _read(folder: Path) -> StoredIndex:
+    table = PostingTable(
+        rows=np.load(folder / "rows.npy", mmap_mode="r"),
+        times=np.load(folder / "times.npy", mmap_mode="r"),
+        offsets=np.load(folder / "offsets.npy"),
+        lengths=np.load(folder / "lengths.npy"),
+    )
+    return StoredIndex(table=table, terms=orjson.loads((folder / "terms.json").read_bytes()))

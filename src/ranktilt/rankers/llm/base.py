@@ -1,17 +1,18 @@
-# ruff: noqa: RUF001
-"""Rankers that ask a language model: prompts of all queries go out together, answers are read strictly and counted."""
+"""Rankers that ask a language model.
+
+Prompts of all queries are asked together; answers are read strictly, and counted by kind.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import operator
 import random
-import re
-import unicodedata
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,21 +43,25 @@ from ranktilt.rankers.llm.answers import (
     read_ranking,
     require_answers,
 )
+from ranktilt.rankers.llm.passage_text import one_line
 
 Scores = npt.NDArray[np.float64]
 Listing = tuple[int, ...]
-"""Candidates of a query, by their place in the first stage's ranking, in the order in which a prompt lists them."""
+"""Candidates in the order of a prompt, by their position in the first stage's ranking."""
 Asker = Callable[..., Generator[Reply, None, None]]
 """Answers requests: `journalled`, or a `Rehearsal`."""
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 Sorting = Generator[list[Listing], list[Reading], Scores]
-"""Asks about candidates, some prompts at a time, and ends with a score for each."""
+"""Yields the next prompts about some candidates, and ends with a score for each of them."""
 
 RANKING_FORMAT = (
-    "The output format should be [] > [], e.g., [2] > [1]. Name every passage once, the most relevant one first. Only "
-    "respond with the ranking, do not say any word or explain."
+    "The output format should be [] > [], e.g., [2] > [1]. Name every passage once, the most "
+    "relevant one first. Only respond with the ranking, do not say any word or explain."
 )
-CHOICE_FORMAT = "Only respond with the identifier of the chosen passage, e.g., [2]. Do not say any word or explain."
+CHOICE_FORMAT = (
+    "Only respond with the identifier of the chosen passage, e.g., [2]. Do not say any word or "
+    "explain."
+)
 _SLOTS = ("query", "items", "count", "attribute")
 _MODEL_OPTIONS = (
     "base_url",
@@ -70,44 +75,35 @@ _MODEL_OPTIONS = (
     "adapter",
 )
 _FIRST_ANSWERS = 3
-"""Answers after which a model is refused that lacks in all of them what scores need; one may be a fault."""
+"""Answers after which a model that cannot give scores is refused; a single one may be a fault."""
 _LONG = 5
-"""Documents from which a list hardly ever keeps its order by chance."""
+"""Fewest documents of a list that hardly ever keeps its order by chance."""
 _TEMPLATE_TOKENS = 24
-"""What a chat template adds to a prompt, about."""
+"""Tokens that a chat template adds to a prompt, about."""
 _IDENTIFIER_TOKENS = 8
-
-_INVISIBLE = "\u00ad\u034f\u061c\u115f\u1160\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-_OPEN, _CLOSE = r"\[［【〔〖〘〚⟦⟬❲⁅﹇⦋⦍⦏", r"\]］】〕〗〙〛⟧⟭❳⁆﹈⦌⦎⦐"
-_BRACKETED = re.compile(f"[{_OPEN}]([\\w {_INVISIBLE}\u0300-\u036f\u20d0-\u20f0]+)[{_CLOSE}]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_MARKER = re.compile(
-    rf"([<＜])(?=[{_INVISIBLE}]*(?:[|｜]|[/／]?(?:s|bos|eos|pad|unk|mask|cls|sep)[>＞]|[<＜]?[/／]?SYS[>＞]"
-    r"|(?:start|end|begin)_of|end▁of|begin▁of))|(\[)(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS)\])",
-    re.I,
-)
 
 
 @dataclass(frozen=True)
 class LLMRanker(Ranker):
-    """Asks a language model which passages come first; the base of listwise, pairwise, setwise and pointwise.
+    """Asks a language model which passages come first.
 
-    The options from `base_url` on are those of the `llm`. What an answer does not put in order is
-    shuffled, with the `seed`, so that neither side gains by it.
+    The base of listwise, pairwise, setwise and pointwise. The options from `base_url` on are those
+    of the `llm`. Passages that an answer does not order are shuffled, with the `seed`, so that
+    neither side gains by it.
     """
 
     argument: ClassVar[str | None] = "llm"
-    scores_given: ClassVar[bool] = False
+    scores_any_document: ClassVar[bool] = False
     prompts: ClassVar[tuple[str, ...]]
-    """Names of its prompts, the default first."""
+    """Names of the ranker's prompts, the default first."""
     chooses: ClassVar[bool] = False
-    """Whether an answer names one passage, not a ranking."""
+    """Whether an answer names a single passage, and not a ranking."""
     needed: ClassVar[tuple[str, ...]] = ("query", "items")
     """Slots that a prompt must have."""
     order_only: ClassVar[bool] = True
-    """Whether scores say nothing but the order."""
+    """Whether scores mean nothing but the order."""
     logprobs: ClassVar[bool] = False
-    """Whether the log-probabilities of an answer's tokens are asked for."""
+    """Whether a request asks for the log-probabilities of the answer's tokens."""
 
     llm: str
     k: int | None = field(default=None, kw_only=True)
@@ -137,11 +133,11 @@ class LLMRanker(Ranker):
         require_range(self, "seed", least=0, most=LARGEST_SEED)
         require_range(self, "context", least=1)
 
-    # What a ranker of this kind says of itself
+    # Kinds of rankers differ in these
 
     @abstractmethod
     def sort(self, count: int, chance: random.Random) -> Sorting:
-        """Put `count` candidates in order."""
+        """Order `count` candidates by the answers to the prompts that this generator yields."""
 
     @abstractmethod
     def at_once(self, count: int) -> int:
@@ -153,13 +149,13 @@ class LLMRanker(Ranker):
 
     @property
     def model_text(self) -> str:
-        """Who is asked, as one types it: an adapter makes another model."""
+        """The model as you would type it; with an adapter it is another model."""
         return self.llm if self.adapter is None else f"{self.llm}(adapter={self.adapter})"
 
     # Ranking
 
     def model(self) -> LLM:
-        """Make the language model; asks and loads nothing."""
+        """Return the language model, which is neither loaded nor asked yet."""
         return llm(self.llm, **{name: getattr(self, name) for name in _MODEL_OPTIONS})
 
     def check(self) -> None:
@@ -167,51 +163,62 @@ class LLMRanker(Ranker):
         self.model().check()
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Ask about the candidates; the run's spec counts the answers by kind, and tokens."""
+        """Ask about the candidates; the run's spec counts tokens, and answers by kind."""
         return self._ranked(collection, run, journalled)
 
     def rehearse(
         self, collection: Collection, run: Run | None = None, *, certain: bool = True
     ) -> tuple[Run, Rehearsal]:
-        """Rank as if the model agreed with the first stage wherever the journal does not know better; asks nothing."""
+        """Rank without asking the model.
+
+        Answers come from the journal; where it has none, the model is taken to agree with the first
+        stage.
+        """
         rehearsal = Rehearsal(self.model(), certain=certain)
-        rehearsal.most = sum(
-            map(self.requests, Candidates.from_run(collection, run, self).lengths.tolist())
-        )
+        lengths = Candidates.from_run(collection, run, self).lengths.tolist()
+        rehearsal.most = sum(map(self.requests, lengths))
         return self._ranked(collection, run, rehearsal), rehearsal
 
     def pretended(self, listing: Listing) -> str:
         """Return the answer of a model that agrees with the first stage."""
         order = sorted(range(len(listing)), key=listing.__getitem__)
-        return " > ".join(f"[{place + 1}]" for place in order[: 1 if self.chooses else None])
+        best = order[:1] if self.chooses else order
+        return " > ".join(f"[{position + 1}]" for position in best)
 
     def _ranked(self, collection: Collection, run: Run | None, asker: Asker) -> Run:
-        found = Candidates.from_run(collection, run, self)
-        self._template()
-        whole = readable_texts(self, collection)
-        cut = [cut_tokens(text, self.passage_tokens) for text in whole.gather(found.rows)]
-        passages = list(found.by_query(np.arange(len(cut), dtype=np.float64)))
-        tasks = [
-            Task(query, [one_line(cut[int(place)]) for place in places])
-            for query, (_, places) in zip(found.texts, passages, strict=True)
-        ]
-        chances = [random.Random(f"{self.seed} {key}") for key in found.names]
-        scores, asked = self.score(tasks, chances, asker=asker)
-        over = np.array(
-            [short != text for short, text in zip(cut, whole.gather(found.rows), strict=True)],
-            dtype=bool,
-        )
-        truncated = (
-            found.truncated(over, self.passage_tokens, collection) if self.passage_tokens else {}
-        )
-        spec = {**asked, **truncated, **({"order_only": True} if self.order_only else {})}
+        candidates = Candidates.from_run(collection, run, self)
+        self._template()  # refuses a wrong prompt before texts are read
+        texts = readable_texts(self, collection).gather(candidates.rows).to_list()
+        passages = [cut_tokens(text, self.passage_tokens) for text in texts]
+        ends = np.cumsum(candidates.lengths)
+        tasks = []
+        for query, start, end in zip(
+            candidates.texts, ends - candidates.lengths, ends, strict=True
+        ):
+            tasks.append(Task(query, list(map(one_line, passages[start:end]))))
+        chances = [random.Random(f"{self.seed} {name}") for name in candidates.names]
+        scores, spec = self.score(tasks, chances, asker=asker)
+        if self.passage_tokens:
+            is_cut = np.array(list(map(operator.ne, passages, texts)), dtype=bool)
+            spec |= candidates.truncated(is_cut, self.passage_tokens, collection)
+        if self.order_only:
+            spec["order_only"] = True
         spec["returned_input"] = returned_input(scores)
-        return reranked_run(self, collection, found, np.concatenate([np.empty(0), *scores]), spec)
+        return reranked_run(
+            self,
+            collection,
+            candidates,
+            scores=np.concatenate([np.empty(0), *scores]),
+            spec=spec,
+        )
 
     def score(
         self, tasks: Sequence[Task], chances: Sequence[random.Random], *, asker: Asker = journalled
     ) -> tuple[list[Scores], dict[str, Any]]:
-        """Return scores for the passages of each task, and what a spec says of how; `chances` settle what is open."""
+        """Return scores for the passages of each task, and how they were computed, for a spec.
+
+        `chances` decide where answers leave the order open.
+        """
         sortings = [
             self.sort(len(task.passages), chance)
             for task, chance in zip(tasks, chances, strict=True)
@@ -220,25 +227,26 @@ class LLMRanker(Ranker):
         return self.ask(tasks, sortings, planned=planned, asker=asker)
 
     def prompt_text(self, text: str) -> str:
-        """Return a text as a prompt shows it: cut, on one line, and without what looks like another one's number."""
+        """Return a passage as a prompt shows it: cut, and on one line; see `one_line`."""
         return one_line(cut_tokens(text, self.passage_tokens))
 
     def ask(
         self,
         tasks: Sequence[Task],
-        sortings: Sequence[Generator[list[Listing], list[Reading], Found]],
+        sortings: Sequence[Generator[list[Listing], list[Reading], Result]],
         *,
         planned: int = 0,
         asker: Asker = journalled,
-    ) -> tuple[list[Found], dict[str, Any]]:
-        """Ask round after round, in each what every task's sorting wants to know next, until all have ended.
+    ) -> tuple[list[Result], dict[str, Any]]:
+        """Ask round after round the next prompts of every task's sorting, until all have ended.
 
-        Returns what each sorting ends with, and what a spec says of the model, the prompt and the
-        answers; `planned` prompts are announced.
+        Returns the result of each sorting; and the model, the prompt and counts of the answers, for
+        a spec. `planned` is the number of prompts that the progress announces.
         """
-        slots, (name, digest) = self._template()
-        model, rehearsed, counts = self.model(), isinstance(asker, Rehearsal), AnswerCounts()
-        if not rehearsed:
+        template = self._template()
+        model, counts = self.model(), AnswerCounts()
+        is_rehearsal = isinstance(asker, Rehearsal)
+        if not is_rehearsal:
             model.check()
         self.require_room(model, tasks)
         sampling = Sampling(
@@ -247,119 +255,127 @@ class LLMRanker(Ranker):
             seed=self.seed,
             logprobs=self.logprobs,
         )
-        found = dict[int, Found]()
-        answered: dict[int, list[Reading] | None] = dict.fromkeys(range(len(tasks)))
+        rounds = _Rounds(sortings)
         with journal_of(model) as journal:
-            while asked := list(_next_questions(sortings, answered, found)):
+            while questions := rounds.next_questions():
                 prompts = [
-                    Prompt(fill(slots, self.values(tasks[number], listing)))
-                    for number, listing in asked
+                    fill(template.slots, self.values(tasks[question.task], question.listing))
+                    for question in questions
                 ]
-                requests = [Request(prompt) for prompt in prompts]
                 if isinstance(asker, Rehearsal):
-                    asker.answers = [self.pretended(listing) for _, listing in asked]
-                told = {
-                    "label": f"{self!r}: asking",
-                    "total": max(planned, counts.requests + len(asked)),
-                }
+                    asker.answers = [self.pretended(question.listing) for question in questions]
                 replies = asker(
-                    model, requests, journal, sampling=sampling, before=counts.requests, **told
+                    model,
+                    [Request(Prompt(prompt)) for prompt in prompts],
+                    journal,
+                    sampling=sampling,
+                    label=f"{self!r}: asking",
+                    total=max(planned, counts.requests + len(questions)),
+                    before=counts.requests,
                 )
-                with closing(
-                    replies
-                ) as arriving:  # read as they come: what cannot go on ends before all is asked
-                    came = dict[int, tuple[Reply, Reading]]()
-                    for reply in arriving:
-                        came[reply.number] = reply, self._read(reply, len(asked[reply.number][1]))
-                        if len(came) in (_FIRST_ANSWERS, len(asked)):
-                            self.require_scores([reading for _, reading in came.values()])
-                readings = dict[int, list[Reading]]()
-                for place, (number, _) in enumerate(asked):
-                    reply, reading = came[place]
-                    counts.add(reply, reading)
-                    readings.setdefault(number, []).append(reading)
-                answered = {**readings}
-        most_failed = 1.0 if rehearsed else self.max_failures
+                readings = self._read_replies(replies, questions, counts)
+                rounds.answer(questions, readings)
         require_answers(
             repr(self),
             counts.spec["llm_answers"],
-            most_failed,
+            1.0 if is_rehearsal else self.max_failures,
             f"max_failures={self.max_failures:g}",
         )
-        said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest}, **counts.spec}
-        return [found[number] for number in range(len(tasks))], said
+        return rounds.all_results(), {"llm": {**model.spec, **template.spec}, **counts.spec}
+
+    def _read_replies(
+        self,
+        replies: Generator[Reply, None, None],
+        questions: Sequence[_Question],
+        counts: AnswerCounts,
+    ) -> list[Reading]:
+        """Read and count the replies to some questions, and return the readings in their order.
+
+        Replies are read when they arrive, so that a model that cannot go on is refused early.
+        """
+        arrived, readings = dict[int, Reply](), dict[int, Reading]()
+        with closing(replies):
+            for reply in replies:
+                number = reply.number
+                arrived[number] = reply
+                readings[number] = self._read(reply, len(questions[number].listing))
+                if len(readings) in (_FIRST_ANSWERS, len(questions)):
+                    self.require_scores(list(readings.values()))
+        # Counted in the order of the questions: the first unreadable answer is an example.
+        for number in range(len(questions)):
+            counts.add(arrived[number], readings[number])
+        return [readings[number] for number in range(len(questions))]
 
     def _read(self, reply: Reply, count: int) -> Reading:
         answer = reply.answer
         if answer is None:
-            return Reading(UNANSWERED, ())
+            return Reading(UNANSWERED)
         if answer.finish == "content_filter":
-            return Reading(REFUSED, ())
+            return Reading(REFUSED)
         if answer.finish == "length" and not answer.text.strip():
-            return Reading(
-                CUT_OFF, ()
-            )  # all tokens went into reasoning, which the server keeps apart
+            # All tokens went into reasoning, which the server does not put into the text.
+            return Reading(CUT_OFF)
         return self.read(answer, count)
 
     def require_scores(self, readings: Sequence[Reading]) -> None:
-        """Refuse a model whose first answers, or all, lack what their scores need."""
+        """Refuse a model whose first answers, or all of them, lack what scores are made of."""
 
     def read(self, answer: Answer, count: int) -> Reading:
         """Read an answer about `count` passages."""
         return (read_choice if self.chooses else read_ranking)(answer.text, count)
 
     def completed(self, listing: Listing, reading: Reading, chance: random.Random) -> list[int]:
-        """Put what was shown in the order of an answer; what it does not name follows shuffled."""
-        rest = [place for place in range(len(listing)) if place not in reading.order]
+        """Order a prompt's passages as an answer does; passages that it leaves out are shuffled."""
+        rest = [position for position in range(len(listing)) if position not in reading.order]
         chance.shuffle(rest)
-        return [listing[place] for place in (*reading.order, *rest)]
+        return [listing[position] for position in (*reading.order, *rest)]
 
     # Prompts
 
-    def _template(self) -> tuple[Slots, tuple[str, str]]:
-        """The prompt's slots; its name and hash."""
+    def _template(self) -> RankingPrompt:
+        """Read the prompt; refuse one whose slots do not fit the ranker and its attribute."""
         name = self.prompt or self.default_prompt
-        found = find_prompt(name, self.prompts, "ranktilt.rankers.llm", slot=self.needed[-1])
-        slots = parse_slots(
-            found.text,
-            found.place,
-            _SLOTS if "items" in self.needed else (*self.needed, "attribute"),
-        )
+        file = find_prompt(name, self.prompts, "ranktilt.rankers.llm", slot=self.needed[-1])
+        valid_slots = _SLOTS if "items" in self.needed else (*self.needed, "attribute")
+        slots = parse_slots(file.text, file.location, valid_slots)
         used = {slot for _, slot in slots}
         for needed in self.needed:
             if needed not in used:
-                raise UserError(f"{found.place}: expected {{{needed}}}, and found none")
+                raise UserError(f"{file.location}: expected {{{needed}}}, and found none")
         if "attribute" in used and self.attribute is None:
             raise UserError(
-                f"{found.place}: {{attribute}} needs one: {self.name}:{self.llm}(attribute=…)"
+                f"{file.location}: {{attribute}} needs one: {self.name}:{self.llm}(attribute=…)"
             )
         if self.attribute is not None and "attribute" not in used:
             raise UserError(
-                f"{found.place}: attribute={self.attribute}, and the prompt has no {{attribute}}"
+                f"{file.location}: attribute={self.attribute}, and the prompt has no {{attribute}}"
             )
-        form = self.answer_format
-        digest = hashlib.sha256(f"{found.text}\n{form}".encode()).hexdigest()
-        return (*slots, (f"\n{form}", None)), (found.name, digest)
+        ending = f"\n{self.answer_format}"
+        return RankingPrompt(
+            name=file.name,
+            slots=(*slots, (ending, None)),
+            sha256=hashlib.sha256(f"{file.text}{ending}".encode()).hexdigest(),
+        )
 
     @property
     def default_prompt(self) -> str:
-        """The name of the prompt where none is given."""
+        """Name of the prompt that is used where you name none."""
         return self.prompts[0]
 
     @property
     def answer_format(self) -> str:
-        """What stands behind every prompt: how to answer."""
+        """Last line of every prompt, which says how to answer."""
         return CHOICE_FORMAT if self.chooses else RANKING_FORMAT
 
     def prompts_of(self, tasks: Iterable[Task]) -> list[str]:
         """Return for each task the prompt that shows all of its passages in their order."""
-        slots, _ = self._template()
+        slots = self._template().slots
         return [fill(slots, self.values(task, tuple(range(len(task.passages))))) for task in tasks]
 
     def values(self, task: Task, listing: Listing) -> dict[str, str]:
-        """Return what fills the slots of a prompt."""
+        """Return the texts that fill the slots of a prompt."""
         items = "\n".join(
-            f"[{number}] {task.passages[place]}" for number, place in enumerate(listing, 1)
+            f"[{number}] {task.passages[position]}" for number, position in enumerate(listing, 1)
         )
         return {
             "query": one_line(task.query),
@@ -369,28 +385,34 @@ class LLMRanker(Ranker):
         }
 
     def answer_tokens(self, tasks: Sequence[Task]) -> int:
-        """Tokens that an answer may have."""
+        """Return how many tokens an answer may have."""
         most = max((self.at_once(len(task.passages)) for task in tasks), default=1)
         return 64 + _IDENTIFIER_TOKENS * (1 if self.chooses else most)
 
     def require_room(self, model: LLM, tasks: Sequence[Task]) -> None:
-        """Refuse, before the first request, prompts that cannot fit."""
+        """Refuse prompts that the model's context cannot hold, before the first request."""
         context = self.context or model.context
         if context is None:
             return
-        count, (slots, _) = counting(model).count, self._template()
-        texts = list(dict.fromkeys(text for task in tasks for text in (task.query, *task.passages)))
-        tokens = dict(zip(texts, count(texts), strict=True))
-        number, *literals = count(["\n[10] ", *(literal for literal, _ in slots)])
-        frame = sum(literals) + _TEMPLATE_TOKENS + self.answer_tokens(tasks)
+        count = counting(model).count
+        distinct = dict[str, None]()
+        for task in tasks:
+            distinct.update(dict.fromkeys((task.query, *task.passages)))
+        tokens = dict(zip(distinct, count(list(distinct)), strict=True))
+        literals = [literal for literal, _ in self._template().slots]
+        (number_tokens,) = count(["\n[10] "])
+        frame = sum(count(literals)) + _TEMPLATE_TOKENS + self.answer_tokens(tasks)
         for task in tasks:
             most = self.at_once(len(task.passages))
-            longest = sorted((tokens[text] + number for text in task.passages), reverse=True)[:most]
-            whole = sum(longest) + frame + tokens[task.query]
-            if whole > context:
+            passages = sorted(
+                (tokens[text] + number_tokens for text in task.passages), reverse=True
+            )
+            total = sum(passages[:most]) + frame + tokens[task.query]
+            if total > context:
                 raise UserError(
-                    f"{self!r}: {counted(most, 'passage', 'passages')} and the answer may take {whole:,} tokens, more "
-                    f"than the context of {context:,}; use a smaller window, or shorter passages (passage_tokens)"
+                    f"{self!r}: {counted(most, 'passage', 'passages')} and the answer may take "
+                    f"{total:,} tokens, more than the context of {context:,}; use a smaller "
+                    "window, or shorter passages (passage_tokens)"
                 )
 
 
@@ -402,19 +424,60 @@ class Task:
     passages: list[str]
 
 
-def _next_questions(
-    sortings: Sequence[Generator[list[Listing], list[Reading], Found]],
-    answered: dict[int, list[Reading] | None],
-    found: dict[int, Found],
-) -> Iterator[tuple[int, Listing]]:
-    """Tell sortings what was answered (None begins one), and yield what they ask next; `found` gets their ends."""
-    for number, readings in answered.items():
-        try:
-            while not (wanted := sortings[number].send(readings)):  # type: ignore[arg-type]  # None begins it
-                readings = []
-            yield from ((number, listing) for listing in wanted)
-        except StopIteration as end:
-            found[number] = end.value
+@dataclass(frozen=True, kw_only=True)
+class RankingPrompt:
+    """A prompt with slots, and the line on how to answer."""
+
+    name: str
+    slots: Slots
+    sha256: str
+
+    @property
+    def spec(self) -> dict[str, str]:
+        """Name and hash, for a run's spec."""
+        return {"prompt": self.name, "prompt_sha256": self.sha256}
+
+
+class _Question(NamedTuple):
+    """A prompt of a task: some of its candidates in an order."""
+
+    task: int
+    listing: Listing
+
+
+class _Rounds(Generic[Result]):
+    """The sortings of all tasks, which ask in rounds; each has a result when it ends."""
+
+    def __init__(self, sortings: Sequence[Generator[list[Listing], list[Reading], Result]]) -> None:
+        self._sortings = sortings
+        # None begins a generator.
+        self._readings: dict[int, list[Reading] | None] = dict.fromkeys(range(len(sortings)))
+        self._results = dict[int, Result]()
+
+    def next_questions(self) -> list[_Question]:
+        """Give each sorting the readings of the last round, and return all that is asked next."""
+        questions = list[_Question]()
+        for task, readings in self._readings.items():
+            try:
+                listings = self._sortings[task].send(readings)  # type: ignore[arg-type]
+                while not listings:  # a sorting that has nothing to ask goes on at once
+                    listings = self._sortings[task].send([])
+            except StopIteration as end:
+                self._results[task] = end.value
+            else:
+                questions += [_Question(task, listing) for listing in listings]
+        return questions
+
+    def answer(self, questions: Sequence[_Question], readings: Sequence[Reading]) -> None:
+        """Note how the answers to a round's questions were read."""
+        of_tasks = dict[int, list[Reading]]()
+        for question, reading in zip(questions, readings, strict=True):
+            of_tasks.setdefault(question.task, []).append(reading)
+        self._readings = {**of_tasks}
+
+    def all_results(self) -> list[Result]:
+        """Return the results of all sortings, once none asks any more."""
+        return [self._results[task] for task in range(len(self._sortings))]
 
 
 def in_order(order: Sequence[int]) -> Scores:
@@ -424,28 +487,12 @@ def in_order(order: Sequence[int]) -> Scores:
     return scores
 
 
-def one_line(text: str) -> str:
-    """Return a text as a prompt shows it: on one line, a number in brackets of any script in round ones.
-
-    So no passage can pass for another. Marks by which chat models tell who speaks (``<|im_end|>``,
-    ``[INST]``) are broken by a blank, for a server may read them as such.
-    """
-    plain = _BRACKETED.sub(_round, " ".join(_CONTROL.sub(" ", text).split()))
-    return _MARKER.sub(lambda found: f"{found[0]} ", plain)
-
-
-def _round(found: re.Match[str]) -> str:
-    """A bracketed number in round brackets, in plain digits; anything else as it stands."""
-    plain = unicodedata.normalize("NFKC", found[1])
-    digits = "".join(str(unicodedata.digit(sign)) for sign in plain if sign.isdigit())
-    return f"({digits})" if digits and not any(sign.isalpha() for sign in plain) else found[0]
-
-
 def returned_input(scores: Sequence[Scores]) -> dict[str, int]:
-    """Count the lists that a model gave back in the order in which it got them, of those that are long enough.
+    """Count the lists that a model returned in the order in which it got them.
 
-    `scores` are those of each list's documents, in the order of the candidates.
+    Only lists that are long enough count. `scores` has the scores of each list's documents, in the
+    order of the candidates.
     """
-    longer = [of_list for of_list in scores if len(of_list) >= _LONG]
-    kept = sum(bool((np.diff(of_list) < 0).all()) for of_list in longer)
-    return {"lists": kept, "of": len(longer)}
+    long_lists = [list_scores for list_scores in scores if len(list_scores) >= _LONG]
+    returned = sum(bool((np.diff(list_scores) < 0).all()) for list_scores in long_lists)
+    return {"lists": returned, "of": len(long_lists)}

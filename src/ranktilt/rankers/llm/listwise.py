@@ -1,4 +1,4 @@
-"""Listwise ranking by a language model: a window that slides from the end of the list to its beginning."""
+"""Listwise ranking by a language model: a window slides from the end of a list to its start."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
 
 @dataclass(frozen=True)
 class Listwise(LLMRanker):
-    """Ranks `window` passages a prompt, from the end of the candidates to the beginning, `step` further each time.
+    """Ranks a window of passages with each prompt, from the end of the candidates to the start.
 
-    The last window always reaches the first candidate (Sun et al., EMNLP 2023). With `shuffles`,
-    each window is asked so many times in different orders, and the mean place over the answers
-    counts: Borda's order (permutation self-consistency; Tang et al., NAACL 2024, take Kemeny's).
+    A window has `window` passages and moves by `step`; the last one always reaches the first
+    candidate (Sun et al., EMNLP 2023). With `shuffles`, each window is asked so many times in
+    different orders, and the mean rank over the answers counts: Borda's order (permutation
+    self-consistency; Tang et al., NAACL 2024, take Kemeny's).
     """
 
     name: ClassVar[str] = "listwise"
@@ -34,7 +35,8 @@ class Listwise(LLMRanker):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_range(self, "window", least=2)
-        require_range(self, "step", least=1, most=self.window - 1)  # so that passages can move on
+        # Windows overlap, so that a passage can move from window to window.
+        require_range(self, "step", least=1, most=self.window - 1)
         require_range(self, "shuffles", least=0, most=100)
 
     def at_once(self, count: int) -> int:
@@ -48,36 +50,37 @@ class Listwise(LLMRanker):
         for start, stop in windows(count, self.window, self.step):
             listing = tuple(order[start:stop])
             if self.shuffles:
-                asked = [tuple(chance.sample(listing, len(listing))) for _ in range(self.shuffles)]
-                answers = yield asked
-                order[start:stop] = self._agreed(listing, asked, answers, chance)
+                shuffled = [
+                    tuple(chance.sample(listing, len(listing))) for _ in range(self.shuffles)
+                ]
+                readings = yield shuffled
+                order[start:stop] = self._mean_order(listing, shuffled, readings, chance)
             else:
-                (answer,) = yield [listing]
-                order[start:stop] = self.completed(listing, answer, chance)
+                (reading,) = yield [listing]
+                order[start:stop] = self.completed(listing, reading, chance)
         return in_order(order)
 
-    def _agreed(
+    def _mean_order(
         self,
         listing: Listing,
-        asked: Sequence[Listing],
-        answers: Sequence[Reading],
+        shuffled: Sequence[Listing],
+        readings: Sequence[Reading],
         chance: random.Random,
     ) -> list[int]:
-        """What several answers about the same passages say together."""
-        said = [
-            self.completed(one, answer, chance)
-            for one, answer in zip(asked, answers, strict=True)
-            if answer.kind in READABLE
-        ]
-        if not said:
-            return self.completed(listing, Reading("", ()), chance)
-        place = {passage: number for number, passage in enumerate(listing)}
-        rankings = np.array([[place[passage] for passage in one] for one in said])
-        return [listing[number] for number in borda(rankings)]
+        """Return the mean order of several answers about the same passages."""
+        position = {passage: index for index, passage in enumerate(listing)}
+        rankings = []
+        for shuffled_listing, reading in zip(shuffled, readings, strict=True):
+            if reading.kind in READABLE:
+                ranking = self.completed(shuffled_listing, reading, chance)
+                rankings.append([position[passage] for passage in ranking])
+        if not rankings:
+            return self.completed(listing, Reading(""), chance)
+        return [listing[index] for index in borda(np.array(rankings))]
 
 
 def windows(count: int, window: int, step: int) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and end of each window, the last part of the list first; none of fewer than two."""
+    """Yield start and end of each window, the last part of a list first; none of fewer than two."""
     stop = count
     while stop > 1:
         start = stop - window
@@ -88,6 +91,9 @@ def windows(count: int, window: int, step: int) -> Iterator[tuple[int, int]]:
 
 
 def borda(rankings: npt.NDArray[np.int64]) -> list[int]:
-    """Order items by their mean place in rankings, shape (n_rankings, n_items), best first; ties as in the first."""
-    places = np.argsort(rankings, axis=1)
-    return [int(item) for item in np.lexsort((places[0], places.mean(axis=0)))]
+    """Order passages by their mean rank, best first; ties are ordered as in the first ranking.
+
+    `rankings` has the shape (n_rankings, n_passages).
+    """
+    ranks = np.argsort(rankings, axis=1)
+    return [int(passage) for passage in np.lexsort((ranks[0], ranks.mean(axis=0)))]

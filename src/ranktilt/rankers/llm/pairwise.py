@@ -1,10 +1,11 @@
-"""Pairwise and setwise ranking by a language model: two passages a prompt, or the best of a few along a heap."""
+"""Pairwise and setwise ranking by a language model: two passages a prompt, or a heap's family."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -14,17 +15,17 @@ from ranktilt.rankers.llm.answers import Reading
 from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
 
 METHODS = ("heapsort", "allpairs", "sliding")
-Asking = Generator[list[Listing], list[Reading], int]
-"""Asks about some candidates, and ends with what was found."""
+Comparison = Generator[list[Listing], list[Reading], int]
+"""Yields the prompts about some candidates, and ends with the winner, or with who wins."""
 
 
 @dataclass(frozen=True)
 class Pairwise(LLMRanker):
     """Compares passages two by two (PRP; Qin et al., Findings of NAACL 2024).
 
-    A pair counts where both orders name the same passage, else as a tie, which leaves both where
-    they are. With ``allpairs`` a passage's score is the pairs it wins, and half of its ties;
-    ``heapsort`` and ``sliding`` find the best `top`.
+    Each pair is asked in both orders. If both answers name the same passage, it wins; otherwise the
+    pair is a tie, and keeps its order. With ``allpairs`` a passage's score is the number of pairs
+    that it wins and half of its ties; ``heapsort`` and ``sliding`` find the best `top`.
     """
 
     name: ClassVar[str] = "pairwise"
@@ -47,50 +48,70 @@ class Pairwise(LLMRanker):
         if self.method == "allpairs":
             return count * (count - 1)
         if self.method == "sliding":
-            return 2 * sum(count - 1 - number for number in range(min(top, max(count - 1, 0))))
+            rounds = min(top, max(count - 1, 0))
+            return 2 * sum(count - 1 - done for done in range(rounds))
         return 4 * heap_sifts(count, top, 2)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
         if self.method == "allpairs":
-            scores = np.zeros(count)
-            pairs = [(a, b) for a in range(count) for b in range(a + 1, count)]
-            answers = yield [listing for a, b in pairs for listing in ((a, b), (b, a))]
-            for number, (a, b) in enumerate(pairs):
-                won = self._winner(answers[2 * number], answers[2 * number + 1], chance)
-                scores[a] += (1 + won) / 2
-                scores[b] += (1 - won) / 2
-            return scores
-        order = list(range(count))
+            return (yield from self._sort_all_pairs(count, chance))
         if self.method == "sliding":
-            for done in range(min(self.top, max(count - 1, 0))):
-                for place in range(count - 1, done, -1):
-                    if (yield from self._compare(order[place - 1], order[place], chance)) < 0:
-                        order[place - 1], order[place] = order[place], order[place - 1]
-            return in_order(order)
-        return in_order(
-            (yield from heapsort(order, self.top, 2, lambda places: self._best(places, chance)))
-        )
+            return (yield from self._sort_sliding(count, chance))
 
-    def _best(self, places: Listing, chance: random.Random) -> Asking:
-        """The best of a parent and its children, two at a time; a tie goes to the one that came first."""
-        best = places[0]
-        for other in places[1:]:
-            if (yield from self._compare(best, other, chance)) < 0:
-                best = other
+        def best(listing: Listing) -> Comparison:
+            return self._best(listing, chance)
+
+        return in_order((yield from heapsort(list(range(count)), self.top, 2, best)))
+
+    def _sort_all_pairs(self, count: int, chance: random.Random) -> Sorting:
+        scores = np.zeros(count)
+        pairs = list(combinations(range(count), 2))
+        both_orders = list[Listing]()
+        for first, second in pairs:
+            both_orders += [(first, second), (second, first)]
+        readings = yield both_orders
+        for (first, second), forward, backward in zip(
+            pairs, readings[::2], readings[1::2], strict=True
+        ):
+            outcome = self._outcome(forward, backward, chance)
+            scores[first] += (1 + outcome) / 2
+            scores[second] += (1 - outcome) / 2
+        return scores
+
+    def _sort_sliding(self, count: int, chance: random.Random) -> Sorting:
+        """Let the best passage rise from the end of the list, then the second best, and so on."""
+        order = list(range(count))
+        for done in range(min(self.top, max(count - 1, 0))):
+            for lower in range(count - 1, done, -1):
+                upper = lower - 1
+                if (yield from self._compare(order[upper], order[lower], chance)) < 0:
+                    order[upper], order[lower] = order[lower], order[upper]
+        return in_order(order)
+
+    def _best(self, listing: Listing, chance: random.Random) -> Comparison:
+        """Find the best of a parent and its children, two at a time; the earlier one wins a tie."""
+        best = listing[0]
+        for challenger in listing[1:]:
+            if (yield from self._compare(best, challenger, chance)) < 0:
+                best = challenger
         return best
 
-    def _compare(self, a: int, b: int, chance: random.Random) -> Asking:
-        """1 where the first comes before the second, −1 where it is the other way round, 0 for a tie."""
-        one, other = yield [(a, b), (b, a)]
-        return self._winner(one, other, chance)
+    def _compare(self, first: int, second: int, chance: random.Random) -> Comparison:
+        """Ask about a pair in both orders; see `_outcome` for the result."""
+        forward, backward = yield [(first, second), (second, first)]
+        return self._outcome(forward, backward, chance)
 
-    def _winner(self, one: Reading, other: Reading, chance: random.Random) -> int:
-        """What two answers say together; what neither says is settled by chance, so that no order profits."""
-        votes = [
-            sign if reading.order[0] == 0 else -sign
-            for reading, sign in ((one, 1), (other, -1))
-            if reading.order
-        ]
+    def _outcome(self, forward: Reading, backward: Reading, chance: random.Random) -> int:
+        """Return 1 if the pair's first passage wins, −1 if the second, 0 if tied.
+
+        If neither answer can be read, a sort needs a winner all the same: chance decides, so that
+        no order profits.
+        """
+        votes = []
+        if forward.order:
+            votes.append(1 if forward.order[0] == 0 else -1)
+        if backward.order:
+            votes.append(-1 if backward.order[0] == 0 else 1)
         if not votes and self.method != "allpairs":
             return chance.choice((1, -1))
         return votes[0] if len(votes) == 2 and votes[0] == votes[1] else 0
@@ -98,9 +119,10 @@ class Pairwise(LLMRanker):
 
 @dataclass(frozen=True)
 class Setwise(LLMRanker):
-    """Asks for the best of `size` passages: a heap's parent and its children (Zhuang et al., SIGIR 2024).
+    """Asks for the best of `size` passages: a heap's parent and its children.
 
-    So it finds the best `top`; what lies below stays in the first stage's order.
+    The method is that of Zhuang et al., SIGIR 2024. It finds the best `top`; the other passages
+    keep the first stage's order.
     """
 
     name: ClassVar[str] = "setwise"
@@ -122,58 +144,58 @@ class Setwise(LLMRanker):
         return heap_sifts(count, self.top, self.size - 1)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
-        def best(listing: Listing) -> Asking:
-            (answer,) = yield [listing]
-            return self.completed(listing, answer, chance)[0]
+        def best(listing: Listing) -> Comparison:
+            (reading,) = yield [listing]
+            return self.completed(listing, reading, chance)[0]
 
         return in_order((yield from heapsort(list(range(count)), self.top, self.size - 1, best)))
 
 
 def heapsort(
-    order: list[int], top: int, children: int, best: Callable[[Listing], Asking]
+    order: list[int], top: int, children: int, best: Callable[[Listing], Comparison]
 ) -> Generator[list[Listing], list[Reading], list[int]]:
-    """Order the best `top` by a heap whose nodes have so many children; what is left follows as it stood.
+    """Find the best `top` passages by a heap; the others follow in their order.
 
-    `best` asks which of a parent and its children, in this order, comes first.
+    A node of the heap has so many children; `best` asks which of a parent and its children, in this
+    order, is best.
     """
-    heap, found = list(order), list[int]()
-    for place in range((len(heap) - 2) // children, -1, -1):
-        yield from _sift(heap, place, children, best)
-    while heap and len(found) < min(top, len(order)):
-        found.append(heap[0])
+    heap, ranked = list(order), list[int]()
+    for node in range((len(heap) - 2) // children, -1, -1):
+        yield from _sift(heap, node, children, best)
+    while heap and len(ranked) < min(top, len(order)):
+        ranked.append(heap[0])
         last = heap.pop()
         if heap:
             heap[0] = last
-            if len(found) < top:
+            if len(ranked) < top:
                 yield from _sift(heap, 0, children, best)
-    chosen = set(found)
-    return [*found, *(one for one in order if one not in chosen)]
+    best_passages = set(ranked)
+    return [*ranked, *(passage for passage in order if passage not in best_passages)]
 
 
 def _sift(
-    heap: list[int], place: int, children: int, best: Callable[[Listing], Asking]
+    heap: list[int], node: int, children: int, best: Callable[[Listing], Comparison]
 ) -> Generator[list[Listing], list[Reading], None]:
-    """Let an item sink until none of its children comes before it."""
-    while (first := children * place + 1) < len(heap):
-        family = (place, *range(first, min(first + children, len(heap))))
-        chosen = yield from best(tuple(heap[one] for one in family))
-        winner = next(one for one in family if heap[one] == chosen)
-        if winner == place:
+    """Let a passage sink until none of its children is better."""
+    while (first_child := children * node + 1) < len(heap):
+        family = (node, *range(first_child, min(first_child + children, len(heap))))
+        best_passage = yield from best(tuple(heap[member] for member in family))
+        winner = heap.index(best_passage, node)
+        if winner == node:
             return
-        heap[place], heap[winner] = heap[winner], heap[place]
-        place = winner
+        heap[node], heap[winner] = heap[winner], heap[node]
+        node = winner
 
 
 def heap_sifts(count: int, top: int, children: int) -> int:
     """Return how many times at most `heapsort` asks for the best of a parent and its children."""
 
-    def below(place: int, size: int) -> int:
+    def levels_below(node: int, size: int) -> int:
         levels = 0
-        while (place := children * place + 1) < size:
+        while (node := children * node + 1) < size:
             levels += 1
         return levels
 
-    built = (
-        sum(below(place, count) for place in range((count - 2) // children + 1)) if count > 1 else 0
-    )
-    return built + sum(below(0, count - done) for done in range(1, min(top, count)))
+    parents = range((count - 2) // children + 1 if count > 1 else 0)
+    to_build = sum(levels_below(node, count) for node in parents)
+    return to_build + sum(levels_below(0, count - done) for done in range(1, min(top, count)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -40,12 +41,12 @@ class Pointwise(LLMRanker):
     """Scores each passage by itself, by a probability that the model gives.
 
     ``yes-no`` asks whether the passage answers the query: the score is 1 + P(yes) or 1 − P(no), by
-    the log-probability of the answer's first token (HELM; Liang et al., TMLR 2023). Two logits side
-    by side, as llm-rankers takes them, are what no server gives where it answers in words.
-    ``query-likelihood`` is the mean ln P of the query's tokens after the prompt with the passage,
-    as plain text without a chat template (UPR; Sachan et al., EMNLP 2022): of a local folder. A
-    prompt has the slot ``{passage}``; of yes-no ``{query}`` too, which in the other follows it.
-    Passages without a readable answer stand below the others.
+    the log-probability of the answer's first token (HELM; Liang et al., TMLR 2023). llm-rankers
+    compares the logits of both words, which no server gives. ``query-likelihood`` is the mean ln P
+    of the query's tokens after the prompt with the passage, as plain text without a chat template
+    (UPR; Sachan et al., EMNLP 2022); it needs a model in a local folder. A prompt has the slot
+    ``{passage}``, and for yes-no also ``{query}``; for the other method the query follows the
+    prompt. Passages without a readable answer are below all others.
     """
 
     name: ClassVar[str] = "pointwise"
@@ -101,32 +102,32 @@ class Pointwise(LLMRanker):
     # By an answer
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
-        answers = yield [(place,) for place in range(count)]
-        scores = [math.nan if answer.score is None else answer.score for answer in answers]
-        return self._with_unread(np.array(scores), chance)
+        readings = yield [(position,) for position in range(count)]
+        scores = [math.nan if reading.score is None else reading.score for reading in readings]
+        return self._fill_unread(np.array(scores), chance)
 
     def read(self, answer: Answer, count: int) -> Reading:
-        """Read yes or no; an answer whose likelihood is not said cannot be read."""
+        """Read yes or no; an answer without its likelihood cannot be read."""
         reading = read_yes_no(answer)
         if reading.score is not None and not math.isfinite(reading.score):
-            return Reading(OFF_FORMAT, (), math.nan)
+            return Reading(OFF_FORMAT, score=math.nan)
         return reading
 
     def require_scores(self, readings: Sequence[Reading]) -> None:
-        """Refuse a model that never says how likely its yes or no was."""
+        """Refuse a model that never gives the likelihood of its yes or no."""
         scores = [reading.score for reading in readings if reading.score is not None]
         if scores and all(map(math.isnan, scores)):
             raise UserError(
-                f"{self!r}: the model gives no log-probabilities of its answers, by which yes and no are scored; ask "
-                "it by listwise, pairwise or setwise"
+                f"{self!r}: the model gives no log-probabilities of its answers, by which yes and "
+                "no are scored; ask it by listwise, pairwise or setwise"
             )
 
-    def _with_unread(self, scores: Scores, chance: random.Random) -> Scores:
-        """Scores with numbers below all others for passages that have none, in a random order."""
-        rest = np.flatnonzero(np.isnan(scores)).tolist()
-        chance.shuffle(rest)
-        floor = np.nanmin(scores) if len(rest) < len(scores) else 0.0
-        scores[rest] = floor - 1 - np.arange(len(rest))
+    def _fill_unread(self, scores: Scores, chance: random.Random) -> Scores:
+        """Give passages without a score one below all others, in a random order."""
+        unread = np.flatnonzero(np.isnan(scores)).tolist()
+        chance.shuffle(unread)
+        floor = np.nanmin(scores) if len(unread) < len(scores) else 0.0
+        scores[unread] = floor - 1 - np.arange(len(unread))
         return scores
 
     # By the likelihood of the query
@@ -136,33 +137,37 @@ class Pointwise(LLMRanker):
     ) -> tuple[list[Scores], dict[str, Any]]:
         if self.method == YES_NO:
             return super().score(tasks, chances, asker=asker)
-        slots, (name, digest) = self._template()
-        pairs = [(task, place) for task in tasks for place in range(len(task.passages))]
-        given = [fill(slots, self.values(task, (place,))) for task, place in pairs]
-        queries = [self.values(task, (place,))["query"] for task, place in pairs]
+        template = self._template()
+        prompts, queries = list[str](), list[str]()
+        for task in tasks:
+            for position in range(len(task.passages)):
+                values = self.values(task, (position,))
+                prompts.append(fill(template.slots, values))
+                queries.append(values["query"])
         if isinstance(asker, Rehearsal):
-            asker.add_unanswered(
-                [before + query for before, query in zip(given, queries, strict=True)]
-            )
+            asker.add_unanswered(list(map(operator.add, prompts, queries)))
             return [np.zeros(len(task.passages)) for task in tasks], {}
         scorer = self._scorer()
-        if given:
-            self._require_prefix(scorer, given)
-        found = scorer.score(queries, given, label=f"{self!r}: scoring")
+        if prompts:
+            self._require_room_for_prompts(scorer, prompts)
+        likelihoods = scorer.score(queries, prompts, label=f"{self!r}: scoring")
         ends = np.cumsum([len(task.passages) for task in tasks])[:-1]
         scores = [
-            self._with_unread(part, chance)
-            for part, chance in zip(np.split(-found.perplexity, ends), chances, strict=True)
+            self._fill_unread(task_scores, chance)
+            for task_scores, chance in zip(
+                np.split(-likelihoods.perplexity, ends), chances, strict=True
+            )
         ]
-        kinds = Counter(np.where(np.isnan(found.perplexity), UNANSWERED, OK).tolist())
-        counts = AnswerCounts(kinds, len(pairs), read=int(found.tokens.sum())).spec
-        return scores, {
-            "llm": {**self.model().spec, "prompt": name, "prompt_sha256": digest},
-            **counts,
-        }
+        is_unread = np.isnan(likelihoods.perplexity)
+        counts = AnswerCounts(
+            kinds=Counter(np.where(is_unread, UNANSWERED, OK).tolist()),
+            requests=len(prompts),
+            read=int(likelihoods.tokens.sum()),
+        )
+        return scores, {"llm": {**self.model().spec, **template.spec}, **counts.spec}
 
     def _scorer(self) -> Likelihood:
-        """What gives likelihoods, checked as far as it can be without loading it."""
+        """Return the model that gives likelihoods, checked but not loaded."""
         model = self.model()
         if not isinstance(model, Transformers):
             raise UserError(
@@ -170,21 +175,21 @@ class Pointwise(LLMRanker):
             )
         folder = model.folder
         precision = self.precision or PRECISIONS[0]
-        found = Likelihood(
+        likelihood = Likelihood(
             folder=folder, model_name=model.name, device=self.device, precision=precision
         )
-        found.check()
-        if found.resolved_kind != "causal":
+        likelihood.check()
+        if likelihood.resolved_kind != "causal":
             raise UserError(
                 f"{self!r}: {folder} is no causal language model, which query likelihood needs"
             )
-        return found
+        return likelihood
 
-    def _require_prefix(self, scorer: Likelihood, given: Sequence[str]) -> None:
-        """Refuse prompts of which the model would not read the end."""
-        most = max(scorer.count_tokens(list(dict.fromkeys(given))))
+    def _require_room_for_prompts(self, scorer: Likelihood, prompts: Sequence[str]) -> None:
+        """Refuse prompts that the model would not read to the end."""
+        most = max(scorer.count_tokens(list(dict.fromkeys(prompts))))
         if most > scorer.longest_prefix:
             raise UserError(
-                f"{self!r}: a passage in its prompt takes up to {most:,} tokens, and the model reads "
-                f"{scorer.longest_prefix:,} before a query; cut passages (passage_tokens)"
+                f"{self!r}: a passage in its prompt takes up to {most:,} tokens, and the model "
+                f"reads {scorer.longest_prefix:,} before a query; cut passages (passage_tokens)"
             )

@@ -314,7 +314,7 @@ class CandidateTexts:
         queries = table.queries_with(passages)
         if not queries:
             return "shows passages that are no candidates"
-        # The query stands before the passages, or behind the last one.
+        # The query is before the passages, or after the last one.
         surroundings = (table.form(head), passages[-1])
         asked_queries = [
             query

@@ -1,4 +1,4 @@
-"""Re-rankers: a model that reads query and document together puts a run's candidates in another order."""
+"""Re-rankers: a model that reads query and document together orders a run's candidates anew."""
 
 from __future__ import annotations
 
@@ -27,16 +27,18 @@ from ranktilt.rankers.base import (
 from ranktilt.rankers.candidates import Candidates
 
 LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "paper": (30, 200)}
-"""Tokens of a query and of a document, by name; the model's own limit holds for both together in any case. ``paper`` is
-Askari et al., CIKM 2023."""
+"""Most tokens of a query and of a document, by name; ``paper`` is Askari et al., CIKM 2023.
+
+The model's limit for both together always applies as well.
+"""
 
 
 @dataclass(frozen=True)
 class ReRanker(TemplatedQueries):
     """Scores each candidate of a run together with its query.
 
-    Query and document are cut after their tokens, special ones not counted, by default so that they
-    fit; numbers given beside the `limits` come first.
+    By default the model's limit cuts query and document. `max_query_tokens` and
+    `max_document_tokens` (without special tokens) override those of `limits`.
     """
 
     argument: ClassVar[str | None] = "model"
@@ -60,47 +62,51 @@ class ReRanker(TemplatedQueries):
     def scorer_of(
         self, folder: Path, query: int | None, document: int | None, precision: str
     ) -> PairScorer:
-        """Make what scores pairs, from a model's folder, tokens of query and document, and a precision.
+        """Return the scorer of the model in a folder, which reads so many tokens of each side.
 
-        Refuses, without loading it, a folder that holds no model of this kind.
+        Refuses a folder that holds no model of this kind, without loading it.
         """
 
     def scorer(self) -> PairScorer:
-        """Find the model, and make sure without loading it that it can re-rank."""
+        """Return the model's scorer, and make sure that it can re-rank, without loading it."""
         query, document = LIMITS[self.limits]
-        folder = find(self.model, for_=f"{self.name}:{self.model}")
         query, document = self.max_query_tokens or query, self.max_document_tokens or document
-        return replace(
-            self.scorer_of(folder, query, document, self.precision), model_name=self.model
-        )
+        folder = find(self.model, for_=f"{self.name}:{self.model}")
+        scorer = self.scorer_of(folder, query, document, self.precision)
+        return replace(scorer, model_name=self.model)
 
     def check(self) -> None:
         self.scorer()
 
     def tokens(self) -> Tokens | None:
-        """Return the model's tokenizer; None where it has none that can be read without the model."""
+        """Return the model's tokenizer; None if it cannot be read without the model."""
         scorer = self.scorer()
         return scorer.tokens if scorer.token_counter(None).readable else None
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Score the candidates again, those of one text with one score, to the last bit."""
-        found = Candidates.from_run(collection, run, self)
+        """Score the candidates anew; equal texts get equal scores, to the last bit."""
+        candidates = Candidates.from_run(collection, run, self)
         scorer = self.scorer()
-        texts = readable_texts(self, collection)
-        rows, place = np.unique(found.rows, return_inverse=True)
-        queries = self.read_queries(found.texts).to_list()
-        pairs = TextPairs.from_texts(queries, texts.gather(rows).to_list(), found.query, place)
-        scores = scorer.relevance(scorer.logits(pairs, f"{self!r}: scoring pairs"))[pairs.entry]
+        rows, document = np.unique(candidates.rows, return_inverse=True)
+        pairs = TextPairs.from_texts(
+            queries=self.read_queries(candidates.texts).to_list(),
+            documents=readable_texts(self, collection).gather(rows).to_list(),
+            query=candidates.query,
+            document=document,
+        )
+        pair_scores = scorer.relevance(scorer.logits(pairs, f"{self!r}: scoring pairs"))
         spec = {
             **self.provenance(scorer),
             "activation": scorer.activation,
-            **self.template_spec(found.texts),
-            **self._truncated(scorer, pairs, found, collection),
+            **self.template_spec(candidates.texts),
+            **self._truncated(scorer, pairs, candidates, collection),
         }
-        return reranked_run(self, collection, found, scores, spec)
+        return reranked_run(
+            self, collection, candidates, scores=pair_scores[pairs.pair_of_entry], spec=spec
+        )
 
     def provenance(self, scorer: PairScorer) -> dict[str, Any]:
-        """Return the model's hash, its precision, and the versions of what computes, for a run's spec."""
+        """Return model, precision and packages for a run's spec."""
         return {
             "model": {"folder": str(scorer.folder), "fingerprint": scorer.fingerprint},
             "precision": scorer.precision,
@@ -108,11 +114,11 @@ class ReRanker(TemplatedQueries):
         }
 
     def _truncated(
-        self, scorer: PairScorer, pairs: TextPairs, found: Candidates, collection: Collection
+        self, scorer: PairScorer, pairs: TextPairs, candidates: Candidates, collection: Collection
     ) -> dict[str, Any]:
-        """The share of each source's candidates that are not read to their end."""
+        """Return the share of each source's candidates that are not read to the end."""
         limit = min(scorer.limits.document or NO_LIMIT, scorer.limits.pair)
         if limit >= NO_LIMIT or not scorer.token_counter(None).readable:
             return {}
-        over = scorer.truncated(pairs, f"{self!r}: counting tokens")[pairs.entry]
-        return found.truncated(over, limit, collection)
+        is_truncated = scorer.truncated(pairs, f"{self!r}: counting tokens")
+        return candidates.truncated(is_truncated[pairs.pair_of_entry], limit, collection)

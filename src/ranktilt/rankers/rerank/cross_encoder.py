@@ -1,4 +1,4 @@
-"""Cross-encoders and monoBERT: a classifier with one or two labels reads query and document as one text."""
+"""Cross-encoders and monoBERT: classifiers that read query and document as one text."""
 
 from __future__ import annotations
 
@@ -27,21 +27,23 @@ from ranktilt.rankers.base import require_backend
 from ranktilt.rankers.rerank.base import ReRanker
 
 _RELEVANT = ("relevant", "positive", "true", "yes", "1")
+"""Names of a label that means relevant, in the order in which they are looked up."""
 ACTIVATIONS = ("Sigmoid", "Identity", "Tanh")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Head:
     """The last layer of a classifier with one or two labels."""
 
     labels: int
+    """Number of labels, 1 or 2."""
     relevant: int = 0
-    """Which of two labels says relevant."""
+    """Position of the label that means relevant, where there are two."""
     activation: str = "Sigmoid"
-    """What is applied to the number of a single label; two labels always give a probability."""
+    """Function that is applied to a single label's logit; two labels give a probability."""
 
     def relevance(self, logits: Logits) -> Scores:
-        """Turn logits into scores, in float64: what float32 rounds to 1 is not tied."""
+        """Turn logits into scores, in float64: float32 would round large ones to 1 and tie them."""
         wide = logits.astype(np.float64)
         if self.labels == 2:
             return sigmoid(wide[:, self.relevant] - wide[:, 1 - self.relevant])
@@ -50,12 +52,12 @@ class Head:
         return np.tanh(wide[:, 0]) if self.activation == "Tanh" else wide[:, 0]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Classifier(PairScorer):
     """A classifier of sequences with one or two labels, run by sentence-transformers."""
 
-    head: Head = field(default=Head(1), kw_only=True)
-    backend: str = field(default=BACKENDS[0], kw_only=True)
+    head: Head = Head(labels=1)
+    backend: str = BACKENDS[0]
 
     @property
     def cache_key(self) -> tuple[object, ...]:
@@ -74,34 +76,47 @@ class Classifier(PairScorer):
     @cached_property
     def module(self) -> Any:
         torch = need("torch", extra="neural", for_=self.ranker)
-        where = self.device, self.backend
-        model = load_sentence_transformers(self.folder, "CrossEncoder", *where, for_=self.ranker)
+        model = load_sentence_transformers(
+            self.folder,
+            "CrossEncoder",
+            device=self.device,
+            backend=self.backend,
+            for_=self.ranker,
+        )
         if self.limits.pair < NO_LIMIT:
             model.max_seq_length = self.limits.pair
-        linear = [layer for layer in model.modules() if isinstance(layer, torch.nn.Linear)]
-        for layer in [layer for layer in linear if layer.out_features == self.outputs][-1:]:
-            in_float32(layer)
+        last_layers = [
+            layer
+            for layer in model.modules()
+            if isinstance(layer, torch.nn.Linear) and layer.out_features == self.outputs
+        ]
+        if last_layers:
+            in_float32(last_layers[-1])
         return model
 
     def read(self, queries: list[str], documents: list[str]) -> Any:
         torch = need("torch", extra="neural", for_=self.ranker)
-        sides = [queries, documents]
         if self.limits.query is not None or self.limits.document is not None:
-            sides = fit_texts(self.module.tokenizer, sides, replace(self.limits, pair=NO_LIMIT), 0)
-        options = {
-            "batch_size": len(queries),
-            "activation_fn": torch.nn.Identity(),
-            "show_progress_bar": False,
-        }
-        return self.module.predict(list(zip(*sides, strict=True)), prompt=self.prompt, **options)
+            # The library itself cuts pairs to what the model reads.
+            side_limits = replace(self.limits, pair=NO_LIMIT)
+            queries, documents = fit_texts(
+                self.module.tokenizer, (queries, documents), side_limits, special_token_count=0
+            )
+        return self.module.predict(
+            list(zip(queries, documents, strict=True)),
+            prompt=self.prompt,
+            batch_size=len(queries),
+            activation_fn=torch.nn.Identity(),
+            show_progress_bar=False,
+        )
 
 
 @dataclass(frozen=True)
 class CrossEncoder(ReRanker):
-    """Ranks by a cross-encoder of sentence-transformers, or any classifier of transformers with one or two labels.
+    """Ranks by a cross-encoder, or any classifier of transformers with one or two labels.
 
-    One label: the activation that the model's configuration names, the logistic function by
-    default. Two labels: the probability of the relevant one.
+    With one label, a score is the activation that the model's configuration names, by default the
+    logistic function; with two, it is the probability of the relevant label.
     """
 
     name: ClassVar[str] = "cross-encoder"
@@ -117,16 +132,23 @@ class CrossEncoder(ReRanker):
     ) -> PairScorer:
         config = require(folder, ranker=self.name)
         head = read_head(folder, config, self.name)
-        limits = TokenLimits(query, document, Tokens(folder, None).limit or NO_LIMIT)
-        scorer = Classifier(
-            folder, self.name, limits, precision, self.device, head=head, backend=self.backend
+        pair_limit = Tokens(folder).limit or NO_LIMIT
+        return Classifier(
+            folder=folder,
+            ranker=self.name,
+            limits=TokenLimits(query=query, document=document, pair=pair_limit),
+            precision=precision,
+            device=self.device,
+            outputs=head.labels,
+            prompt=_prompt(folder),
+            head=head,
+            backend=self.backend,
         )
-        return replace(scorer, outputs=head.labels, prompt=_prompt(folder))
 
 
 @dataclass(frozen=True)
 class MonoBERT(CrossEncoder):
-    """Ranks by the probability that a BERT with two labels gives to the relevant one (Nogueira et al., 2019)."""
+    """Ranks by the probability of relevance of a BERT with two labels (Nogueira et al., 2019)."""
 
     name: ClassVar[str] = "monobert"
 
@@ -136,74 +158,82 @@ class MonoBERT(CrossEncoder):
         config = require(folder, ranker=self.name)
         labels = read_head(folder, config, self.name).labels
         if config.get("model_type") != "bert" or labels != 2:
-            got = f"{config.get('model_type')!r} with {counted(labels, 'label', 'labels')}"
+            model = f"{config.get('model_type')!r} with {counted(labels, 'label', 'labels')}"
             raise UserError(
-                f"{folder}: expected a BERT with 2 labels for monobert, got {got}; cross-encoder:{folder} takes it"
+                f"{folder}: expected a BERT with 2 labels for monobert, got {model}; "
+                f"cross-encoder:{folder} takes it"
             )
         return super().scorer_of(folder, query, document, precision)
 
 
 def read_head(folder: Path, config: dict[str, Any], ranker: str) -> Head:
-    """Read what a classifier's one or two labels mean from its configuration.
+    """Read from a model's configuration what its one or two labels mean.
 
-    Refuses what is no classifier, has more labels, or labels and an activation that say nothing of
-    relevance.
+    Refuses a model that is no classifier or has more labels, and labels or an activation that
+    cannot be read as relevance.
     """
     kinds = config.get("architectures") or []
     if kinds and not any(str(kind).endswith("ForSequenceClassification") for kind in kinds):
         raise UserError(
-            f"{folder}: a {kinds[0]} has no classification head, so {ranker} cannot score with it; train one from it "
-            "(ranktilt train cross-encoder), or choose a model that was trained to re-rank"
+            f"{folder}: a {kinds[0]} has no classification head, so {ranker} cannot score with it; "
+            "train one from it (ranktilt train cross-encoder), or choose a model that was trained "
+            "to re-rank"
         )
     names = config.get("id2label") or {}
     labels = len(names) or int(config.get("num_labels") or 2)
     if labels > 2:
-        shown = ", ".join(map(str, names.values())) if names else f"{labels} of them"
+        list_of_labels = ", ".join(map(str, names.values())) if names else f"{labels} of them"
         raise UserError(
-            f"{folder}: wrong labels for {ranker}: expected 1 or 2, relevant or not, got {labels} ({shown})"
+            f"{folder}: wrong labels for {ranker}: expected 1 or 2, relevant or not, "
+            f"got {labels} ({list_of_labels})"
         )
     if labels == 2:
-        return Head(2, relevant=relevant_label(folder, names, ranker))
-    return Head(1, activation=_activation(folder, config))
+        return Head(labels=2, relevant=relevant_label(folder, names, ranker))
+    return Head(labels=1, activation=_activation(folder, config))
 
 
 def relevant_label(folder: Path, names: dict[str, Any], ranker: str) -> int:
-    """Which of two labels says relevant: the second one where they have no names of their own."""
-    labels = {str(name).casefold(): int(number) for number, name in names.items()}
-    if not labels or set(labels) == {"label_0", "label_1"}:
+    """Return which of two labels means relevant: the second where they have default names."""
+    positions = {str(name).casefold(): int(position) for position, name in names.items()}
+    if not positions or set(positions) == {"label_0", "label_1"}:
         return 1
-    found = [labels[name] for name in _RELEVANT if name in labels]
-    if not found:
-        raise UserError(
-            f"{folder}: wrong labels for {ranker}: cannot tell which of {' and '.join(map(repr, labels))} says "
-            "relevant; name one of them 'relevant' in config.json's id2label"
-        )
-    return found[0]
+    for name in _RELEVANT:
+        if name in positions:
+            return positions[name]
+    raise UserError(
+        f"{folder}: wrong labels for {ranker}: cannot tell which of "
+        f"{' and '.join(map(repr, positions))} says relevant; name one of them 'relevant' in "
+        "config.json's id2label"
+    )
 
 
 def _activation(folder: Path, config: dict[str, Any]) -> str:
-    """The activation of a single label, from the three places where sentence-transformers has kept it."""
+    """Return the name of a single label's activation.
+
+    Versions of sentence-transformers have saved it in three places; the newest comes first.
+    """
     nested = config.get("sentence_transformers")
     settings = (
         _saved(folder, "config_sentence_transformers.json").get("activation_fn"),
         nested.get("activation_fn") if isinstance(nested, dict) else None,
         config.get("sbert_ce_default_activation_function"),
     )
-    named = next((str(one) for one in settings if one), "torch.nn.Sigmoid")
-    name = named.rpartition(".")[2]
-    if not named.startswith("torch.") or name not in ACTIVATIONS:
-        valid = ", ".join(f"torch.nn.{one}" for one in ACTIVATIONS)
-        raise UserError(f"{folder}: its activation {named!r} is not supported (valid: {valid})")
+    setting = next((str(setting) for setting in settings if setting), "torch.nn.Sigmoid")
+    name = setting.rpartition(".")[2]
+    if not setting.startswith("torch.") or name not in ACTIVATIONS:
+        valid = ", ".join(f"torch.nn.{activation}" for activation in ACTIVATIONS)
+        raise UserError(f"{folder}: its activation {setting!r} is not supported (valid: {valid})")
     return name
 
 
 def _prompt(folder: Path) -> str:
-    """What sentence-transformers would put before each query of its own accord."""
+    """Return the prompt that sentence-transformers puts before each query by default."""
     saved = _saved(folder, "config_sentence_transformers.json")
     prompts, name = saved.get("prompts"), saved.get("default_prompt_name")
     return str(prompts.get(name) or "") if isinstance(prompts, dict) and name else ""
 
 
 def _saved(folder: Path, name: str) -> dict[str, Any]:
-    """What sentence-transformers saved beside a model, which it reads only where it saved the list of modules too."""
+    """Read a JSON file of sentence-transformers; empty where the library would not read it."""
+    # Without a list of modules it takes the folder for a plain model of transformers.
     return read_json(folder / name, dict) if (folder / "modules.json").is_file() else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,21 +25,22 @@ from ranktilt.models.token_counts import Tokens
 from ranktilt.optional import need
 from ranktilt.rankers.rerank.base import ReRanker
 
-PARTS = ("Query:", "Document:", "Relevant:")
-"""What stands before the query, between query and document, and behind the document."""
+QUERY, DOCUMENT, RELEVANT = PARTS = ("Query:", "Document:", "Relevant:")
+"""The prompt's words before the query, before the document, and after it."""
 LIMIT = 512
-"""Tokens of a whole prompt where the tokenizer names no limit of its own."""
+"""Tokens of a prompt where the tokenizer names no limit."""
 _FAMILY = ("t5", "mt5", "umt5", "longt5")
 _BLANK = "▁"
+"""How SentencePiece writes the blank before a word."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrueFalseScorer(PairScorer):
-    """An encoder-decoder whose first answered token, true or false, is read."""
+    """An encoder-decoder that answers with the token true or false."""
 
-    true_token: str = field(default="true", kw_only=True)
-    false_token: str = field(default="false", kw_only=True)
-    start: int = field(default=0, kw_only=True)
+    true_token: str = "true"
+    false_token: str = "false"
+    start: int = 0
     """Token with which the decoder starts."""
 
     @property
@@ -51,72 +52,75 @@ class TrueFalseScorer(PairScorer):
         return sigmoid(wide[:, 0] - wide[:, 1])
 
     def special_token_count(self) -> int:
-        counts = Tokens(self.folder, None).counts(["", *PARTS], "counting tokens")
+        counts = Tokens(self.folder).counts(["", *PARTS], "counting tokens")
         return int((counts[1:] - counts[0]).sum() + counts[0])
 
     @cached_property
     def module(self) -> Any:
         torch = need("torch", extra="neural", for_=self.ranker)
-        where = f" on device {self.device!r}" if self.device else ""
-        with loading(
-            f"{self.folder}: cannot be loaded as a model for {self.ranker}{where}", for_=self.ranker
-        ):
+        on_device = f" on device {self.device!r}" if self.device else ""
+        failure = f"{self.folder}: cannot be loaded as a model for {self.ranker}{on_device}"
+        with loading(failure, for_=self.ranker):
             model = load(self.folder, "AutoModelForSeq2SeqLM", for_=self.ranker)
-            answers = [self._answer(name) for name in (self.true_token, self.false_token)]
-            whole = model.get_output_embeddings()
-            two = torch.nn.Linear(whole.in_features, 2, bias=whole.bias is not None)
+            # The last layer computes a logit for each token; only those of two answers are read.
+            answers = [self._answer(self.true_token), self._answer(self.false_token)]
+            last_layer = model.get_output_embeddings()
+            has_bias = last_layer.bias is not None
+            answer_layer = torch.nn.Linear(last_layer.in_features, len(answers), bias=has_bias)
             with torch.no_grad():
-                two.weight.copy_(whole.weight[answers])
-                if whole.bias is not None:
-                    two.bias.copy_(whole.bias[answers])
-            model.lm_head = in_float32(two)
+                answer_layer.weight.copy_(last_layer.weight[answers])
+                if has_bias:
+                    answer_layer.bias.copy_(last_layer.bias[answers])
+            model.lm_head = in_float32(answer_layer)
             return model.to(torch_device(self.device))
 
     @cached_property
     def tokenizer(self) -> Any:
-        """The model's tokenizer, which is transformers' own."""
+        """The model's tokenizer, of transformers."""
         with loading(f"{self.folder}: its tokenizer cannot be read", for_=self.ranker):
             return load_tokenizer(self.folder, for_=self.ranker)
 
-    def _answer(self, name: str) -> int:
-        """Number of an answer: the token at the start of a word, or else the token of exactly this text."""
+    def _answer(self, word: str) -> int:
+        """Return the number of an answer's token: of a word's start, else of exactly this text."""
         vocabulary = self.tokenizer.get_vocab()
-        for token in (_BLANK + name, name):
+        for token in (_BLANK + word, word):
             if token in vocabulary:
                 return int(vocabulary[token])
         raise UserError(
-            f"{self.folder}: its vocabulary has no token {_BLANK + name!r}; set true_token and false_token"
+            f"{self.folder}: its vocabulary has no token {_BLANK + word!r}; "
+            "set true_token and false_token"
         )
 
     def read(self, queries: list[str], documents: list[str]) -> Any:
-        """Return the logits of both answers after each prompt, of which only query and document are cut."""
-        around = (
-            sum(map(len, self.tokenizer(list(PARTS), add_special_tokens=False)["input_ids"])) + 1
-        )
-        pairs = zip(
-            *fit_texts(self.tokenizer, (queries, documents), self.limits, around), strict=True
-        )
+        """Return the logits of both answers after each prompt.
+
+        A prompt that is too long loses tokens of the query and the document, never its own words.
+        """
+        part_ids = self.tokenizer(list(PARTS), add_special_tokens=False)["input_ids"]
+        prompt_token_count = sum(map(len, part_ids)) + 1  # and the end token
+        pairs = fit_texts(self.tokenizer, (queries, documents), self.limits, prompt_token_count)
         prompts = [
-            f"{PARTS[0]} {query} {PARTS[1]} {document} {PARTS[2]}" for query, document in pairs
+            f"{QUERY} {query} {DOCUMENT} {document} {RELEVANT}"
+            for query, document in zip(*pairs, strict=True)
         ]
-        found = self.tokenizer(prompts, padding=True, return_tensors="pt", verbose=False).to(
-            self.module.device
+        device = self.module.device
+        encoding = self.tokenizer(prompts, padding=True, return_tensors="pt", verbose=False)
+        input_ids = encoding["input_ids"].to(device)
+        outputs = self.module(
+            input_ids=input_ids,
+            attention_mask=encoding["attention_mask"].to(device),
+            decoder_input_ids=input_ids.new_full((len(prompts), 1), self.start),
+            use_cache=False,
         )
-        inputs = {name: found[name] for name in ("input_ids", "attention_mask")}
-        first = found["input_ids"].new_full((len(prompts), 1), self.start)
-        return (
-            self.module(**inputs, decoder_input_ids=first, use_cache=False)
-            .logits[:, 0, :]
-            .float()
-            .cpu()
-        )
+        return outputs.logits[:, 0, :].float().cpu()
 
 
 @dataclass(frozen=True)
 class MonoT5(ReRanker):
-    """Ranks by the probability of "true" after "Query: … Document: … Relevant:", of which the whole prompt stays.
+    """Ranks by the probability of "true" after "Query: … Document: … Relevant:".
 
-    `true_token` and `false_token` are the answers, for a model that was trained on others.
+    Long texts are cut, the prompt's words never. `true_token` and `false_token` are the answers,
+    for a model that was trained on others.
     """
 
     name: ClassVar[str] = "monot5"
@@ -141,20 +145,27 @@ class MonoT5(ReRanker):
     ) -> PairScorer:
         config = require(folder, ranker=self.name)
         kinds = config.get("architectures") or []
-        if config.get("model_type") not in _FAMILY or not all(
-            str(k).endswith("ConditionalGeneration") for k in kinds
-        ):
-            got = kinds[0] if kinds else repr(config.get("model_type"))
+        is_t5 = config.get("model_type") in _FAMILY
+        if not is_t5 or not all(str(kind).endswith("ConditionalGeneration") for kind in kinds):
+            kind = kinds[0] if kinds else repr(config.get("model_type"))
             raise UserError(
-                f"{folder}: expected a T5ForConditionalGeneration, or one of its family, for monot5, got {got}"
+                f"{folder}: expected a T5ForConditionalGeneration, or one of its family, for "
+                f"monot5, got {kind}"
             )
         start = config.get("decoder_start_token_id")
         if not isinstance(start, int):
             raise UserError(
                 f"{folder / 'config.json'}: no decoder_start_token_id, with which the answer starts"
             )
-        limits = TokenLimits(query, document, Tokens(folder, None).limit or LIMIT)
-        scorer = TrueFalseScorer(
-            folder, self.name, limits, precision, self.device, outputs=2, start=start
+        pair_limit = Tokens(folder).limit or LIMIT
+        return TrueFalseScorer(
+            folder=folder,
+            ranker=self.name,
+            limits=TokenLimits(query=query, document=document, pair=pair_limit),
+            precision=precision,
+            device=self.device,
+            outputs=2,
+            true_token=self.true_token,
+            false_token=self.false_token,
+            start=start,
         )
-        return replace(scorer, true_token=self.true_token, false_token=self.false_token)

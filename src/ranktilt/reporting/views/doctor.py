@@ -216,7 +216,7 @@ def _cards(installed: Installation) -> list[Block]:
 
 def _entries(one: Model, here: str | None) -> dict[str, str]:
     prefixes = {"query": one.query_prefix, "document": one.document_prefix}
-    also = f" (also {', '.join(one.also)})" if one.also else ""
+    also = f" (also {', '.join(one.aliases)})" if one.aliases else ""
     return {
         "what it is": one.about,
         "from": f"{one.hub}{also}" if one.hub else "no published checkpoint",

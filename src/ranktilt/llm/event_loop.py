@@ -1,0 +1,69 @@
+"""Do work in an event loop that runs in a thread, while the caller takes the results."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractAsyncContextManager
+from itertools import islice
+from typing import Any
+
+from ranktilt.optional import need
+
+_TURN = 0.2
+"""Seconds of a single wait: once polars is imported, Ctrl-C interrupts no wait without an end."""
+OpenClient = Callable[[], AbstractAsyncContextManager[Any]]
+"""Gives the context in which a client is open; the client's ``serve`` does a piece of work."""
+
+
+def flow(
+    open_client: OpenClient, work: Iterable[Any], concurrency: int
+) -> Generator[list[Any], None, None]:
+    """Do pieces of work in an event loop, which has a thread, and yield results as they arrive.
+
+    Work is pulled in the caller's thread, at most `concurrency` and a quarter beyond the results
+    that were taken. An error of a piece of work ends everything. Closing the iterator cancels what
+    is under way.
+    """
+    source, most = enumerate(work), concurrency + max(concurrency // 4, 1)
+    next_work = list(islice(source, most))
+    if not next_work:
+        return
+    slots, pending = asyncio.Semaphore(concurrency), list[Future[Any]]()
+
+    async def serve(number: int, piece: Any) -> Any:
+        await slots.acquire()
+        result = await client.serve(number, piece)
+        slots.release()  # not after an error, which ends everything
+        return result
+
+    portals = need("anyio.from_thread", extra="llm", for_="a server")
+    with (
+        portals.start_blocking_portal(name="ranktilt-llm") as portal,
+        portal.wrap_async_context_manager(open_client()) as client,
+    ):
+        loop = portal.call(asyncio.get_running_loop)
+        try:
+            while next_work or pending:
+                # The portal's way to begin a task would wait for the loop each time.
+                for number, piece in next_work:
+                    task = asyncio.run_coroutine_threadsafe(serve(number, piece), loop)
+                    pending.append(task)
+                done, _ = wait(pending, _TURN, FIRST_COMPLETED)
+                finished = [task for task in pending if task in done]  # in the order of the work
+                pending = [task for task in pending if task not in done]
+                yield from _results(finished)
+                next_work = list(islice(source, most - len(pending)))
+        finally:
+            for task in pending:
+                task.cancel()
+
+
+def _results(finished: Sequence[Future[Any]]) -> Iterator[list[Any]]:
+    """Yield the results of finished tasks together, and then raise the first error of a task."""
+    results = [task.result() for task in finished if task.exception() is None]
+    if results:
+        yield results
+    for task in finished:
+        task.result()

@@ -1,0 +1,41 @@
+# ruff: noqa: RUF001
+"""Texts of passages as a prompt shows them, which no model can take for a part of the prompt."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufe00-\ufe0f\ufeff"
+)
+_OPEN, _CLOSE = r"\[［【〔〖〘〚⟦⟬❲⁅﹇⦋⦍⦏", r"\]］】〕〗〙〛⟧⟭❳⁆﹈⦌⦎⦐"
+_BRACKETED = re.compile(f"[{_OPEN}]([\\w {_INVISIBLE}\u0300-\u036f\u20d0-\u20f0]+)[{_CLOSE}]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_MARKER = re.compile(
+    rf"([<＜])(?=[{_INVISIBLE}]*(?:[|｜]|[/／]?(?:s|bos|eos|pad|unk|mask|cls|sep)[>＞]"
+    r"|[<＜]?[/／]?SYS[>＞]|(?:start|end|begin)_of|end▁of|begin▁of))"
+    r"|(\[)(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS)\])",
+    re.I,
+)
+"""Marks by which chat templates say who speaks, in any width and with invisible signs in them."""
+
+
+def one_line(text: str) -> str:
+    """Return a text as a prompt shows it, on one line.
+
+    Numbers in square brackets of any script get round ones, so that no passage can pass for
+    another. Marks by which chat models tell who speaks (``<|im_end|>``, ``[INST]``) are broken by a
+    blank, because a server may take them for its own.
+    """
+    plain = _BRACKETED.sub(_in_round_brackets, " ".join(_CONTROL.sub(" ", text).split()))
+    return _MARKER.sub(lambda mark: f"{mark[0]} ", plain)
+
+
+def _in_round_brackets(bracketed: re.Match[str]) -> str:
+    """Put a number into round brackets, in plain digits; leave other words as they are."""
+    plain = unicodedata.normalize("NFKC", bracketed[1])
+    digits = "".join(str(unicodedata.digit(sign)) for sign in plain if sign.isdigit())
+    has_letters = any(sign.isalpha() for sign in plain)
+    return f"({digits})" if digits and not has_letters else bracketed[0]
