@@ -3,9 +3,9 @@
 Start with `collection.Collection` and `run.Run`. `load.load` reads a folder or a public name
 (`folders`; `collection_name`, `hub`, `irds`, `bundled`), `label_table` a label file, `queries`
 queries; `labels` joins labels with documents, `mix` unites collections, `save` writes one, and
-`faults` finds what is wrong with one. `formats` has a file for each file layout, `text` what a
-text shows by itself. `artifact` is the file of a result, `cache` keeps vectors, `inventory` lists
-the cache, and `texts` maps the texts of large collections into memory. This room may import only
-the top level's files. A new collection is a reader or a builder (docs/reference/extending.md).
-Tests: tests/data.
+`faults` finds what is wrong with one. `formats` has a file for each file layout, `text` what a text
+shows by itself. `artifact` is the file of a result, `cache` keeps vectors, `inventory` lists the
+cache, and `texts` maps the texts of large collections into memory. `notes` has what a reader of a
+result should know. This room may import only the top level's files. A new collection is a reader or
+a builder (docs/reference/extending.md). Tests: tests/data.
 """
