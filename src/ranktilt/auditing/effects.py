@@ -23,7 +23,7 @@ FEWEST = 10
 _SPREAD = ("low", "high", "error", "p", "p_corrected")
 _OPPOSITES = (
     ("wins", "losses"),
-    ("whole_wins", "whole_losses"),
+    ("both_wins", "both_losses"),
     ("query_wins", "query_losses"),
     ("mean_wins", "mean_losses"),
     ("share_wins", "share_losses"),

@@ -26,10 +26,10 @@ from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.sources import FewTemperatures, SeriesApart, TemperaturesUnknown
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import RELATIVE_DELTA, RelativeDelta, relative_delta
-from ranktilt.statistics.bootstrap import in_all
+from ranktilt.statistics.bootstrap import shared_numbering
 from ranktilt.statistics.inversion import infer
 from ranktilt.statistics.trend import change_of_ends, rank_correlation
-from ranktilt.statistics.two_way import Clusters, TwoWayVariance, combined
+from ranktilt.statistics.two_way import Clusters, TwoWayVariance, combine_influences
 
 FEWEST = 3
 """Different temperatures from which a trend is asked for."""
@@ -149,7 +149,7 @@ def _columns(
         numbers = audit.distinct(run)
         distinct.append(None if numbers is None else numbers[rows])
         keys.append((run, repr(RelativeDelta(of=measure)), reference, source))
-    columns = Columns(np.array([*references, *rewrites]), in_all(distinct))
+    columns = Columns(np.array([*references, *rewrites]), shared_numbering(distinct))
     return columns, _clusters(audits, keys, queries)
 
 
@@ -240,4 +240,4 @@ def _change_variance(
         )
         for end in ends
     ]
-    return combined(influences, factors[ends].tolist()).variance()
+    return combine_influences(influences, factors[ends].tolist()).variance()

@@ -186,7 +186,7 @@ def conclude(
     """
     summary = {
         "spec": dict(generated.spec),
-        "made": [_source_content(source, verb) for source in generated.made],
+        "summaries": [_source_content(source, verb) for source in generated.summaries],
         "left_out": generated.left_out.to_dicts(),
         "folder": str(saved.folder),
         "splits": list(saved.splits),
@@ -195,16 +195,16 @@ def conclude(
     for line in generation_notes(generated, saved, verb):
         note(line)
     unanswered = generated.unanswered
-    has_texts = any(source.rewritten for source in generated.made)
+    has_texts = any(source.rewritten for source in generated.summaries)
     if unanswered:
         message = next((text for text in generated.left_out["message"] if text), "")
         documents = counted(unanswered, "document", "documents")
         note(f"{documents} got no answer ({message}); the same command again asks only for these")
     elif not has_texts:
-        has_answers = any(source.answers for source in generated.made)
+        has_answers = any(source.answers for source in generated.summaries)
         reason = "no answer passed the checks" if has_answers else "no document could be asked for"
         note(f"{reason}: there is nothing to {'compare' if verb == 'rewritten' else 'rank'}")
-    document_count = sum(source.documents for source in generated.made)
+    document_count = sum(source.documents for source in generated.summaries)
     return has_texts and unanswered <= max_failures * document_count
 
 
@@ -217,7 +217,7 @@ def _source_content(source: SourceSummary, verb: str) -> dict[str, Any]:
 def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]:
     """Say what was made, what was left out and why, and how many answers were paid for."""
     yield f"{saved.folder}: {generated.collection!r}"
-    for source in generated.made:
+    for source in generated.summaries:
         written = (
             f"{source.rewritten:,} of {counted(source.documents, 'document', 'documents')} {verb}"
         )
@@ -231,8 +231,8 @@ def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Ite
         first = ", ".join(f"{name} ({reason})" for name, reason in list(names.items())[:_SHOWN])
         ellipsis = ", …" if len(names) > _SHOWN else ""
         yield f"left out: {first}{ellipsis}; all in {saved.folder / 'left-out.jsonl'}"
-    fresh_count = sum(source.fresh for source in generated.made)
-    known_count = sum(source.answers for source in generated.made) - fresh_count
+    fresh_count = sum(source.fresh for source in generated.summaries)
+    known_count = sum(source.answers for source in generated.summaries) - fresh_count
     known = f"; {known_count:,} were known" if known_count else ""
     yield f"{counted(fresh_count, 'answer', 'answers')} asked for{known}"
 

@@ -348,7 +348,7 @@ class _Target:
 
         saved = save_versions(designed, str(self.folder))
         self.output.deliver(designed.checks)
-        if designed.made:
+        if designed.summaries:
             for line in generation_notes(designed, saved, "rewritten"):
                 note(line)
         else:

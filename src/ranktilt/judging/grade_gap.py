@@ -16,7 +16,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import TwinsWithoutGap
 from ranktilt.measures.grade_gap import GradeGap
-from ranktilt.statistics.permutation import exchanged
+from ranktilt.statistics.permutation import exchanged_sums
 from ranktilt.statistics.two_way import Clusters
 from ranktilt.statistics.variation import Variation, grade_variation
 
@@ -114,6 +114,8 @@ def _sample(
     sample = Sample(judge, of, *pair, total, weight, parts, clusters=clusters)
     if not len(gap):
         return replace(sample, clusters=None)
-    null = exchanged(clusters.origin_totals, draws=how.resamples, seed=[how.seed, _SEED]) / len(gap)
+    null = exchanged_sums(
+        clusters.origin_totals, draws=how.resamples, seed=[how.seed, _SEED]
+    ) / len(gap)
     p = NullDistribution.from_draws(sample.value, null).p
     return replace(sample, null=NullDistribution(0.0, 0.0, p))

@@ -49,7 +49,7 @@ from ranktilt.mitigation.bench_result import (
     check_limits,
 )
 from ranktilt.mitigation.movement import movements_from
-from ranktilt.statistics.bootstrap import RESAMPLES, in_all
+from ranktilt.statistics.bootstrap import RESAMPLES, shared_numbering
 
 EFFECTIVENESS = "nDCG@10"
 CandidateRuns = Mapping[Candidate, Run]
@@ -420,7 +420,7 @@ def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
     baseline, *candidates = audited.runs
     tasks = []
     for number, candidate in enumerate(candidates, start=1):
-        distinct = in_all([audited.distinct(candidate), audited.distinct(baseline)])
+        distinct = shared_numbering([audited.distinct(candidate), audited.distinct(baseline)])
         for index, measured in enumerate(audited.measures):
             values = audited.values[[number, 0], index, 0]
             tasks.append(

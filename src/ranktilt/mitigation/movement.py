@@ -16,7 +16,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import Columns
 from ranktilt.data.run import Run
 from ranktilt.measures.ranking import Floats
-from ranktilt.statistics.bootstrap import in_all, resampled_means
+from ranktilt.statistics.bootstrap import resampled_means, shared_numbering
 from ranktilt.statistics.inversion import infer
 from ranktilt.statistics.rank_correlation import list_overlap
 from ranktilt.statistics.two_way import Influence
@@ -147,7 +147,7 @@ def movements_from(
         movement(
             name,
             list_distances(baseline_run, run, audited.queries),
-            in_all([audited.distinct(name), numbered]),
+            shared_numbering([audited.distinct(name), numbered]),
             resamples=resamples,
             seed=seed,
         )

@@ -1,4 +1,6 @@
-"""How far two scorings order the same systems alike: Kendall's τ, top-weighted τ, rank-biased overlap; ties are shared.
+"""Rank correlation of two scorings of the same systems.
+
+Kendall's τ, top-weighted τ and rank-biased overlap.
 
 Systems with equal scores stand in any order equally often, and every coefficient is its mean over
 these orders. Scorings have the shape (…, systems): one coefficient comes back for each, so that
@@ -17,14 +19,15 @@ from ranktilt.statistics.bootstrap import interval
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 PERSISTENCE = 0.9
+"""Probability p that a reader of rank-biased overlap goes on to the next rank."""
 
 
 def kendall_tau(first: Floats, second: Floats, variant: str = "b") -> Floats:
     """Return Kendall's τ, −1 to 1: concordant less discordant pairs of systems.
 
     Over all pairs (``a``; Kendall, Biometrika 30, 1938), or over the geometric mean of the pairs
-    that either scoring tells apart (``b``; Biometrika 33(3), 1945). NaN where nothing is told
-    apart, or below two systems.
+    that either scoring does not tie (``b``; Biometrika 33(3), 1945). NaN where all are tied, or
+    below two systems.
     """
     higher, lower = np.triu_indices(first.shape[-1], 1)
     first_signs = np.sign(first[..., higher] - first[..., lower])
@@ -37,11 +40,11 @@ def kendall_tau(first: Floats, second: Floats, variant: str = "b") -> Floats:
 
 
 def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
-    """Return AP correlation τ_AP, −1 to 1, of an estimated order with a reference: errors at the top weigh most.
+    """Return AP correlation τ_AP of an estimated order with a reference, −1 to 1.
 
-    ``2/(n − 1) · Σ_i C(i)/(i − 1) − 1`` with C(i) the systems above rank i of the estimate that the
-    reference places above it, too (Yilmaz, Aslam & Robertson, SIGIR 2008); a tie in the reference
-    counts half. NaN below two systems.
+    Errors at the top weigh most. ``2/(n − 1) · Σ_i C(i)/(i − 1) − 1`` with C(i) the systems above
+    rank i of the estimate that the reference places above it, too (Yilmaz, Aslam & Robertson, SIGIR
+    2008); a tie in the reference counts half. NaN below two systems.
     """
     systems = estimate.shape[-1]
     # [i, j] says how far the reference has j above i.
@@ -64,11 +67,11 @@ def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
 
 
 def rank_biased_overlap(first: Floats, second: Floats, persistence: float = PERSISTENCE) -> Floats:
-    """Return the rank-biased overlap of two orders, 0 to 1 (Webber, Moffat & Zobel, ACM TOIS 28(4), 2010).
+    """Return the rank-biased overlap of two orders, 0 to 1.
 
-    ``(1 − p) Σ_d p^(d−1) A_d + p^n A_n`` with A_d the overlap of the first d, extrapolated beyond
-    the last rank (their eq. 32); a system that ties share a rank with is there by its probability
-    (Corsi & Urbano, SIGIR 2024: RBO^a).
+    Webber, Moffat & Zobel, ACM TOIS 28(4), 2010: ``(1 − p) Σ_d p^(d−1) A_d + p^n A_n`` with A_d the
+    overlap of the first d, extrapolated beyond the last rank (their eq. 32); a system that ties
+    share a rank with is there by its probability (Corsi & Urbano, SIGIR 2024: RBO^a).
     """
     systems = first.shape[-1]
     if not systems:
@@ -128,7 +131,10 @@ NEARNESS = 0.3
 
 
 def near_resamples(means: Floats, resampled: Floats) -> Floats:
-    """Bring resampled means, (resamples, systems), nearer to the observed ones (see `coefficient_interval`)."""
+    """Bring resampled means, (resamples, systems), nearer to the observed ones.
+
+    `coefficient_interval` says why.
+    """
     near: Floats = means + NEARNESS * (resampled - means)
     return near
 
@@ -144,17 +150,17 @@ def coefficient_interval(
     noise. So the interval is the widest of three:
 
     - the percentile ends lo and hi;
-    - those turned round the value, 2v − hi and 2v − lo;
-    - the value less its bias, 2v − m, and 1.96 standard errors on both sides. m is the mean of the samples; the
-      standard error is that of the near samples divided by `NEARNESS` (the numerical delta method:
-      Hong and Li, Journal of Econometrics 206(2), 2018).
+    - both ends reflected in the value, 2v − hi and 2v − lo;
+    - the value less its bias, 2v − m, and 1.96 standard errors on both sides. m is the mean of the
+      samples; the standard error is that of the near samples divided by `NEARNESS` (the numerical
+      delta method: Hong and Li, Journal of Econometrics 206(2), 2018).
 
-    It always holds the value.
+    It always contains the value.
 
     Parameters
     ----------
     value : float
-        Observed.
+        The observed coefficient.
     samples, near_samples : array of shape (resamples,)
         On resampled queries, and on the means of `near_resamples`.
     least : float
@@ -165,7 +171,7 @@ def coefficient_interval(
     reach = _WITHIN * float(np.nanstd(near_samples)) / NEARNESS
     low = min(percentile.low, 2 * value - percentile.high, corrected - reach)
     high = max(percentile.high, 2 * value - percentile.low, corrected + reach)
-    return Ends(max(least, low), min(1.0, high))
+    return Ends(low=max(least, low), high=min(1.0, high))
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:

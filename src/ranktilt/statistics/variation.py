@@ -1,4 +1,4 @@
-"""Whether a ranking could have favoured anybody: where nothing can vary, nothing is shown to be level."""
+"""Whether a ranking could have favoured anybody: where nothing can vary, nothing proves level."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from typing import Literal
 Reason = Literal[
     "tied", "single", "whole", "repeated", "unread", "returned", "position", "constant"
 ]
-"""Why a list, a pair or the grades of a query cannot vary; in words: `reporting/sentences/variation`."""
+"""Why a list, a pair or the grades of a query cannot vary.
+
+The words are made in `reporting/sentences/variation`.
+"""
 LEAST_VARYING = 0.5
 """Share of the lists that must be able to vary before a result counts as level."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """How much of what an answer is made of could have come out otherwise.
+    """How many of the lists behind an answer could have come out differently.
 
     A list whose documents all have one score adds an exact "level" to a mean, whatever the ranker
     is, and so do the other kinds in `fixed`. Byte-identical copies do not: they tie with each
@@ -25,18 +28,18 @@ class Variation:
     """
 
     total: int
-    """Lists behind the answer; pairs of documents where choices are counted, and queries of a judge."""
+    """Lists behind the answer; pairs of documents where choices are counted, queries of a judge."""
     fixed: Mapping[Reason, int]
     """How many of them could not vary, by the reason."""
 
     @property
     def varying(self) -> int:
-        """Number of those that could vary."""
+        """Number of lists that could vary."""
         return self.total - sum(self.fixed.values())
 
     @property
     def share(self) -> float:
-        """Share of those that could vary; 0 where there are none."""
+        """Share of lists that could vary; 0 where there are no lists."""
         return self.varying / self.total if self.total else 0.0
 
     @property
@@ -52,10 +55,16 @@ class Variation:
 
 
 def choice_variation(pairs: int, inconsistent: int) -> Variation:
-    """Return what could vary where each answer counts: an answer that follows the order shown favours both sides."""
+    """Return the variation of choices.
+
+    An answer that follows the order in which documents are shown favours both sides.
+    """
     return Variation(total=pairs, fixed={"position": inconsistent} if inconsistent else {})
 
 
 def grade_variation(queries: int, constant: int) -> Variation:
-    """Return what could vary in a judge's grades, where it may give one grade to all documents of a query."""
+    """Return the variation of a judge's grades.
+
+    A judge may give one grade to all documents of a query.
+    """
     return Variation(total=queries, fixed={"constant": constant} if constant else {})

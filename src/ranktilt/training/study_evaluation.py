@@ -25,7 +25,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.recall import Recall
-from ranktilt.statistics.bootstrap import in_all
+from ranktilt.statistics.bootstrap import shared_numbering
 from ranktilt.statistics.permutation import t_test_p
 from ranktilt.training.study_result import Evaluation, Kind, SeedValues, TrainedRanker
 
@@ -117,7 +117,7 @@ class EvaluatedCollection:
         for ranker in rankers:
             for index in self.trainings[ranker]:
                 per_run.append(self.audit.distinct(self.audit.runs[index]))
-        return in_all(per_run)
+        return shared_numbering(per_run)
 
     def evaluation(
         self, rankers: Sequence[TrainedRanker], inference: InferenceOptions

@@ -29,7 +29,7 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.printing import digits_apart
 from ranktilt.measures.ranking import Floats, Ints
-from ranktilt.statistics.bootstrap import in_all
+from ranktilt.statistics.bootstrap import shared_numbering
 from ranktilt.statistics.two_way import Clusters
 
 Question = tuple[str, Pair]
@@ -78,7 +78,7 @@ class Match:
     def distinct(self, runs: RunPair) -> npt.NDArray[np.int64] | None:
         """Number of the query that each query repeats under both runs; None where none does."""
         numbers = [(audit.distinct(run), rows) for audit, run, rows in self.audit_rows(runs)]
-        return in_all([None if one is None else one[rows] for one, rows in numbers])
+        return shared_numbering([None if one is None else one[rows] for one, rows in numbers])
 
     def clusters(
         self, runs: RunPair, estimand: str, pair: Pair
