@@ -40,7 +40,8 @@ from ranktilt.data.bundled.reader import bundled
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.parquet import read_judgments, read_parquet
 from ranktilt.data.formats.qrels import read_qrels
-from ranktilt.data.labels import from_labels, read_labels
+from ranktilt.data.label_table import read_labels
+from ranktilt.data.labels import from_labels
 from ranktilt.data.queries import read_queries
 from ranktilt.data.run import Run
 from ranktilt.data.save import save

@@ -12,7 +12,9 @@ import pytest
 import ranktilt as rt
 from ranktilt import Collection, SourceAudits, load, save
 from ranktilt.auditing.controls import CONTROLS
-from ranktilt.data.labels import LabelFile, labelled, read_labels, with_labels
+from ranktilt.data.label_file import LabelFile
+from ranktilt.data.label_table import read_labels
+from ranktilt.data.labels import labelled, with_labels
 from ranktilt.reporting.reload import reload, reload_sources
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.cli.conftest import Cli, sided
@@ -130,8 +132,8 @@ ROWS = '{"url": "a", "is_ai": 1}\n{"url": "b", "is_ai": 0}\n'
 def test_columns_are_named_by_what_they_hold_and_values_get_names(
     tmp_path: Path, name: str, content: str
 ) -> None:
-    labels = LabelFile.of(f"{write(tmp_path / name, content)}:id=url,source=is_ai")
-    found = read_labels(LabelFile(labels.path, labels.columns, {"1": "ai"}))
+    labels = LabelFile.from_text(f"{write(tmp_path / name, content)}:id=url,source=is_ai")
+    found = read_labels(LabelFile(labels.path, columns=labels.columns, names={"1": "ai"}))
     assert found.select("doc_id", "source").rows() == [("a", "ai"), ("b", "0")]
 
 
@@ -144,7 +146,7 @@ def test_truth_values_have_names_too(tmp_path: Path) -> None:
     ]
     content = '{"doc_id": "a", "source": true}\n{"doc_id": "b", "source": false}\n'
     file = str(write(tmp_path / "l:id=a.jsonl", content))  # a name, because it is a file's
-    assert read_labels(LabelFile(LabelFile.of(file).path, names={"true": "ai"})).rows() == [
+    assert read_labels(LabelFile(LabelFile.from_text(file).path, names={"true": "ai"})).rows() == [
         ("a", "ai"),
         ("b", "false"),
     ]
@@ -235,8 +237,8 @@ def test_what_cannot_be_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ),
     ):
         with refused(message.replace("{}", str(file)), rt.UserError):
-            given = LabelFile.of(f"{file}{text}")
-            labelled(LabelFile(given.path, given.columns, names=names), runs)
+            given = LabelFile.from_text(f"{file}{text}")
+            labelled(LabelFile(given.path, columns=given.columns, names=names), runs)
 
 
 ENGINE = """

@@ -16,7 +16,7 @@ from ranktilt import Audit, PairwiseAudit, Run
 from ranktilt.data.assemble import read_rows
 from ranktilt.data.files import sha256
 from ranktilt.data.formats.parquet import read_judgments
-from ranktilt.data.labels import read_labels
+from ranktilt.data.label_table import read_labels
 from ranktilt.data.load import load
 from ranktilt.papers.dai import nq320k
 from ranktilt.papers.dai.nq320k import build_nq320k

@@ -86,7 +86,7 @@ def test_what_is_kept_is_shown(cli: Cli, filled_cache: Path) -> None:
     found = cache_of(cli)
     assert found["folder"] == str(filled_cache)
     assert found["entries"][1] == {
-        "what": "embeddings",
+        "kind": "embeddings",
         "model": "one",
         "bytes": 761,
         "paid": False,

@@ -1,4 +1,4 @@
-"""Readers are tested with files that are read a few bytes at a time, so that records lie across chunks, and at once."""
+"""Test readers with chunks of a few bytes, which cut records, and with the usual ones."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from ranktilt.data import files
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what uses `chunks` with both sizes; real files are large, and properties choose their sizes themselves."""
+    """Run tests that use `chunks` with both sizes; properties and tests of real files have their own."""
     if "chunks" in metafunc.fixturenames:
         real = metafunc.definition.get_closest_marker("data") is not None
         both = not (real or hasattr(metafunc.function, "hypothesis"))

@@ -14,14 +14,23 @@ from ranktilt.rankers.lexical.bm25 import BM25
 from tests.toy import toy
 
 
-def split(text: str, how: str = "english") -> list[str]:
-    """Tokens as they stand in the text, before any is changed or dropped."""
-    found: list[str] = analyzer(how).split(pl.Series([text], dtype=pl.String))[0].to_list()
-    return found
+def split(text: str, name: str = "english") -> list[str]:
+    """Return the tokens of a text, before any is changed or dropped."""
+    tokens: list[str] = analyzer(name).split(pl.Series([text], dtype=pl.String))[0].to_list()
+    return tokens
 
 
-def words(text: str, how: str = "english") -> list[str]:
-    return [term for term in analyzer(how).normalize(split(text, how)) if term is not None]
+def words(text: str, name: str = "english") -> list[str]:
+    return [term for term in analyzer(name).normalize(split(text, name)) if term is not None]
+
+
+def nltk_tokens(text: str) -> list[str]:
+    """Split a text by NLTK itself, sentence by sentence."""
+    nltk = pytest.importorskip("nltk")
+    tokens = list[str]()
+    for sentence in nltk.tokenize.PunktSentenceTokenizer().tokenize(text):
+        tokens += nltk.tokenize.NLTKWordTokenizer().tokenize(sentence)
+    return tokens
 
 
 def test_words_end_where_unicode_says() -> None:
@@ -135,24 +144,16 @@ def test_english_stems_as_another_implementation_of_his_program_does(
     ],
 )
 def test_paper_is_nltks_own_word_for_word(text: str) -> None:
-    nltk = pytest.importorskip("nltk")
-    sentences = nltk.tokenize.PunktSentenceTokenizer().tokenize(text)
-    tokens = [w for s in sentences for w in nltk.tokenize.NLTKWordTokenizer().tokenize(s)]
-    assert words(text, "paper") == [t for t in tokens if t not in stop_words("nltk")]
+    expected = [token for token in nltk_tokens(text) if token not in stop_words("nltk")]
+    assert words(text, "paper") == expected
 
 
 @given(text=st.text(alphabet="ab01 .,:;'\"`()[]>?!-—”\u2019\n\t\xa0\u3000\ue000", max_size=40))
 @settings(max_examples=300, deadline=None)
 def test_paper_is_nltks_own_whatever_the_marks(text: str) -> None:
     """The texts behind and before share words with it, which are read only once."""
-    nltk = pytest.importorskip("nltk")
     texts = [text, f"a cannot b' {text} a.", f"{text} {text}"]
-    sentences = [nltk.tokenize.PunktSentenceTokenizer().tokenize(one) for one in texts]
-    own = [
-        [w for s in found for w in nltk.tokenize.NLTKWordTokenizer().tokenize(s)]
-        for found in sentences
-    ]
-    assert analyzer("paper").split(pl.Series(texts)).to_list() == own
+    assert analyzer("paper").split(pl.Series(texts)).to_list() == list(map(nltk_tokens, texts))
 
 
 def test_an_analyzer_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +213,7 @@ def test_stop_words_are_lucenes_and_nltks() -> None:
         "this to was will with"
     )
     assert stop_words("lucene") == frozenset(expected.split())
-    found = stop_words("nltk")
-    assert len(found) == 179
-    assert {"i", "don't", "won", "wouldn't", "y", "herself"} <= found
-    assert not {"he'd", "I", "would", "us"} & found
+    nltk_words = stop_words("nltk")
+    assert len(nltk_words) == 179
+    assert {"i", "don't", "won", "wouldn't", "y", "herself"} <= nltk_words
+    assert not {"he'd", "I", "would", "us"} & nltk_words

@@ -1,4 +1,4 @@
-"""The cache: exact floats under content keys, safe against interruption and damage, listed and removed on demand."""
+"""The cache has exact floats under content keys, survives damage, and is listed and removed."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.data.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys
-from ranktilt.data.inventory import CacheEntry, cache_contents, of_model, remove
+from ranktilt.data.inventory import CacheEntry, cache_contents, entries_of_model, remove
 from ranktilt.errors import UserError
 from tests.refusals import refused
 from tests.toy import no_room, write
@@ -39,8 +39,8 @@ def raw_keys(*values: bytes) -> Keys:
 
 
 def got(cache: VectorCache, keys: Keys) -> tuple[npt.NDArray[np.bool_], Vectors]:
-    found, stored = cache.get(keys)
-    return found, stored.read(0, len(keys))
+    is_stored, stored = cache.get(keys)
+    return is_stored, stored.read(0, len(keys))
 
 
 def test_the_environment_names_the_folder_keys_the_content(
@@ -51,8 +51,8 @@ def test_the_environment_names_the_folder_keys_the_content(
     assert not (tmp_path / "mine").exists()
     monkeypatch.setenv("RANKTILT_CACHE", "~/vectors")
     assert cache_folder() == Path.home() / "vectors"
-    one, two, three = content_keys(["a", "b", "a"])
-    assert one == three != two
+    first, second, third = content_keys(["a", "b", "a"])
+    assert first == third != second
     assert content_keys(["a", "b"]).dtype.itemsize == KEY_BYTES
     assert content_keys(["a"], prefix="query")[0] != content_keys(["a"], prefix="document")[0]
     assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
@@ -66,8 +66,8 @@ def test_what_was_stored_is_found_and_a_put_that_fails_midway_leaves_nothing(
     assert (nothing.tolist(), values.shape) == ([False, False], (2, 0))
     assert not (tmp_path / "new").exists()
     cache.put(content_keys(["a", "b"]), vectors([1, 2, 3], [4, 5, 6]))
-    found, stored = cache.get(content_keys(["b", "x", "a", "b"]))
-    assert found.tolist() == [True, False, True, True]
+    is_stored, stored = cache.get(content_keys(["b", "x", "a", "b"]))
+    assert is_stored.tolist() == [True, False, True, True]
     values = stored.read(0, 4)
     assert (
         values.tolist()
@@ -95,8 +95,8 @@ def test_any_keys_and_puts(
     for start in range(0, len(stored), 2):
         part = stored[start : start + 2]
         cache.put(raw_keys(*part), vectors(*([numbers[value]] for value in part)))
-    found, values = got(cache, raw_keys(*sought))
-    assert found.tolist() == [value in numbers for value in sought]
+    is_stored, values = got(cache, raw_keys(*sought))
+    assert is_stored.tolist() == [value in numbers for value in sought]
     assert values.sum(axis=1).tolist() == [numbers.get(value, 0.0) for value in sought]
 
 
@@ -150,15 +150,15 @@ def test_rows_come_in_order(
 
 def test_float16_is_stored_in_half_and_what_a_cache_cannot_hold_is_refused(tmp_path: Path) -> None:
     keys = content_keys(map(str, range(100)))
-    made = np.random.default_rng(0).normal(size=(100, 50)).astype(np.float32)
+    numbers = np.random.default_rng(0).normal(size=(100, 50)).astype(np.float32)
     sizes = []
     for dtype in ("float32", "float16"):
         cache = VectorCache(tmp_path / dtype, dtype=dtype)
-        cache.put(keys, made)
+        cache.put(keys, numbers)
         sizes.append(sum(p.stat().st_size for p in (tmp_path / dtype).glob("*.vectors")))
         _, values = got(cache, keys)
         assert values.dtype == np.float32
-        expected = made if dtype == "float32" else made.astype(np.float16).astype(np.float32)
+        expected = numbers if dtype == "float32" else numbers.astype(np.float16).astype(np.float32)
         assert values.tobytes() == expected.tobytes()
     assert sizes[0] - sizes[1] == 100 * 50 * 2
     with refused(
@@ -207,7 +207,7 @@ def test_what_is_kept_is_written_beside_it_and_use_leaves_its_time(tmp_path: Pat
     cache = VectorCache(folder, about={"model": "größe"})
     cache.put(content_keys(["a"]), vectors([1]))
     about = folder / "about.json"
-    assert json.loads(about.read_text(encoding="utf-8")) == {"what": "embeddings", "model": "größe"}
+    assert json.loads(about.read_text(encoding="utf-8")) == {"kind": "embeddings", "model": "größe"}
     os.utime(about, (0, 0))
     cache.get(content_keys(["b"]))
     assert about.stat().st_mtime == 0
@@ -237,13 +237,13 @@ def keep(
 
 @pytest.fixture
 def full(own_cache: Path) -> Path:
-    """Two models' vectors, the counts of one tokenizer, an index, and something of someone else."""
-    one = {
+    """Fill the cache: vectors of two models, token counts, an index, and someone else's file."""
+    minilm = {
         "model": "minilm",
         "folder": "/models/one",
         "options": {"precision": "bfloat16", "max_tokens": 64},
     }
-    keep(own_cache / "embeddings" / "aa", 3, one, days=40)
+    keep(own_cache / "embeddings" / "aa", 3, minilm, days=40)
     keep(own_cache / "embeddings" / "bb", 5, {"model": "two", "folder": "/models/two"}, days=2)
     keep(own_cache / "tokens" / "cc", 7, {"model": "/models/one"})
     write(own_cache / "lexical" / "dd" / "rows.bin", b"x" * 1000)
@@ -253,19 +253,27 @@ def full(own_cache: Path) -> Path:
 
 
 def names(entries: list[CacheEntry]) -> list[str]:
-    return [entry.folder.name for entry in entries]
+    return [cache_entry.folder.name for cache_entry in entries]
 
 
 def test_entries_are_listed_by_kind_found_by_each_name_and_removed_alone(full: Path) -> None:
     entries = cache_contents()
-    assert [(entry.what, entry.folder.name, entry.model) for entry in entries] == [
+    assert [
+        (cache_entry.kind, cache_entry.folder.name, cache_entry.model) for cache_entry in entries
+    ] == [
         ("embeddings", "bb", "two"),
         ("embeddings", "aa", "minilm"),
         ("tokens", "cc", "/models/one"),
         ("lexical", "dd", ""),
         ("collections", HUB, "hub:IR-Cocktail/scifact"),
     ]
-    assert [round((time.time() - entry.used) / DAY) for entry in entries] == [2, 40, 0, 0, 0]
+    assert [round((time.time() - cache_entry.last_use) / DAY) for cache_entry in entries] == [
+        2,
+        40,
+        0,
+        0,
+        0,
+    ]
     for model, expected in {
         "minilm": ["aa", "cc"],
         "/models/one": ["aa", "cc"],
@@ -273,12 +281,12 @@ def test_entries_are_listed_by_kind_found_by_each_name_and_removed_alone(full: P
         "/models/two": ["bb"],
         "hub:IR-Cocktail/scifact": [HUB],
     }.items():
-        assert names(of_model(cache_contents(), model)) == expected
+        assert names(entries_of_model(cache_contents(), model)) == expected
     valid = "/models/one, hub:IR-Cocktail/scifact, minilm, two"
     with refused(f"unknown model in the cache 'minilmm'; did you mean 'minilm'? (valid: {valid})"):
-        of_model(cache_contents(), "minilmm")
+        entries_of_model(cache_contents(), "minilmm")
     entries = cache_contents()
-    freed = remove(of_model(entries, "minilm"))
+    freed = remove(entries_of_model(entries, "minilm"))
     assert freed == entries[1].size + entries[2].size
     assert names(cache_contents()) == ["bb", "dd", HUB]
     assert (full / "mine" / "notes.npy").exists()
@@ -298,8 +306,8 @@ def test_a_model_of_the_hub_or_the_wheel_is_shown_by_its_name(
 ) -> None:
     keep(own_cache / "pairs" / "aa", 1, {"model": folder})
     entries = cache_contents()
-    assert [entry.model for entry in entries] == [name]
-    assert of_model(entries, name) == of_model(entries, folder) == entries
+    assert [cache_entry.model for cache_entry in entries] == [name]
+    assert entries_of_model(entries, name) == entries_of_model(entries, folder) == entries
 
 
 def test_what_was_left_half_written_is_removed_with_its_empty_folder(full: Path) -> None:

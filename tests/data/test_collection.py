@@ -141,8 +141,8 @@ def test_whole_numbers_are_grades_in_any_type_and_so_are_fractions(
     grades: list[Any], dtype: Any
 ) -> None:
     assert judged(*grades, dtype=dtype).qrels["grade"].to_list() == [int(g) for g in grades]
-    found = judged(1.0, 0.25, dtype=pl.Float64).qrels["grade"]
-    assert (found.dtype, found.to_list()) == (pl.Float64, [1.0, 0.25])
+    grades_column = judged(1.0, 0.25, dtype=pl.Float64).qrels["grade"]
+    assert (grades_column.dtype, grades_column.to_list()) == (pl.Float64, [1.0, 0.25])
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_other_grades_are_refused(grade: Any, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "dtype", "values"),
+    ("series", "dtype", "values"),
     [
         (pl.Series(["x", None]), pl.String, ["x", None]),
         (pl.Series([1, 2], dtype=pl.UInt8), pl.Int64, [1, 2]),
@@ -182,9 +182,9 @@ def test_other_grades_are_refused(grade: Any, dtype: Any) -> None:
     ],
 )
 def test_further_columns_take_the_types_that_files_keep(
-    given: pl.Series, dtype: Any, values: list[Any]
+    series: pl.Series, dtype: Any, values: list[Any]
 ) -> None:
-    column = of(text=[""] * len(given), extra=given).docs["extra"]
+    column = of(text=[""] * len(series), extra=series).docs["extra"]
     assert (column.dtype, column.to_list()) == (dtype, values)
 
 
@@ -195,7 +195,7 @@ def test_a_column_without_any_value_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "series",
     [
         pl.Series([datetime.date(2024, 1, 1)]),
         pl.Series([[1, 2]]),
@@ -206,11 +206,11 @@ def test_a_column_without_any_value_is_dropped() -> None:
         pl.Series([b"[" * 400 + b"]" * 400]),
     ],
 )
-def test_a_column_that_no_file_keeps_is_refused(given: pl.Series) -> None:
+def test_a_column_that_no_file_keeps_is_refused(series: pl.Series) -> None:
     with pytest.raises(UserError) as caught:
-        of(extra=given)
+        of(extra=series)
     assert str(caught.value).startswith(
-        f"docs: column 'extra' of type {given.dtype} cannot be kept; use strings, "
+        f"docs: column 'extra' of type {series.dtype} cannot be kept; use strings, "
     )
 
 
@@ -228,9 +228,9 @@ def test_collections_are_equal_in_any_order_of_rows_and_columns() -> None:
     turned = docs.reverse().select("m", "n", "origin", "source", "text", "title", "id")
     qrels = plain.qrels.sample(fraction=1, shuffle=True, seed=1)
     first = Collection(docs, plain.queries, plain.qrels)
-    other = Collection(turned, plain.queries.reverse(), qrels, {"path": "elsewhere"})
-    assert first == other
-    assert hash(first) == hash(other)
+    second = Collection(turned, plain.queries.reverse(), qrels, {"path": "elsewhere"})
+    assert first == second
+    assert hash(first) == hash(second)
 
 
 def test_collections_differ_where_any_value_does_and_a_missing_value_equals_itself_only() -> None:
@@ -321,19 +321,19 @@ def keys(**columns: Any) -> list[int]:
 
 
 def test_lone_texts_share_a_key_by_their_words_whatever_their_ids_and_sources() -> None:
-    one, two, three, four = keys(text=["x", "x", "y", "x"], title=["", "", "", "T"])
-    assert one == two
-    assert len({two, three, four}) == 3
+    first, second, third, fourth = keys(text=["x", "x", "y", "x"], title=["", "", "", "T"])
+    assert first == second
+    assert len({second, third, fourth}) == 3
     assert keys(text=["x"], id=["a"], source=["human"]) == keys(
         text=["x"], id=["z"], source=["llm"]
     )
 
 
 def test_a_key_of_twins_depends_on_their_origin_alone() -> None:
-    one = keys(origin=["o", "o"], id=["a", "b"], source=["human", "llm"], text=["x", "y"])
-    two = keys(origin=["o", "o"], id=["c", "d"], source=["p", "q"], text=["v", "w"])
-    assert one == two
-    assert len(set(one)) == 1
+    human_and_llm = keys(origin=["o", "o"], id=["a", "b"], source=["human", "llm"], text=["x", "y"])
+    other_sources = keys(origin=["o", "o"], id=["c", "d"], source=["p", "q"], text=["v", "w"])
+    assert human_and_llm == other_sources
+    assert len(set(human_and_llm)) == 1
     alone = keys(id=["b"], origin=["a"], text=["y"])
     both = keys(id=["a", "b"], origin=["a", "a"], text=["x", "y"])
     assert alone == both[1:], "a rewrite without its original too"
@@ -341,9 +341,9 @@ def test_a_key_of_twins_depends_on_their_origin_alone() -> None:
 
 def test_a_key_is_the_same_in_every_process() -> None:
     # blake2b("ranktilt-tie-0" + "od1-human", digest_size=8), little-endian
-    found = toy().tie_keys()
-    assert found[0] == int.from_bytes(bytes.fromhex("0049fdb52158a26e"), "little")
-    assert (found.dtype, len(set(found.tolist()))) == (np.uint64, 3), (
+    tie_keys = toy().tie_keys()
+    assert tie_keys[0] == int.from_bytes(bytes.fromhex("0049fdb52158a26e"), "little")
+    assert (tie_keys.dtype, len(set(tie_keys.tolist()))) == (np.uint64, 3), (
         "one key for each of three twins"
     )
 

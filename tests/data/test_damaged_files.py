@@ -1,4 +1,4 @@
-"""Damaged files of every format: one line that names the file, or what was written; never a traceback."""
+"""Damaged files of every format give one line with their name, or their content; no traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ranktilt.data.formats.qrels import read_qrels
-from ranktilt.data.labels import read_labels
+from ranktilt.data.label_table import read_labels
 from ranktilt.data.queries import read_queries
 from ranktilt.data.run import Run
 from ranktilt.errors import DataError, DataWarning
@@ -161,7 +161,7 @@ def test_a_damaged_file_is_one_line(door: Door, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         path.write_bytes(data)
-        whole = door.read(path)
+        undamaged = door.read(path)
     is_json = data.startswith((b"{", b"["))
     for damage in DAMAGES:
         if damage.is_of_json and not is_json:
@@ -173,7 +173,7 @@ def test_a_damaged_file_is_one_line(door: Door, tmp_path: Path) -> None:
             assert "\n" not in message, damage.name
             assert not damage.is_harmless, f"{damage.name}: {message}"
             continue
-        is_same = rows == whole
+        is_same = rows == undamaged
         if damage.is_harmless:
             assert is_same, damage.name
         elif damage.name not in CUTS:

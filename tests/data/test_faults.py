@@ -1,4 +1,4 @@
-"""Is it a fair comparison: a sound collection is one, and each fault alone is found, counted and named."""
+"""A sound collection is a fair comparison; each fault alone is found, counted and named."""
 
 import math
 from collections.abc import Callable
@@ -52,15 +52,15 @@ def judged() -> Qrels:
     }
 
 
-def made(docs: Docs, qrels: Qrels | None = None) -> Collection:
+def collection_with(docs: Docs, qrels: Qrels | None = None) -> Collection:
     return collection_of(
         docs, {f"q{n}": f"walk {n}" for n in range(PAIRS)}, judged() if qrels is None else qrels
     )
 
 
 def change(count: int, edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Docs:
-    wanted = {f"p{n}-llm" for n in range(count)}
-    return [edit(row) if row["id"] in wanted else row for row in sound()]
+    changed = {f"p{n}-llm" for n in range(count)}
+    return [edit(row) if row["id"] in changed else row for row in sound()]
 
 
 def without(*names: str) -> Docs:
@@ -72,9 +72,9 @@ def text(of: Callable[[str], str]) -> Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def row(result: CheckResult, name: str, source: str | None = None) -> FaultRow:
-    found = [r for r in result.faults if r.name == name and source in (None, r.source)]
-    assert len(found) == 1
-    return found[0]
+    rows = [r for r in result.faults if r.name == name and source in (None, r.source)]
+    assert len(rows) == 1
+    return rows[0]
 
 
 def announce(old: str) -> str:
@@ -82,7 +82,7 @@ def announce(old: str) -> str:
 
 
 def test_a_sound_collection_and_the_bundled_one_are_a_fair_comparison() -> None:
-    result = check(made(sound()))
+    result = check(collection_with(sound()))
     assert result.fair
     assert {r.verdict for r in result.faults} == {"ok"}
     assert {r.count for r in result.faults} == {0}
@@ -140,27 +140,29 @@ def test_a_fault_voids_above_its_limit(
 ) -> None:
     known = {d["id"] for d in docs}
     qrels = {q: {d: g for d, g in grades.items() if d in known} for q, grades in judged().items()}
-    result = check(made(docs, qrels))
-    found = row(result, name)
+    result = check(collection_with(docs, qrels))
+    fault = row(result, name)
     assert ([r.name for r in result.of("void")], result.fair) == ([name], False)
-    assert (found.value, found.count, found.total) == (
+    assert (fault.value, fault.count, fault.total) == (
         pytest.approx(value),
         round(value * PAIRS / 100),
         PAIRS,
     )
-    assert found.reference == pytest.approx(reference, nan_ok=True)
+    assert fault.reference == pytest.approx(reference, nan_ok=True)
     assert (
-        found.examples[:2] == ("p0-llm", "p1-llm")
+        fault.examples[:2] == ("p0-llm", "p1-llm")
         if name != "pairs missing a side"
         else ("p0-human", "p1-human")
     )
     assert check_sentence(result).startswith(
-        f"Void because of {name} ({found.count} of 20, {value:.1f} %; limit ≤ "
+        f"Void because of {name} ({fault.count} of 20, {value:.1f} %; limit ≤ "
     )
-    at = row(check(made(docs), limits=replace(LIMITS, **{option: value})), name)
+    at = row(check(collection_with(docs), limits=replace(LIMITS, **{option: value})), name)
     assert (at.verdict, at.limit) == ("warning", f"≤ {value:g} %")
     assert (
-        row(check(made(docs), limits=replace(LIMITS, **{option: value - 0.01})), name).verdict
+        row(
+            check(collection_with(docs), limits=replace(LIMITS, **{option: value - 0.01})), name
+        ).verdict
         == "void"
     )
 
@@ -172,16 +174,16 @@ def test_the_median_length_ratio_is_judged() -> None:
         (lambda t: t + " So they say.", 1.2, "warning"),
     ):
         docs = change(PAIRS, text(edit))
-        found = row(check(made(docs)), "length ratio")
-        assert found.value == pytest.approx(ratio)
-        assert (found.verdict, found.limit) == (verdict, "0.67–1.5")
-        assert f"lie between {ratio:.2f} and {ratio:.2f}" in found.note
+        fault = row(check(collection_with(docs)), "length ratio")
+        assert fault.value == pytest.approx(ratio)
+        assert (fault.verdict, fault.limit) == (verdict, "0.67–1.5")
+        assert f"lie between {ratio:.2f} and {ratio:.2f}" in fault.note
         assert check(
-            made(docs),
+            collection_with(docs),
             limits=CheckLimits(min_length_ratio=min(ratio, 1), max_length_ratio=max(ratio, 1.5)),
         ).fair
         assert not check(
-            made(docs), limits=CheckLimits(min_length_ratio=1.15, max_length_ratio=1.16)
+            collection_with(docs), limits=CheckLimits(min_length_ratio=1.15, max_length_ratio=1.16)
         ).fair
 
 
@@ -192,15 +194,17 @@ def test_judgments_of_one_side_void_and_name_query_and_document() -> None:
         lambda grades: {d: (1 if d.endswith("llm") and g else g) for d, g in grades.items()},
         lambda grades: {d: (0 if d.endswith("llm") else g) for d, g in grades.items()},
     ):
-        result = check(made(sound(), {q: edit(grades) for q, grades in judged().items()}))
+        result = check(
+            collection_with(sound(), {q: edit(grades) for q, grades in judged().items()})
+        )
         assert [(r.name, r.count, r.total) for r in result.of("void")] == [
             ("one-sided judgments", PAIRS, PAIRS)
         ]
     qrels = {**judged(), "q3": {"p3-llm": 1, "p3-human": 0}, "q5": {"p5-human": 1}}
-    found = row(check(made(sound(), qrels)), "one-sided judgments")
-    assert found.examples == ("q3 p3-llm", "q5 p5-human")
-    assert (found.count, found.total, found.value, found.verdict) == (2, 20, 10.0, "void")
-    allowed = check(made(sound(), qrels), limits=CheckLimits(max_one_sided=10))
+    fault = row(check(collection_with(sound(), qrels)), "one-sided judgments")
+    assert fault.examples == ("q3 p3-llm", "q5 p5-human")
+    assert (fault.count, fault.total, fault.value, fault.verdict) == (2, 20, 10.0, "void")
+    allowed = check(collection_with(sound(), qrels), limits=CheckLimits(max_one_sided=10))
     assert row(allowed, "one-sided judgments").verdict == "warning"
 
 
@@ -216,16 +220,18 @@ def test_nothing_left_to_compare_voids(reordered: int, same: int, empty: int, li
         rewrite["text"] = (
             " ".join(words_of[::-1]) + "." if same <= n and original["text"] else original["text"]
         )
-    result = check(made(docs))
-    found = row(result, "near-identical pairs")
-    assert (found.count, found.verdict, found.limit) == (reordered, "void", limit)
+    result = check(collection_with(docs))
+    fault = row(result, "near-identical pairs")
+    assert (fault.count, fault.verdict, fault.limit) == (reordered, "void", limit)
     assert [r.name for r in result.of("void")] == ["near-identical pairs"]
     assert (
         f"near-identical pairs ({reordered} of 20, {reordered * 5}.0 %; limit {limit})"
         in check_sentence(result)
     )
-    other = [{**r, "text": r["text"] + " One more."} if r["id"] == "p5-llm" else r for r in docs]
-    assert check(made(other)).fair  # one pair is left
+    one_apart = [
+        {**r, "text": r["text"] + " One more."} if r["id"] == "p5-llm" else r for r in docs
+    ]
+    assert check(collection_with(one_apart)).fair  # one pair is left
 
 
 RUSSIAN = "Синий день был долгим, пчёлы танцевали над полем, дождь ждал вечера, мы пели песни дома."
@@ -265,7 +271,7 @@ def test_faults_that_only_warn(
     name: str, texts: dict[str, str], pairs: list[int], reference: float | None
 ) -> None:
     docs = [{**r, "text": texts.get(r["id"], r["text"])} for r in sound()]
-    result = row(check(made(docs)), name)
+    result = row(check(collection_with(docs)), name)
     assert (result.count, result.examples) == (len(pairs), tuple(f"p{n}-llm" for n in pairs))
     assert (result.value, result.verdict) == (
         100 * len(pairs) / PAIRS,
@@ -282,9 +288,9 @@ def test_shared_titles_are_a_warning_and_the_threshold_of_near_identical_pairs_i
     titles = {"p0": "Walks", "p1": "Woods", "p2": " "}
     docs = [{**r, "title": titles.get(r["id"].partition("-")[0], "")} for r in sound()]
     docs = [{**r, "title": "Trees"} if r["id"] == "p1-llm" else r for r in docs]
-    result = check(made(docs))
-    found = row(result, "shared titles")
-    assert (found.count, found.value, found.examples, found.verdict) == (
+    result = check(collection_with(docs))
+    fault = row(result, "shared titles")
+    assert (fault.count, fault.value, fault.examples, fault.verdict) == (
         1,
         5.0,
         ("p0-llm",),
@@ -292,15 +298,16 @@ def test_shared_titles_are_a_warning_and_the_threshold_of_near_identical_pairs_i
     )
     assert result.fair
     assert check_sentence(result).endswith("; 1 warning: shared titles.")
-    all_alike = check(made(sound()), limits=CheckLimits(near_identical=13 / 15))
+    all_alike = check(collection_with(sound()), limits=CheckLimits(near_identical=13 / 15))
     assert (row(all_alike, "near-identical pairs").count, all_alike.fair) == (
         PAIRS,
         False,
     )  # none is left to compare
-    found = row(
-        check(made(sound()), limits=CheckLimits(near_identical=0.87)), "near-identical pairs"
+    fault = row(
+        check(collection_with(sound()), limits=CheckLimits(near_identical=0.87)),
+        "near-identical pairs",
     )
-    assert (found.count, found.note) == (
+    assert (fault.count, fault.note) == (
         0,
         "Jaccard similarity of terms of 0.87 or more; void where no pair differs more",
     )
@@ -309,38 +316,40 @@ def test_shared_titles_are_a_warning_and_the_threshold_of_near_identical_pairs_i
 def test_any_dangling_judgment_or_repeated_query_is_a_warning() -> None:
     qrels: dict[str, dict[str, int]] = {**judged(), "q99": {"p0-human": 1}}
     qrels["q0"] = {**qrels["q0"], "lost": 1}
-    found = row(check(made(sound(), qrels)), "dangling judgments")
-    assert (found.count, found.total, found.source, found.verdict) == (2, 62, "", "warning")
-    assert found.examples == ("q0 lost", "q99 p0-human")
+    fault = row(check(collection_with(sound(), qrels)), "dangling judgments")
+    assert (fault.count, fault.total, fault.source, fault.verdict) == (2, 62, "", "warning")
+    assert fault.examples == ("q0 lost", "q99 p0-human")
     assert (
         row(
-            check(made(sound(), qrels), limits=CheckLimits(warn_above=50)), "dangling judgments"
+            check(collection_with(sound(), qrels), limits=CheckLimits(warn_above=50)),
+            "dangling judgments",
         ).verdict
         == "warning"
     )
-    whole = made(sound())
+    collection = collection_with(sound())
     same = pl.col("id").replace_strict(
         {"q3": " the same ", "q5": "the same", "q7": " the same "}, default=pl.col("id")
     )
-    found = row(
-        check(replace(whole, queries=whole.queries.with_columns(text=same))), "repeated queries"
+    fault = row(
+        check(replace(collection, queries=collection.queries.with_columns(text=same))),
+        "repeated queries",
     )
-    assert (found.count, found.total, found.source, found.verdict) == (2, PAIRS, "", "warning")
-    assert found.examples == ("q5", "q7")
-    blank = replace(whole, queries=whole.queries.with_columns(text=pl.lit(" ")))
+    assert (fault.count, fault.total, fault.source, fault.verdict) == (2, PAIRS, "", "warning")
+    assert fault.examples == ("q5", "q7")
+    blank = replace(collection, queries=collection.queries.with_columns(text=pl.lit(" ")))
     assert row(check(blank), "repeated queries").count == 0
 
 
 def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_origin() -> None:
     llm = [r for r in sound() if r["source"] == "llm"]
-    other = [
+    third_side = [
         {**r, "id": f"{r['id']}2", "source": "other", "text": announce(r["text"])} for r in llm
     ]
     qrels = {
         q: {**g, **{f"{d}2": n for d, n in g.items() if d.endswith("llm")}}
         for q, g in judged().items()
     }
-    three = made(sound() + other, qrels)
+    three = collection_with(sound() + third_side, qrels)
     result = check(three)
     assert (result.reference, result.sources) == ("human", ("llm", "other"))
     assert row(result, "boilerplate openings", "llm").verdict == "ok"
@@ -353,10 +362,10 @@ def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_orig
     assert (turned.reference, turned.sources) == ("other", ("human", "llm"))
     assert row(turned, "boilerplate openings", "llm").reference == 100.0
     docs = [{**r, "origin": r["id"]} for r in sound()]
-    found = row(check(made(docs)), "pairs missing a side")
-    assert (found.count, found.total, found.value, found.verdict) == (40, 40, 100.0, "void")
-    assert "twins need one origin" in found.note
-    undefined = [r for r in check(made(docs)).faults if math.isnan(r.value)]
+    fault = row(check(collection_with(docs)), "pairs missing a side")
+    assert (fault.count, fault.total, fault.value, fault.verdict) == (40, 40, 100.0, "void")
+    assert "twins need one origin" in fault.note
+    undefined = [r for r in check(collection_with(docs)).faults if math.isnan(r.value)]
     assert {r.name for r in undefined} >= {
         "identical pairs",
         "length ratio",
@@ -364,7 +373,9 @@ def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_orig
         "one-sided judgments",
     }
     assert {r.verdict for r in undefined if r.name != "near-identical pairs"} == {"warning"}
-    assert row(check(made(docs)), "near-identical pairs").verdict == "void", "no pair is left"
+    assert row(check(collection_with(docs)), "near-identical pairs").verdict == "void", (
+        "no pair is left"
+    )
 
 
 @pytest.mark.parametrize(
@@ -406,11 +417,11 @@ def test_what_cannot_be_a_limit_is_refused(
     limits: dict[str, float], options: dict[str, str], message: str
 ) -> None:
     with refused(message):
-        check(made(sound()), limits=CheckLimits(**limits), **options)
+        check(collection_with(sound()), limits=CheckLimits(**limits), **options)
 
 
 def test_one_source_is_examined_and_compared_with_none() -> None:
-    result = check(made([r for r in sound() if r["source"] == "llm"]))
+    result = check(collection_with([r for r in sound() if r["source"] == "llm"]))
     assert (result.reference, result.sources, result.is_compared, result.fair) == (
         "",
         ("llm",),
@@ -479,27 +490,27 @@ def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excu
     None
 ):
     for labelled in (True, False):
-        result = check(made(pooled_docs(labelled=labelled), POOLED))
-        found = row(result, "pairs missing a side")
-        assert (found.count, found.total, found.value, found.verdict) == (0, 8, 0.0, "ok")
-        assert found.note == "12 documents outside the pool have no twin by design"
+        result = check(collection_with(pooled_docs(labelled=labelled), POOLED))
+        fault = row(result, "pairs missing a side")
+        assert (fault.count, fault.total, fault.value, fault.verdict) == (0, 8, 0.0, "ok")
+        assert fault.note == "12 documents outside the pool have no twin by design"
         assert result.fair
     for gone, left in (("p3-llm", "p3-human"), ("p3-human", "p3-llm")):
         docs = [row for row in pooled_docs() if row["id"] != gone]
-        found = row(check(made(docs, POOLED)), "pairs missing a side")
-        assert (found.count, found.total, found.examples, found.verdict) == (1, 8, (left,), "void")
-    found = row(check(made(pooled_docs())), "pairs missing a side")
-    assert (found.count, found.total, found.verdict) == (12, 20, "void")
+        fault = row(check(collection_with(docs, POOLED)), "pairs missing a side")
+        assert (fault.count, fault.total, fault.examples, fault.verdict) == (1, 8, (left,), "void")
+    fault = row(check(collection_with(pooled_docs())), "pairs missing a side")
+    assert (fault.count, fault.total, fault.verdict) == (12, 20, "void")
     assert (
-        found.note
+        fault.note
         == "12 outside the pool are relevant to a query and count as missing: pool with these queries too"
     )
-    other = [
+    third_side = [
         {**row, "id": row["id"].replace("llm", "gpt"), "source": "gpt", "pool": None}
         for row in sound()
         if row["source"] == "llm" and row["id"] not in ("p15-llm", "p16-llm", "p17-llm")
     ]
-    result = check(made([*pooled_docs(), *other], POOLED))
+    result = check(collection_with([*pooled_docs(), *third_side], POOLED))
     llm, gpt = (row(result, "pairs missing a side", source) for source in ("llm", "gpt"))
     assert (llm.count, llm.total) == (0, 8)
     assert (gpt.count, gpt.total, gpt.note) == (3, 20, "")
@@ -630,17 +641,17 @@ def test_a_fault_of_the_reference_spoils_the_same_pairs() -> None:
         {**doc, "text": ""} if doc["source"] == "human" and n < 12 else doc
         for n, doc in enumerate(sound())
     ]
-    found = row(check(made(docs)), "empty texts")
-    assert (found.count, found.reference, found.verdict) == (0, 60.0, "warning")
+    fault = row(check(collection_with(docs)), "empty texts")
+    assert (fault.count, fault.reference, fault.verdict) == (0, 60.0, "warning")
 
 
 def test_texts_that_stop_at_different_lengths_on_both_sides_are_a_warning() -> None:
-    found = row(checked(cut, lambda n: cut(n, 29)), "texts cut short")
-    assert (found.value, found.reference, found.verdict) == (100.0, 100.0, "warning")
-    assert found.note == "human at 50 words; llm at 30 words"
+    fault = row(checked(cut, lambda n: cut(n, 29)), "texts cut short")
+    assert (fault.value, fault.reference, fault.verdict) == (100.0, 100.0, "warning")
+    assert fault.note == "human at 50 words; llm at 30 words"
 
 
 def test_what_is_outside_of_a_bound_does_not_read_as_the_bound() -> None:
-    shown = row(check(made(sound())), "length ratio")
+    fault = row(check(collection_with(sound())), "length ratio")
     for value, text in ((0.8984, "0.8984"), (0.9, "0.90"), (0.67, "0.67"), (0.6681, "0.6681")):
-        assert replace(shown, value=value).shown_value == text
+        assert replace(fault, value=value).shown_value == text

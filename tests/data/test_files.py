@@ -1,4 +1,4 @@
-"""Files: read alike whatever their ends and packing, written whole or not at all; results come back equal."""
+"""Files read alike whatever their line ends and packing; results come back equal."""
 
 import errno
 import gzip
@@ -162,12 +162,12 @@ def test_what_to_do_depends_on_what_went_wrong(tmp_path: Path) -> None:
 
 def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     for text in ("old", "new"):
-        with files.new_folder(tmp_path / "a" / "out") as made:
-            (made / text).write_text(text)
+        with files.new_folder(tmp_path / "a" / "out") as folder:
+            (folder / text).write_text(text)
     assert [p.name for p in tmp_path.rglob("*")] == ["a", "out", "new"]
     full = pytest.raises(UserError, match="/out: cannot be written: File too large")
-    with full, no_room(1000), files.new_folder(tmp_path / "a" / "out") as made:
-        (made / "big").write_bytes(bytes(5000))
+    with full, no_room(1000), files.new_folder(tmp_path / "a" / "out") as folder:
+        (folder / "big").write_bytes(bytes(5000))
     with pytest.raises(KeyboardInterrupt), files.new_folder(tmp_path / "a" / "out"):
         raise KeyboardInterrupt
     assert [p.name for p in tmp_path.rglob("*")] == ["a", "out", "new"]
@@ -267,15 +267,15 @@ def hashed(content: dict[str, Any]) -> bytes:
 
 
 def test_file_says_everything_and_the_hash_of_its_values(tmp_path: Path) -> None:
-    whole = dict(CONTENT)
+    content = dict(CONTENT)
     # Keys in order, no blanks, and 1.5 as it is where 1.0, 2.0 and 3.0 are integers.
     values = (
         b'{"counts":[],"format":"ranktilt-toy","names":["a","b"],"points":[],'
         b'"rows":[{"count":3,"most":null,"name":"bm25","outcome":"level","quartiles":[1,2,3],"sure":true,"twice":3,'
         b'"value":1.5}],"spec":{"seed":0},"unit":null,"values":[],"version":3}'
     )
-    assert whole.pop("sha256") == sha256(values).hexdigest()
-    assert whole == json.loads(values)
+    assert content.pop("sha256") == sha256(values).hexdigest()
+    assert content == json.loads(values)
 
 
 LAYOUTS: dict[str, Callable[[bytes], bytes]] = {
@@ -291,9 +291,9 @@ LAYOUTS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_hash_does_not_ask_for_the_layout(layout: str, tmp_path: Path) -> None:
-    whole = replace(WHOLE, spec={"name": "Zürich 𝄞", "share": 1.0, "most": 1e16})
-    back = Study1.load(saved(tmp_path, LAYOUTS[layout](whole.to_json())))
-    assert (back, hash(back)) == (whole, hash(whole))
+    result = replace(WHOLE, spec={"name": "Zürich 𝄞", "share": 1.0, "most": 1e16})
+    back = Study1.load(saved(tmp_path, LAYOUTS[layout](result.to_json())))
+    assert (back, hash(back)) == (result, hash(result))
 
 
 SAME_VALUES = [
@@ -327,13 +327,13 @@ def test_hash_is_of_values() -> None:
 def test_it_comes_back_equal(name: str, tmp_path: Path) -> None:
     values = np.array([[0.1, np.nan], [5e-324, 1e308]])
     rows = (ROW, replace(ROW, value=0.1 + 0.2))
-    whole = Study1(
+    result = Study1(
         {"a": [1]}, rows, (), values.T, np.array([[2**62]]), (Point(np.nan, 1),), Unit("cm")
     )
-    path = whole.save(tmp_path / name)
+    path = result.save(tmp_path / name)
     back = Study1.load(path)
     assert (path.read_bytes()[:2] == b"\x1f\x8b") is name.endswith(".gz")
-    assert (back == whole, hash(back) == hash(whole), back == WHOLE, back == "toy") == (
+    assert (back == result, hash(back) == hash(result), back == WHOLE, back == "toy") == (
         True,
         True,
         False,

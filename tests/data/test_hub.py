@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.data.hub import inventory
+from ranktilt.data.hub import dataset_files
 from ranktilt.data.load import load
 from ranktilt.errors import MissingExtra
 from tests.data.hub_cache import (
@@ -103,8 +103,8 @@ def test_mtebs_judgments_are_json_lines_and_there_may_be_ones_own_or_none(
     assert set(collection.qrels.rows()) == set(raw_qrels())
     assert collection.docs["title"].to_list() == ["Apples", "Rivers", "Clocks"]
     assert load("hub:mteb/scifact", split="train").qrels.rows() == [("q1", "d1", 2)]
-    own = write(tmp_path / "own.tsv", "q3 0 d1 1\n")
-    assert load("hub:mteb/scifact", qrels=own).qrels.rows() == [("q3", "d1", 1)]
+    file = write(tmp_path / "own.tsv", "q3 0 d1 1\n")
+    assert load("hub:mteb/scifact", qrels=file).qrels.rows() == [("q3", "d1", 1)]
     unjudged = load("hub:mteb/scifact", qrels="none")
     assert (unjudged.qrels.height, unjudged.queries.height) == (0, 3)
     judged = load("hub:mteb/scifact", split="train", docs="judged")
@@ -228,9 +228,9 @@ def files_in(folder: Path, *names: str) -> Path:
 def test_files_of_documents(
     tmp_path: Path, names: list[str], layout: str, sources: list[str | None]
 ) -> None:
-    found = inventory(files_in(tmp_path, *names, "queries/test.jsonl"))
-    assert (found.layout, [source for source, _ in found.corpora]) == (layout, sources)
-    assert found.queries == (tmp_path / "queries" / "test.jsonl",)
+    dataset = dataset_files(files_in(tmp_path, *names, "queries/test.jsonl"))
+    assert (dataset.layout, [source for source, _ in dataset.corpora]) == (layout, sources)
+    assert dataset.queries == (tmp_path / "queries" / "test.jsonl",)
 
 
 @pytest.mark.parametrize(
@@ -245,8 +245,8 @@ def test_files_of_documents(
     ],
 )
 def test_files_of_judgments(tmp_path: Path, names: list[str], splits: list[str]) -> None:
-    found = inventory(files_in(tmp_path, *names)).splits
-    assert list(found) == splits
-    assert sum(map(len, found.values())) == (len(names) if splits else 0)
+    files_by_split = dataset_files(files_in(tmp_path, *names)).splits
+    assert list(files_by_split) == splits
+    assert sum(map(len, files_by_split.values())) == (len(names) if splits else 0)
     (tmp_path / "fold1.tsv").touch()
-    assert "fold1" in inventory(tmp_path, judgments_only=True).splits
+    assert "fold1" in dataset_files(tmp_path, judgments_only=True).splits

@@ -1,4 +1,4 @@
-"""Collections of ir_datasets, from a home folder as that library leaves it, and TREC Fair's documents with labels."""
+"""Collections of ir_datasets, from a home folder of that library, and TREC Fair's labels."""
 
 import io
 import re
@@ -58,13 +58,13 @@ def beir(home: Path, qrels: str | None = None) -> None:
 
 
 def msmarco(home: Path, qrels: str) -> None:
-    """Put msmarco-passage and TREC DL 2019 there: the collection as a tar file, queries as gzip, judgments as text."""
+    """Put msmarco-passage and TREC DL 2019 there: a tar file, queries as gzip, judgments as text."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
         content = "".join(f"{name}\t{text}\n" for name, text in PASSAGES.items()).encode()
-        entry = tarfile.TarInfo("collection.tsv")
-        entry.size = len(content)
-        packed.addfile(entry, io.BytesIO(content))
+        member = tarfile.TarInfo("collection.tsv")
+        member.size = len(content)
+        packed.addfile(member, io.BytesIO(content))
     folder = home / "msmarco-passage"
     write(folder / "irds_version.txt", "v2")
     (folder / "collectionandqueries.tar.gz").write_bytes(buffer.getvalue())
@@ -122,8 +122,8 @@ def test_a_judgment_made_again_counts_once_and_the_last_one(home: Path) -> None:
     assert collection.qrels.rows() == [("q1", "0", 3), ("q2", "1", 0)]
     import ir_datasets
 
-    own = ir_datasets.load("msmarco-passage/trec-dl-2019").qrels_dict()
-    assert own == {"q1": {"0": 3}, "q2": {"1": 0}}
+    library_qrels = ir_datasets.load("msmarco-passage/trec-dl-2019").qrels_dict()
+    assert library_qrels == {"q1": {"0": 3}, "q2": {"1": 0}}
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_what_cannot_be_loaded_is_refused_in_one_line(home: Path, name: str, sta
 
 
 def test_documents_and_queries_without_a_text(home: Path) -> None:
-    """Vaswani's documents have a text; TREC's topics have a title instead, which is their default text."""
+    """Vaswani's documents have a text; TREC's topics have a title, which is their default text."""
     from ranktilt.data.irds import _docs, dataset_queries
 
     class Topic(NamedTuple):
@@ -182,8 +182,8 @@ def test_documents_and_queries_without_a_text(home: Path) -> None:
 
 @pytest.mark.parametrize("grade", [float("inf"), 2.0**40, None])
 def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
+    from ranktilt.data.collection_name import CollectionName
     from ranktilt.data.irds import dataset_qrels
-    from ranktilt.data.named import Named
 
     class Judgment(NamedTuple):
         query_id: str
@@ -197,7 +197,7 @@ def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
     with refused(
         f"irds:some/set: expected numbers as grades, got {grade} for query 'q' and document 'e'"
     ):
-        dataset_qrels(judged, Named("irds", "some/set"))
+        dataset_qrels(judged, CollectionName(kind="irds", id="some/set"))
 
 
 HEAD = "q_id,q_text,doc_id,gender,doc_title,first sentence\n"
@@ -214,34 +214,37 @@ def test_a_csv_gives_documents_once_with_their_labels_of_whichever_column_is_nam
     tmp_path: Path,
 ) -> None:
     file = write(tmp_path / "people.csv", HEAD + ROWS)
-    found = read_labelled(file)
-    assert found.by == "gender"
-    assert found.labels.rows() == [
+    people = read_labelled(file)
+    assert people.by == "gender"
+    assert people.labels.rows() == [
         ("1", ["male"]),
         ("2", ["female"]),
         ("3", []),
         ("4", ["female", "other"]),
     ]
-    assert found.queries.rows() == [("84", "Agriculture"), ("85", "Film")]
-    assert found.relevant.rows() == [
+    assert people.queries.rows() == [("84", "Agriculture"), ("85", "Film")]
+    assert people.relevant.rows() == [
         ("84", "1"),
         ("84", "2"),
         ("85", "1"),
         ("85", "3"),
         ("85", "4"),
     ]
-    assert found.texts(["2", "1"]).rows() == [
+    assert people.texts(["2", "1"]).rows() == [
         ("2", "Jane Roe", ""),
         ("1", "John Doe", "A farmer, and a poet."),
     ]
-    assert found.spec == {"files": [str(file)], "by": "gender"}
+    assert people.spec == {"files": [str(file)], "by": "gender"}
     head = "query,labels,origin,q_id,q_text,doc_id,query_id,doc_title,first sentence,id\n"
     file = write(
         tmp_path / "people.csv", head + "x,male,y,84,Agriculture,1,female,John,A farmer.,7\n"
     )
     assert read_labelled(file, "labels").labels.row(0) == ("1", ["male"])
-    found = read_labelled(file, "query_id")
-    assert (found.labels.row(0), found.queries.row(0)) == (("1", ["female"]), ("84", "Agriculture"))
+    people = read_labelled(file, "query_id")
+    assert (people.labels.row(0), people.queries.row(0)) == (
+        ("1", ["female"]),
+        ("84", "Agriculture"),
+    )
     with refused(
         f"{file}: which column holds the groups? name one of query, labels, query_id (--by)"
     ):
@@ -311,23 +314,23 @@ def test_the_tracks_labels_and_texts_are_read_by_name_unless_a_field_is_not_ther
     write(folder / "trec_corpus_20220301_plain.json.gz", jsonl(articles))
     write(folder / "trec_2022_articles_discrete.json.gz", jsonl(people))
     write(folder / "trec_2022_train_reldocs.jsonl", jsonl(topics))
-    found = read_labelled(track, "gender")
-    assert found.labels.rows() == [
+    people = read_labelled(track, "gender")
+    assert people.labels.rows() == [
         ("1", ["male"]),
         ("2", ["female", "transgender female"]),
         ("4", []),
     ]
-    assert found.queries.rows() == [("84", "Agriculture"), ("85", "Film"), ("86", "Dams")]
-    assert found.relevant.rows() == [
+    assert people.queries.rows() == [("84", "Agriculture"), ("85", "Film"), ("86", "Dams")]
+    assert people.relevant.rows() == [
         ("84", "1"),
         ("84", "2"),
         ("85", "4"),
     ]  # document 9 is not in the collection
-    assert found.texts(["4", "1"]).rows() == [
+    assert people.texts(["4", "1"]).rows() == [
         ("4", "Title 4", "Page 4"),
         ("1", "Title 1", "Page 1"),
     ]
-    assert found.spec["path"] == track
+    assert people.spec["path"] == track
     countries = read_labelled(track, "page_countries").labels
     assert countries.rows() == [("1", ["Peru", "Chile"]), ("2", []), ("4", [])]
     with pytest.raises(

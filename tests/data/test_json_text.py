@@ -1,4 +1,4 @@
-"""Of two equal keys in one object parsers keep the last; every reader of JSON refuses them with file and line."""
+"""Every reader of JSON refuses two equal keys in one object, with file and line."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from ranktilt.data.artifact import read_json
 from ranktilt.data.formats.json_text import key_count, require_single_keys
 from ranktilt.data.formats.jsonl import read_jsonl
 from ranktilt.data.formats.parquet import read_judgments
-from ranktilt.data.labels import read_labels
+from ranktilt.data.label_table import read_labels
 from ranktilt.data.rank_llm import read_candidates
 from ranktilt.data.run import Run
 from ranktilt.errors import DataError

@@ -15,15 +15,9 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import grouping
 from ranktilt.data import files
 from ranktilt.data.collection import Collection
-from ranktilt.data.labels import (
-    LabelFile,
-    from_labels,
-    labelled,
-    no_overlap,
-    read_labels,
-    with_labels,
-    with_names,
-)
+from ranktilt.data.label_file import LabelFile
+from ranktilt.data.label_table import read_labels
+from ranktilt.data.labels import from_labels, labelled, no_overlap, with_labels, with_names
 from ranktilt.data.run import Run
 from ranktilt.data.text.label_values import NO_LABEL
 from ranktilt.errors import DataError, DataWarning, UserError
@@ -82,9 +76,9 @@ def test_labels_and_ids_stay_as_written_other_numbers_are_numbers_and_parquet_ha
     tmp_path: Path,
 ) -> None:
     content = "year,doc_id,label,origin,score,mixed,none\n2001,007,01,06,0.5,1,\n,8,1,1e3,2,x,\n"
-    found = read_labels(write(tmp_path / "l.csv", content), by="label")
-    assert found.columns == ["doc_id", "label", "origin", "year", "score", "mixed", "none"]
-    assert found.rows() == [
+    labels = read_labels(write(tmp_path / "l.csv", content), by="label")
+    assert labels.columns == ["doc_id", "label", "origin", "year", "score", "mixed", "none"]
+    assert labels.rows() == [
         ("007", "01", "06", 2001, 0.5, "1", None),
         ("8", "1", "1e3", None, 2.0, "x", None),
     ]
@@ -230,7 +224,10 @@ def test_several_first_and_other_names_of_ids(tmp_path: Path) -> None:
     with refused(f"{path}:4: document 'a' has two values of 'source': …", DataError):
         read_labels(path)
     assert read_labels(f"{path}:several=first").rows() == [("a", "human"), ("b", "llm")]
-    assert LabelFile.of(f"{path}:several=first").words == ["--groups", f"{path}:several=first"]
+    assert LabelFile.from_text(f"{path}:several=first").words == [
+        "--groups",
+        f"{path}:several=first",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -252,23 +249,23 @@ def test_a_collection_without_texts() -> None:
     qrels = pl.DataFrame(
         {"query_id": ["q2", "q3"], "doc_id": ["d1", "unknown"], "grade": [2, 1], "line": [1, 2]}
     )
-    found = from_labels(
+    collection = from_labels(
         frame,
         queries=["q1", "q2", "q1"],
         qrels=qrels,
         labels_file=Path("a/l.tsv"),
         qrels_file="q.txt",
     )
-    assert found.docs.columns == ["id", "title", "text", "source", "origin", "year"]
+    assert collection.docs.columns == ["id", "title", "text", "source", "origin", "year"]
     docs = [
         ("d0", "", "", "human", "d0", 1),
         ("d1", "", "", "llm", "d0", 2),
         ("d2", "", "", "llm", "d2", None),
     ]
-    assert found.docs.rows() == docs
-    assert found.queries.rows() == [("q1", ""), ("q2", ""), ("q3", "")]
-    assert found.qrels.rows() == [("q2", "d1", 2), ("q3", "unknown", 1)]
-    assert found.spec == {
+    assert collection.docs.rows() == docs
+    assert collection.queries.rows() == [("q1", ""), ("q2", ""), ("q3", "")]
+    assert collection.qrels.rows() == [("q2", "d1", 2), ("q3", "unknown", 1)]
+    assert collection.spec == {
         "labels": "a/l.tsv",
         "qrels": "q.txt",
         "files": ["a/l.tsv", "q.txt"],
@@ -281,21 +278,21 @@ def test_nobody_has_a_source_by_default_and_bins_are_of_a_column_whose_name_may_
     None
 ):
     assert from_labels(table_of(gender=["f", "m"]), queries=["q"], by="gender").sources == ()
-    other = from_labels(table_of(gender=["f", None, "m"]), queries=["q"], by="gender")
-    assert grouping(other, "gender").code.tolist() == [0, -1, 1]
-    assert grouping(other, "gender").unlabelled == other.spec["unlabelled"] == 1
-    found = from_labels(
+    partial = from_labels(table_of(gender=["f", None, "m"]), queries=["q"], by="gender")
+    assert grouping(partial, "gender").code.tolist() == [0, -1, 1]
+    assert grouping(partial, "gender").unlabelled == partial.spec["unlabelled"] == 1
+    collection = from_labels(
         table_of(gender=["f", "m"], source=["human", None]), queries=["q"], by="gender"
     )
-    assert found.docs["source"].to_list() == ["human", None]
-    found = from_labels(table_of(source=["human", None, "llm", None]), queries=["q"])
-    assert found.docs["source"].to_list() == ["human", None, "llm", None]
-    assert found.spec["unlabelled"] == 2
-    found = from_labels(
+    assert collection.docs["source"].to_list() == ["human", None]
+    collection = from_labels(table_of(source=["human", None, "llm", None]), queries=["q"])
+    assert collection.docs["source"].to_list() == ["human", None, "llm", None]
+    assert collection.spec["unlabelled"] == 2
+    collection = from_labels(
         table_of(**{"of:year": [2001, 1999, None, 2003]}), queries=["q"], by="of:year:3"
     )
-    assert grouping(found, "of:year:3").names == ("1999", "2001", "2003")
-    assert found.spec["unlabelled"] == 1
+    assert grouping(collection, "of:year:3").names == ("1999", "2001", "2003")
+    assert collection.spec["unlabelled"] == 1
 
 
 SCORES = {
@@ -337,11 +334,11 @@ def test_a_run_and_labels_give_what_the_texts_give_and_nobody_has_a_twin_without
     assert labels.pair_counts.equals(texts.pair_counts)
     assert (labels.confounds, bool(texts.confounds)) == ((), True)
     mine = run(tmp_path)
-    found = audit(
+    audited = audit(
         labelled(label_file(tmp_path, origin=False), [mine]), mine, card=True, resamples=200
     )
-    assert [e.estimand.key for e in found.card] == ["page", "Share"]
-    assert found.pair_counts.height == 0
+    assert [e.estimand.key for e in audited.card] == ["page", "Share"]
+    assert audited.pair_counts.height == 0
     text = label_file(tmp_path).read_text()
     straight = audit(labelled(tmp_path / "labels.tsv", [mine]), mine, card=True, resamples=200).card
     turned = (
@@ -358,8 +355,8 @@ def test_queries_of_all_runs_and_judgments_are_known_and_a_run_without_a_judged_
     tmp_path: Path,
 ) -> None:
     runs = [run(tmp_path, {q: SCORES[q]}, f"{q}.trec") for q in ("q1", "q3")]
-    found = labelled(label_file(tmp_path), runs, qrels=judgments(tmp_path))
-    assert found.queries["id"].to_list() == ["q1", "q3", "q2"]
+    collection = labelled(label_file(tmp_path), runs, qrels=judgments(tmp_path))
+    assert collection.queries["id"].to_list() == ["q1", "q3", "q2"]
     runs = [run(tmp_path), run(tmp_path, {"7": SCORES["q1"], "8": SCORES["q2"]}, "other.trec")]
     with pytest.raises(
         DataError, match=r"other\.trec: no overlap: none of its 2 queries has a judgment \(first: '"
@@ -371,13 +368,15 @@ def test_an_unlabelled_document_is_counted_keeps_its_rank_and_counts_in_the_row_
     tmp_path: Path,
 ) -> None:
     mine = run(tmp_path, {"q1": {"web-7": 9.0, **SCORES["q1"]}, "q2": SCORES["q2"]})
-    found = audit(labelled(label_file(tmp_path), [mine]), mine, card=True, depth=1, resamples=200)
+    audited = audit(labelled(label_file(tmp_path), [mine]), mine, card=True, depth=1, resamples=200)
     note = f"{mine.name}: 1 entry of 1 document without a label (first: 'web-7'); these keep their ranks and belong to "
-    assert [text for text in note_sentences(found.notes) if text.startswith(note)]
-    assert found.card[0].value == pytest.approx((0 - 1) / 2)
+    assert [text for text in note_sentences(audited.notes) if text.startswith(note)]
+    assert audited.card[0].value == pytest.approx((0 - 1) / 2)
     mine = run(tmp_path)
-    found = labelled(label_file(tmp_path), [mine], qrels=judgments(tmp_path, ("q2", "web-7", 1)))
-    values = audit(found, mine, "R@5", resamples=200).by_group()
+    collection = labelled(
+        label_file(tmp_path), [mine], qrels=judgments(tmp_path, ("q2", "web-7", 1))
+    )
+    values = audit(collection, mine, "R@5", resamples=200).by_group()
     assert values["mean"].to_list() == pytest.approx([(1 + 2 / 3 + 1) / 3, 1, 1])
 
 
@@ -385,8 +384,8 @@ def test_a_column_is_added_and_sources_and_origins_come_from_the_file(tmp_path: 
     file = write(
         tmp_path / "side.csv", "doc_id,side\nd1-human,east\nd1-llm,west\nd2-llm,east\nzz,west\n"
     )
-    found = with_labels(toy(), file, by="side")
-    assert found.docs.select("id", "side").rows() == [
+    collection = with_labels(toy(), file, by="side")
+    assert collection.docs.select("id", "side").rows() == [
         ("d1-human", "east"),
         ("d2-human", None),
         ("d3-human", None),
@@ -394,15 +393,15 @@ def test_a_column_is_added_and_sources_and_origins_come_from_the_file(tmp_path: 
         ("d2-llm", "east"),
         ("d3-llm", None),
     ]
-    assert found.docs.drop("side").equals(toy().docs)
-    assert found.qrels.equals(toy().qrels)
+    assert collection.docs.drop("side").equals(toy().docs)
+    assert collection.qrels.equals(toy().qrels)
     docs = toy().docs.with_columns(source=pl.lit("human"), origin=pl.col("id"))
     bare = replace(toy(), docs=docs, spec={"files": ["x"]})
-    found = with_labels(bare, label_file(tmp_path), by="source")
-    assert found == toy()
-    assert (found.spec["files"], found.spec["labels"]) == (
+    collection = with_labels(bare, label_file(tmp_path), by="source")
+    assert collection == toy()
+    assert (collection.spec["files"], collection.spec["labels"]) == (
         ["x", str(tmp_path / "labels.tsv")],
-        found.spec["files"][1],
+        collection.spec["files"][1],
     )
     assert with_labels(toy(), label_file(tmp_path, origin=False), by="source") == toy()
     file = write(tmp_path / "side.tsv", "doc_id\tside\torigin\nd1-human\tx\tX\nd2-human\ty\t\n")
@@ -451,22 +450,22 @@ def test_missing_values_and_spellings_are_one_rule_for_every_format(
         frame.write_csv(path, separator="\t" if "tsv" in name else ",")
     read = read_labels(path)
     assert read["source"].to_list() == ["ai", None, "AI", "NA", "human"]
-    found = grouping(from_labels(read, queries=["q"]), "source")
-    assert found.names == ("human", "AI", "NA", "ai")
-    assert [text.split(",")[0] for text in note_sentences(found.remarks)] == [
+    groups = grouping(from_labels(read, queries=["q"]), "source")
+    assert groups.names == ("human", "AI", "NA", "ai")
+    assert [text.split(",")[0] for text in note_sentences(groups.remarks)] == [
         "warning: source 'ai' and 'AI' differ in case only",
         "warning: source 'NA' is a word",
     ]
-    alike = replace(found.remarks[0], has_remedy=True)
+    alike = replace(groups.remarks[0], has_remedy=True)
     assert note_sentences([alike])[0].endswith("; to make them one: --name AI=ai")
-    named = read_labels(replace(LabelFile(str(path)), names={"AI": "ai"}))
-    assert named["source"].to_list() == ["ai", None, "ai", "NA", "human"]
+    renamed = read_labels(replace(LabelFile(str(path)), names={"AI": "ai"}))
+    assert renamed["source"].to_list() == ["ai", None, "ai", "NA", "human"]
 
 
 def test_missing_values_of_tables_and_origins_name_nothing() -> None:
     table = table_of(source=["ai", "human", "nan", "NaT"], origin=["nan", "nan", "d0", None])
-    found = from_labels(table, queries=["q"])
-    assert found.docs.select("id", "source", "origin").rows() == [
+    collection = from_labels(table, queries=["q"])
+    assert collection.docs.select("id", "source", "origin").rows() == [
         ("d0", "ai", "d0"),
         ("d1", "human", "d1"),
         ("d2", None, "d0"),
@@ -482,9 +481,9 @@ def test_labels_of_a_collection_can_be_named() -> None:
         for n, label in enumerate(["ai", "AI ", "human"])
     ]
     collection = collection_of(docs, {"q": "x"}, {})
-    found = with_names(collection, {"AI ": "ai"}, by="source")
-    assert found.sources == ("ai", "human")
-    assert (found.spec["label_names"], found.spec["labels_named"]) == ({"AI ": "ai"}, "source")
+    renamed = with_names(collection, {"AI ": "ai"}, by="source")
+    assert renamed.sources == ("ai", "human")
+    assert (renamed.spec["label_names"], renamed.spec["labels_named"]) == ({"AI ": "ai"}, "source")
     with refused("unknown value of 'source' to name 'Ai'…"):
         with_names(collection, {"Ai": "ai"}, by="source")
     with refused("unknown column to name the labels of 'text'…"):

@@ -1,4 +1,4 @@
-"""Loading: each layout, its twins and judgments, every fault with its place; the real and the bundled collections."""
+"""Loading: each layout, its twins and judgments, every fault with its place; real collections."""
 
 import json
 import re
@@ -15,8 +15,8 @@ import pytest
 from ranktilt.data.assemble import judged, only_judged
 from ranktilt.data.bundled import bundled, reader
 from ranktilt.data.collection import Collection
+from ranktilt.data.collection_name import CollectionName, read_name
 from ranktilt.data.load import load, splits
-from ranktilt.data.named import Named, read_name
 from ranktilt.errors import DataError, DataWarning, UserError
 from tests.toy import (
     collection_of,
@@ -66,9 +66,9 @@ def test_a_plain_beir_folder_has_no_source_where_none_is_given_and_is_read_befor
         doc("c", source="llm"),
         doc("d", origin="a"),
     ]
-    found = load(write_beir(tmp_path, docs=docs, qrels=[("q1", "b", 1)])).docs
+    docs = load(write_beir(tmp_path, docs=docs, qrels=[("q1", "b", 1)])).docs
     origins = [("a", None, "a"), ("b", "llm", "a"), ("c", "llm", "c"), ("d", None, "a")]
-    assert found.select("id", "source", "origin").rows() == origins
+    assert docs.select("id", "source", "origin").rows() == origins
     write_beir(tmp_path)
     write(tmp_path / "corpus.jsonl.gz", "broken")
     write(tmp_path / "queries.jsonl.gz", "broken")
@@ -135,12 +135,12 @@ def test_compressed_files_load_alike_and_what_a_mac_leaves_is_passed_over(
     tmp_path: Path, writer: Any
 ) -> None:
     plain, packed = writer(tmp_path / "plain"), tmp_path / "packed"
-    whole = load(plain)
+    collection = load(plain)
     for file in [file for file in plain.rglob("*") if file.is_file()]:
         copy = write(packed / f"{file.relative_to(plain)}.gz", file.read_bytes())
         for beside in (file, copy):
             (beside.parent / f"._{beside.name}").write_bytes(b"\x00\x05\x16\x07 Mac OS X")
-    assert load(packed) == load(plain) == whole
+    assert load(packed) == load(plain) == collection
     assert splits(packed) == splits(plain) == ["test"]
 
 
@@ -276,9 +276,9 @@ def test_what_cannot_be_asked_for_is_refused(
 def test_unknown_ids_are_counted_and_the_first_is_named(
     tmp_path: Path, writer: Any, qrels: list[tuple[str, str, int]], line: int, message: str
 ) -> None:
-    found = fault(writer(tmp_path, qrels=qrels))
-    assert found.startswith(f"qrels/test.tsv:{line}: {message}")
-    assert found.endswith(
+    message_of_fault = fault(writer(tmp_path, qrels=qrels))
+    assert message_of_fault.startswith(f"qrels/test.tsv:{line}: {message}")
+    assert message_of_fault.endswith(
         "; --ignore-unknown (ignore_unknown=True) keeps them out of group measures"
     )
 
@@ -302,8 +302,8 @@ def test_unknown_ids_can_be_kept_and_judgments_without_lines_are_counted_as_pair
         match=r"^irds:x: 3 judgments of 2 unknown documents .*; 1 judgment of 1 unknown q",
     ):
         judged((docs, docs["id"]), queries, qrels, "irds:x", spec={})
-    kept = judged((docs, docs["id"]), queries, qrels, "irds:x", spec={}, ignore_unknown=True)
-    assert (kept.qrels.height, kept.spec["ignore_unknown"]) == (3, True)
+    lenient = judged((docs, docs["id"]), queries, qrels, "irds:x", spec={}, ignore_unknown=True)
+    assert (lenient.qrels.height, lenient.spec["ignore_unknown"]) == (3, True)
 
 
 LLAMA = "llama-2-7b-chat-tmp0.2"
@@ -337,18 +337,22 @@ def test_a_file_of_judgments_takes_the_place_of_the_folders_and_none_ranks_every
 ) -> None:
     folder = write_cocktail(tmp_path / "toy")
     file = write(tmp_path / "mine.tsv", tsv([("q2", "d3", 2), ("q2", "d1-llm", 1)]))
-    found = load(folder, qrels=file)
-    assert judgments(found) == {("q2", "d3-human", 2), ("q2", "d3-llm", 2), ("q2", "d1-llm", 1)}
-    assert found.queries_with_judgments["id"].to_list() == ["q2"]
-    assert str(file) in found.spec["files"]
-    assert not any("qrels/test.tsv" in name for name in found.spec["files"])
+    collection = load(folder, qrels=file)
+    assert judgments(collection) == {
+        ("q2", "d3-human", 2),
+        ("q2", "d3-llm", 2),
+        ("q2", "d1-llm", 1),
+    }
+    assert collection.queries_with_judgments["id"].to_list() == ["q2"]
+    assert str(file) in collection.spec["files"]
+    assert not any("qrels/test.tsv" in name for name in collection.spec["files"])
     shutil.rmtree(folder / "qrels")
-    found = load(folder, qrels="none")
-    assert found.qrels.height == 0
-    assert found.qrels.schema == toy().qrels.schema
-    assert found.queries_with_judgments["id"].to_list() == ["q1", "q2", "q3"]
-    assert found.spec["qrels"] == "none"
-    assert [Path(name).name for name in found.spec["files"]] == [
+    collection = load(folder, qrels="none")
+    assert collection.qrels.height == 0
+    assert collection.qrels.schema == toy().qrels.schema
+    assert collection.queries_with_judgments["id"].to_list() == ["q1", "q2", "q3"]
+    assert collection.spec["qrels"] == "none"
+    assert [Path(name).name for name in collection.spec["files"]] == [
         "human.jsonl",
         "llm.jsonl",
         "queries.jsonl",
@@ -359,9 +363,9 @@ def test_names_are_read_and_a_folder_of_that_name_comes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = {
-        "hub:IR-Cocktail/scifact/": Named("hub", "IR-Cocktail/scifact"),
-        "hub:a/b@refs/pr/1": Named("hub", "a/b", "refs/pr/1"),
-        Path("irds:beir/scifact/test"): Named("irds", "beir/scifact/test"),
+        "hub:IR-Cocktail/scifact/": CollectionName(kind="hub", id="IR-Cocktail/scifact"),
+        "hub:a/b@refs/pr/1": CollectionName(kind="hub", id="a/b", revision="refs/pr/1"),
+        Path("irds:beir/scifact/test"): CollectionName(kind="irds", id="beir/scifact/test"),
         "some/folder": None,
         "C:/folder": None,
         "http://x": None,
@@ -379,10 +383,10 @@ def test_a_judged_document_stays_with_its_versions(tmp_path: Path) -> None:
         {"id": "b", "text": "z", "source": "human"},
         {"id": "b2", "text": "w", "source": "llm", "origin": "b"},
     ]
-    kept = only_judged(collection_of(docs, {"q": "x"}, {"q": {"a2": 0}}))
-    assert kept.ids.to_list() == ["a", "a2"]
-    assert (kept.spec["docs"], kept.spec["docs_of"]) == ("judged", 4)
-    assert kept.qrels.rows() == [("q", "a2", 0)]
+    judged_part = only_judged(collection_of(docs, {"q": "x"}, {"q": {"a2": 0}}))
+    assert judged_part.ids.to_list() == ["a", "a2"]
+    assert (judged_part.spec["docs"], judged_part.spec["docs_of"]) == ("judged", 4)
+    assert judged_part.qrels.rows() == [("q", "a2", 0)]
     collection = load(write_cocktail(tmp_path, qrels=[("q1", "d2", 1)]), docs="judged")
     assert collection.ids.to_list() == ["d2-human", "d2-llm"]
 
@@ -437,8 +441,10 @@ def test_neither_queries_nor_lengths_lean_to_a_side(
     queries = dict(collection.queries.iter_rows())
     shares: dict[str, list[float]] = {"human": [], "claude": []}
     for query, doc, _ in collection.qrels.filter(pl.col("grade") == 2).iter_rows():
-        wanted = words(queries[query])
-        shares[doc.rpartition("-")[2]].append(len(wanted & words(text[doc])) / len(wanted))
+        query_words = words(queries[query])
+        shares[doc.rpartition("-")[2]].append(
+            len(query_words & words(text[doc])) / len(query_words)
+        )
     assert abs(statistics.mean(shares["human"]) - statistics.mean(shares["claude"])) < 0.02
     ratios = [len(rewrite.split()) / len(human.split()) for human, rewrite in texts]
     assert 0.95 <= statistics.median(ratios) <= 1.05

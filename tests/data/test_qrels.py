@@ -91,8 +91,8 @@ def test_grades_are_whole_numbers_or_fractions(
     tmp_path: Path, form: str, written: Any, grades: Any, kind: Any
 ) -> None:
     lines = [form.format(q="q", d=f"d{n}", g=grade) for n, grade in enumerate(written)]
-    found = read_qrels(write(tmp_path / "f.tsv", "\n".join(lines)))["grade"]
-    assert (found.dtype, tuple(found)) == (kind, grades)
+    read_grades = read_qrels(write(tmp_path / "f.tsv", "\n".join(lines)))["grade"]
+    assert (read_grades.dtype, tuple(read_grades)) == (kind, grades)
 
 
 BEIR, TREC = HEADER + "1\t2\t1\r\n\r\n{}\n3\t4\t1\n", "a 0 b 1\n\n\n{}\nc 0 d 1\n"
@@ -142,8 +142,8 @@ def test_a_header_alone_and_a_run_are_refused(tmp_path: Path) -> None:
 def test_real_files(
     shared_data: Path, file: str, judgments: int, queries: int, relevant: int
 ) -> None:
-    found = read_qrels(shared_data / file)
-    assert (found.height, found["query_id"].n_unique(), (found["grade"] > 0).sum()) == (
+    qrels = read_qrels(shared_data / file)
+    assert (qrels.height, qrels["query_id"].n_unique(), (qrels["grade"] > 0).sum()) == (
         judgments,
         queries,
         relevant,

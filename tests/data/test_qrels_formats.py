@@ -107,13 +107,15 @@ def test_fractions_and_truth_values_are_grades(tmp_path: Path) -> None:
 
 def test_columns_are_named_and_the_first_of_several_grades_is_kept(tmp_path: Path) -> None:
     path = write(tmp_path / "q.csv", "ask;page;stars\nq1;a;2\nq1;b;0\nq2;c;3\nq1;a;1\n")
-    named = f"{path}:query=ask,id=page,grade=stars"
+    notation = f"{path}:query=ask,id=page,grade=stars"
     with refused(
         f"{path}:5: a second grade (1) for query 'q1', document 'a'; FILE:several=first takes the first",
         DataError,
     ):
-        read_qrels(named)
-    assert read_qrels(f"{named},several=first").select("query_id", "doc_id", "grade").rows() == ROWS
+        read_qrels(notation)
+    assert (
+        read_qrels(f"{notation},several=first").select("query_id", "doc_id", "grade").rows() == ROWS
+    )
     with refused(f"{path}: unknown column 'rating' (valid: ask, page, stars)", DataError):
         read_qrels(f"{path}:query=ask,id=page,grade=rating")
 

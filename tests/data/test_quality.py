@@ -1,4 +1,4 @@
-"""Findings about texts by hand and on NFCorpus; common subsequences and trigrams beside other implementations."""
+"""Properties of texts by hand and on NFCorpus; subsequences and trigrams against peers."""
 
 import itertools
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from ranktilt.data.load import load
 from ranktilt.data.text import quality
-from ranktilt.data.text.ngram import NgramModel, Words, cross_fitted_perplexity
+from ranktilt.data.text.ngram import Discounts, NgramModel, Words, cross_fitted_perplexity
 from ranktilt.data.text.sequence import common_length, holds_share
 from ranktilt.errors import UserError
 
@@ -215,8 +215,8 @@ def test_a_text_that_stops_in_the_middle_is_cut_off() -> None:
 
 
 def test_words_are_runs_between_white_space() -> None:
-    found = quality.words(series("", "  ", "one", "a  b\tc\nd\u00a0e", "well-known (fact), 3.5"))
-    assert (found.dtype, found.to_list()) == (pl.Int64, [0, 0, 1, 5, 3])
+    counts = quality.words(series("", "  ", "one", "a  b\tc\nd\u00a0e", "well-known (fact), 3.5"))
+    assert (counts.dtype, counts.to_list()) == (pl.Int64, [0, 0, 1, 5, 3])
 
 
 @pytest.mark.parametrize(
@@ -257,9 +257,9 @@ def test_the_script_is_that_of_most_letters() -> None:
 )
 def test_a_finding_keeps_name_and_length(function: str) -> None:
     for texts in (series(), series("Bees dance.", "", "Rewritten text: a")):
-        found = getattr(quality, function)(texts)
-        assert found.name == "text"
-        assert len(found) == len(texts)
+        values = getattr(quality, function)(texts)
+        assert values.name == "text"
+        assert len(values) == len(texts)
 
 
 @pytest.mark.data
@@ -290,8 +290,10 @@ def by_table(a: list[str], b: list[str]) -> int:
     row = [0] * (len(b) + 1)
     for word in a:
         last, row = row, [0]
-        for column, other in enumerate(b):
-            row.append(last[column] + 1 if word == other else max(last[column + 1], row[column]))
+        for column, word_of_b in enumerate(b):
+            row.append(
+                last[column] + 1 if word == word_of_b else max(last[column + 1], row[column])
+            )
     return row[-1]
 
 
@@ -342,7 +344,7 @@ def fitted(texts: Sequence[str], **options: object) -> tuple[NgramModel, Words]:
 
 
 def test_by_hand() -> None:
-    model, _ = fitted(["a b", "a c"], discounts=(0.5, 0.5, 0.5))
+    model, _ = fitted(["a b", "a c"], discounts=Discounts(words=0.5, pairs=0.5, trigrams=0.5))
     uniform = 1 / 4  # a, b, c and the unknown word
     a, b = (
         0.5 / 3 + 0.5 * 3 / 3 * uniform,
@@ -361,13 +363,12 @@ def test_by_hand() -> None:
 
 def test_discounts_are_ney_s() -> None:
     model, _ = fitted(["a b c", "a b d", "a b c d"])
-    _, _, trigrams = (
-        model.levels
-    )  # "a b" three times, "a b c" twice; "a", "a b d" and "b c d" otherwise
+    # "a b" three times, "a b c" twice; "a", "a b d" and "b c d" otherwise
+    trigrams = model.trigrams
     assert sorted(trigrams.counts) == [1, 1, 2, 3, 3]
     assert trigrams.discount == pytest.approx(2 / (2 + 2 * 1))
-    assert fitted(["a b c"])[0].levels[2].discount == 0.95  # nothing comes twice
-    assert fitted(["a a a", "a a a"])[0].levels[2].discount == 0.1  # nothing comes once
+    assert fitted(["a b c"])[0].trigrams.discount == 0.95  # nothing comes twice
+    assert fitted(["a a a", "a a a"])[0].trigrams.discount == 0.1  # nothing comes once
 
 
 @settings(deadline=None)
@@ -377,14 +378,14 @@ def test_probabilities_add_up_to_one_after_every_context(texts: list[str]) -> No
     vocabulary = range(1, words.vocabulary + 2)
     for first, second in itertools.product(range(words.vocabulary + 2), repeat=2):
         trigrams = np.array([[first, second, word] for word in vocabulary])
-        found = model.probability(trigrams)
-        assert found.sum() == pytest.approx(1, abs=1e-12)
-        assert (found > 0).all()
+        probabilities = model.probability(trigrams)
+        assert probabilities.sum() == pytest.approx(1, abs=1e-12)
+        assert (probabilities > 0).all()
 
 
 def test_as_nltk_where_single_words_are_not_mixed_with_the_uniform_distribution() -> None:
     library = pytest.importorskip("nltk.lm")
-    model, words = fitted(TEXTS, discounts=(0.0, 0.3, 0.3))
+    model, words = fitted(TEXTS, discounts=Discounts(words=0.0, pairs=0.3, trigrams=0.3))
     trigrams, _ = words.trigrams(np.arange(len(TEXTS)))
     names = trigrams.astype(str).tolist()
     reference = library.KneserNeyInterpolated(3, discount=0.3)
@@ -435,9 +436,9 @@ def test_the_order_of_texts_makes_no_difference() -> None:
 
 def test_only_so_many_words_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [text for text in TEXTS * 10 for _ in "ab"]
-    whole = scored(texts)
+    all_scores = scored(texts)
     monkeypatch.setattr("ranktilt.data.text.ngram.MOST_WORDS", 60)
-    assert scored(texts) != whole
+    assert scored(texts) != all_scores
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,8 @@ def test_a_field_has_a_type_or_is_json_and_numbers_that_are_not_finite_are_null(
         ([2**63, 1], pl.Binary, [b"9223372036854775808", b"1"]),
         ([None, None], pl.String, [None, None]),
     ):
-        found = column(tmp_path, *values)
-        assert (found.dtype, found.to_list()) == (kind, column_values)
+        read_column = column(tmp_path, *values)
+        assert (read_column.dtype, read_column.to_list()) == (kind, column_values)
     values = [float("nan"), 1.5, float("inf"), float("-inf"), None]
     assert column(tmp_path, *values).to_list() == [None, 1.5, None, None, None]
     assert column(tmp_path, 2**60 + 1, float("nan")).to_list() == [2**60 + 1, None]
@@ -226,8 +226,8 @@ def test_documents_are_as_json_lines_give_them_ids_may_be_numbers_and_bytes_text
     parquet = read_parquet(tmp_path / "t.parquet", strings=STRINGS)
     assert parquet.columns[:2] == ["id", "text"]
     assert parquet.select(lines.columns).rows() == lines.rows()
-    found = read_parquet(table(tmp_path, id=[3], text=["x"], day=[datetime.date(2024, 5, 22)]))
-    assert found.rows() == [("3", "x", b'"2024-05-22"')]
+    documents = read_parquet(table(tmp_path, id=[3], text=["x"], day=[datetime.date(2024, 5, 22)]))
+    assert documents.rows() == [("3", "x", b'"2024-05-22"')]
     columns = {
         "_id": [b"a", b"b"],
         "text": ["größe".encode(), b"x"],
@@ -238,9 +238,9 @@ def test_documents_are_as_json_lines_give_them_ids_may_be_numbers_and_bytes_text
         "small": pl.Series([7, 1], dtype=pl.UInt64),
         "kind": pl.Series(["k", "l"], dtype=pl.Categorical),
     }
-    found = read_parquet(table(tmp_path, **columns), strings=STRINGS)
-    assert found.columns == ["id", "text", "title", "price", "small", "kind"]
-    assert found.rows() == [("a", "größe", "T", 1.5, 7, "k"), ("b", "x", None, None, 1, "l")]
+    documents = read_parquet(table(tmp_path, **columns), strings=STRINGS)
+    assert documents.columns == ["id", "text", "title", "price", "small", "kind"]
+    assert documents.rows() == [("a", "größe", "T", 1.5, 7, "k"), ("b", "x", None, None, 1, "l")]
     judged = {name: [str(value).encode() for value in values] for name, values in JUDGED.items()}
     assert read_judgments(table(tmp_path, **judged))["grade"].to_list() == [1, 0]
 
@@ -298,8 +298,8 @@ def test_judgments_of_parquet_and_json_lines_may_be_fractions(tmp_path: Path) ->
         table(tmp_path, **raw),
         write(tmp_path / "t.jsonl", jsonl(pl.DataFrame(raw).rows(named=True))),
     ):
-        found = read_judgments(path)["grade"]
-        assert (found.dtype, found.to_list()) == (pl.Float64, [1.0, 0.5])
+        grades = read_judgments(path)["grade"]
+        assert (grades.dtype, grades.to_list()) == (pl.Float64, [1.0, 0.5])
 
 
 @pytest.mark.parametrize(

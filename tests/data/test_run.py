@@ -32,7 +32,7 @@ def entries(run: Run) -> list[tuple[str, str, int, float]]:
     return run.frame().rows()
 
 
-def made(**changes: Any) -> Run:
+def run_with(**changes: Any) -> Run:
     """Two queries, three entries; any part changed."""
     parts = {
         "queries": ["q1", "q2"],
@@ -45,20 +45,22 @@ def made(**changes: Any) -> Run:
 
 
 def test_a_run_is_a_slice_of_entries_per_query_of_which_one_may_have_none() -> None:
-    run = made()
+    run = run_with()
     assert run.frame().columns == ["query_id", "doc_id", "rank", "score"]
     assert entries(run) == [("q1", "b", 1, 2.0), ("q1", "a", 2, 1.0), ("q2", "b", 1, 0.5)]
     assert run.entry_queries.tolist() == [0, 0, 1]
     assert run.queries == ("q1", "q2")
-    run = made(queries=["q1", "q2", "q3"], offsets=[0, 2, 2, 3], spec={"ranker": "bm25(k1=0.9)"})
+    run = run_with(
+        queries=["q1", "q2", "q3"], offsets=[0, 2, 2, 3], spec={"ranker": "bm25(k1=0.9)"}
+    )
     assert [e[0] for e in entries(run)] == ["q1", "q1", "q3"]
     assert repr(run) == "Run('bm25(k1=0.9)': 3 queries, 3 entries)"
-    assert made().name == "run"
+    assert run_with().name == "run"
 
 
 def test_no_array_can_be_written_to_and_the_callers_stay_writable() -> None:
     scores, docs = np.array([2.0, 1.0, 0.5]), np.array([1, 0, 1], dtype=np.int32)
-    run = made(scores=scores, docs=docs)
+    run = run_with(scores=scores, docs=docs)
     assert (scores.flags.writeable, docs.flags.writeable) == (True, True)
     for array in (run.offsets, run.docs, run.scores):
         with pytest.raises(ValueError, match="read-only"):
@@ -66,17 +68,19 @@ def test_no_array_can_be_written_to_and_the_callers_stay_writable() -> None:
 
 
 def test_runs_are_equal_by_their_entries_alone() -> None:
-    other = made(docs=[0, 1, 0], ids=pl.Series(["b", "a", "unused"]), spec={"ranker": "other"})
-    assert made() == other
-    assert hash(made()) == hash(other)
+    renamed = run_with(
+        docs=[0, 1, 0], ids=pl.Series(["b", "a", "unused"]), spec={"ranker": "other"}
+    )
+    assert run_with() == renamed
+    assert hash(run_with()) == hash(renamed)
     for changes in (
         {"scores": [2, 1, 0.25]},
         {"docs": [0, 1, 1]},
         {"queries": ["q1", "q3"]},
         {"offsets": [0, 1, 3]},
     ):
-        assert made() != made(**changes)
-    assert made().__eq__("run") is NotImplemented
+        assert run_with() != run_with(**changes)
+    assert run_with().__eq__("run") is NotImplemented
 
 
 def test_a_table_is_sorted_by_falling_score_within_each_query_and_ties_keep_its_order() -> None:
@@ -105,7 +109,7 @@ def test_document_that_comes_twice_is_refused_by_every_constructor() -> None:
     with refused(f"{message} '1'"):  # an id is one, written as a number or as text
         Run.from_pandas(mixed)
     with refused("document 'b' occurs twice for query 'q1'"):
-        made(docs=[1, 1, 1])
+        run_with(docs=[1, 1, 1])
     with refused("'Score' and 'score' are one column by name; keep one of them"):
         Run.from_pandas(table.assign(Score=1.0)[["qid", "docno", "Score", "score"]])
 
@@ -125,7 +129,9 @@ def test_a_table_may_come_with_all_its_queries() -> None:
 def test_the_file_has_six_fields_and_a_spec_beside_it_which_comes_back_with_its_name(
     tmp_path: Path,
 ) -> None:
-    path = made(spec={"ranker": "bm25", "file": Path("a/b")}).save(tmp_path / "new" / "run.trec")
+    path = run_with(spec={"ranker": "bm25", "file": Path("a/b")}).save(
+        tmp_path / "new" / "run.trec"
+    )
     assert path == tmp_path / "new" / "run.trec"
     assert (
         path.read_text()
@@ -139,7 +145,7 @@ def test_the_file_has_six_fields_and_a_spec_beside_it_which_comes_back_with_its_
 
 
 def test_queries_without_a_document_come_back_from_beside_the_file(tmp_path: Path) -> None:
-    run = made(
+    run = run_with(
         queries=("p", "q", "r"),
         offsets=[0, 0, 2, 2],
         docs=[1, 0],
@@ -181,10 +187,10 @@ def test_a_run_is_called_by_its_tag_or_its_file_and_those_of_one_name_by_their_f
 
 def test_the_spec_beside_a_run_is_read_and_a_json_run_beside_it_is_no_spec(tmp_path: Path) -> None:
     path = write(tmp_path / "run.trec", LINE)
-    named = {"ranker": str(path), "name": "run", "file": str(path)}
-    assert Run.load(path).spec == named
+    named_spec = {"ranker": str(path), "name": "run", "file": str(path)}
+    assert Run.load(path).spec == named_spec
     write(sidecar(path), '{"q1": {"d1": 2.5}}')
-    assert Run.load(path).spec == named
+    assert Run.load(path).spec == named_spec
     assert Run.load(sidecar(path)) == Run.load(path)
     path = write(tmp_path / "run.json", '{"q": {"a": 1, "b": 2.5}, "none": {}}')
     write(sidecar(path), '{"ranker": "engine 7"}')
@@ -207,8 +213,8 @@ def test_scores_decide_on_the_order_and_ranks_only_where_they_are_asked_to(tmp_p
 
 def test_an_id_that_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:
     for kind, run in {
-        "query": made(queries=["", "q2"]),
-        "document": made(ids=pl.Series(["", "c"])),
+        "query": run_with(queries=["", "q2"]),
+        "document": run_with(ids=pl.Series(["", "c"])),
     }.items():
         with refused(f"a {kind} id is empty, which the TREC format cannot hold"):
             run.save(tmp_path / "run.trec")
@@ -217,7 +223,7 @@ def test_an_id_that_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:
 
 def test_blanks_in_ids_are_escaped_and_the_sidecar_says_so(tmp_path: Path) -> None:
     ids = pl.Series(["a\tb %20 50%", "\ufeffc\u00a0d"])
-    run = made(queries=["q 1", "q%31"], ids=ids, spec={"ranker": "bm25"})
+    run = run_with(queries=["q 1", "q%31"], ids=ids, spec={"ranker": "bm25"})
     path = run.save(tmp_path / "run.trec")
     fields = [line.split(" ") for line in path.read_text(encoding="utf-8").splitlines()]
     assert {(len(row), row[0]) for row in fields} == {(6, "q%201"), (6, "q%2531")}
@@ -226,7 +232,7 @@ def test_blanks_in_ids_are_escaped_and_the_sidecar_says_so(tmp_path: Path) -> No
     back = Run.load(path)
     assert back == run
     assert back.spec == {"ranker": "bm25", "file": str(path)}
-    plain = made(queries=["q%201", "q2"]).save(tmp_path / "plain.trec")
+    plain = run_with(queries=["q%201", "q2"]).save(tmp_path / "plain.trec")
     assert plain.read_text().startswith("q%201 Q0 ")
     assert "percent" not in sidecar(plain).read_text()
     assert "q%201" in Run.load(plain).queries
@@ -235,7 +241,7 @@ def test_blanks_in_ids_are_escaped_and_the_sidecar_says_so(tmp_path: Path) -> No
 def test_where_the_spec_cannot_be_written_the_run_is_not(tmp_path: Path) -> None:
     sidecar(tmp_path / "run.trec").mkdir()
     with pytest.raises(UserError, match=r"/run\.trec\.json: cannot be written: Is a directory"):
-        made().save(tmp_path / "run.trec")
+        run_with().save(tmp_path / "run.trec")
     assert os.listdir(tmp_path) == ["run.trec.json"]
 
 
@@ -258,7 +264,7 @@ SCORE = st.floats(allow_nan=False, allow_infinity=False)
 def test_what_is_saved_loads_equal_with_exact_scores(
     tmp_path_factory: pytest.TempPathFactory, scores: dict[str, dict[str, float]], packed: bool
 ) -> None:
-    run = table(*((q, d, s) for q, found in scores.items() for d, s in found.items()))
+    run = table(*((q, d, s) for q, documents in scores.items() for d, s in documents.items()))
     path = run.save(tmp_path_factory.mktemp("run") / ("f.gz" if packed else "f"))
     loaded = Run.load(path, score_order="score")  # which passes over lists of one score
     assert loaded == run
@@ -318,9 +324,9 @@ def test_an_id_that_is_there_is_not_bare() -> None:
     ],
 )
 def test_a_run_is_checked_when_it_is_made(fields: dict[str, Any], message: str) -> None:
-    assert len(made(scores=[2.0, 1.0, 5.0]).docs) == 3, "a new query may start higher"
+    assert len(run_with(scores=[2.0, 1.0, 5.0]).docs) == 3, "a new query may start higher"
     with pytest.raises(UserError, match=message):
-        made(**fields)
+        run_with(**fields)
 
 
 def test_what_stages_did_not_read_is_told_from_the_last_to_the_first() -> None:
@@ -328,9 +334,9 @@ def test_what_stages_did_not_read_is_told_from_the_last_to_the_first() -> None:
     second = {"ranker": "dense:a@50>>cross-encoder:b", "candidates": first}
     third = {**second, "truncated": {"limit": 128, "share": {"human": 0.25}}}
     assert (
-        made(spec=first).truncated
-        == made(spec=second).truncated
+        run_with(spec=first).truncated
+        == run_with(spec=second).truncated
         == [("dense:a@50", first["truncated"])]
     )
-    assert [name for name, _ in made(spec=third).truncated] == [second["ranker"], "dense:a@50"]
-    assert made(spec={"ranker": "bm25"}).truncated == []
+    assert [name for name, _ in run_with(spec=third).truncated] == [second["ranker"], "dense:a@50"]
+    assert run_with(spec={"ranker": "bm25"}).truncated == []

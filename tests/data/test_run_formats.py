@@ -1,4 +1,4 @@
-"""Runs as their producers write them: each fixture holds the run of `TREC`, and is read as that run."""
+"""Runs as their producers write them: each fixture is read as the run of `TREC`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ SCORED = [
     ("q2", "a", 0.25),
 ]
 ORDERED = [
-    (query, document, -float(place % 3 + 1)) for place, (query, document, _) in enumerate(SCORED)
+    (query, document, -float(position % 3 + 1))
+    for position, (query, document, _) in enumerate(SCORED)
 ]
 
 

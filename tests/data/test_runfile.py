@@ -1,4 +1,4 @@
-"""Run files: which formats are read, what orders a query's documents, and how each fault is named."""
+"""Run files: their formats, the order of a query's documents, and the message for each fault."""
 
 import gzip
 import json
@@ -100,9 +100,9 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
 def test_what_is_wrong_is_named_by_line_or_by_query_and_document(
     tmp_path: Path, content: str, message: str
 ) -> None:
-    found = fault(tmp_path, content)
-    assert found.startswith(f"run{message}")
-    assert "\n" not in found
+    error_message = fault(tmp_path, content)
+    assert error_message.startswith(f"run{message}")
+    assert "\n" not in error_message
 
 
 # No field is cut or unquoted, whatever is in it: commas, quotes, other scripts' blanks; a first
@@ -133,8 +133,8 @@ def test_ids_of_any_characters_between_any_blanks(
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
-        found = rows(tmp_path_factory.getbasetemp(), "\n".join(lines))
-    assert found == [(query, doc, 0.5) for query, doc, _ in ids]
+        read_rows = rows(tmp_path_factory.getbasetemp(), "\n".join(lines))
+    assert read_rows == [(query, doc, 0.5) for query, doc, _ in ids]
 
 
 @pytest.mark.parametrize("rank", ["1.0", "first", "1e3", "-", "99999999999"])
@@ -337,11 +337,11 @@ def test_what_engines_give_is_read_and_said(
     text = content if isinstance(content, str) else json.dumps(content)
     run = Run.load(write(tmp_path / "run", text), queries=["q", "r"])
     frame = run.frame()
-    found = {
+    documents = {
         query: frame.filter(query_id=query).select("doc_id", "score").rows()
         for query in run.queries
     }
-    assert (found, run.spec["read_as"]) == (lists, read_as)
+    assert (documents, run.spec["read_as"]) == (lists, read_as)
     ordered = any(score == -1 for entries in lists.values() for _, score in entries)
     assert run.spec.get("score_order", "score") == ("rank" if ordered else "score")
     assert "read_as" not in Run.load(run.save(tmp_path / "saved.trec")).spec

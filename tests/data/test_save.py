@@ -1,4 +1,4 @@
-"""Saving and mixing: what is written loads equal, whole or not at all; twins keep apart by their source."""
+"""Saving and mixing: a saved collection loads equal; twins stay apart by their source."""
 
 import dataclasses
 import itertools
@@ -144,12 +144,12 @@ def extras(draw: st.DrawFn, height: int) -> dict[str, pl.Series]:
 
 @st.composite
 def twins(draw: st.DrawFn) -> list[tuple[str, str, str]]:
-    """Id, source and origin as loading makes them from shared ids; some sides may be missing."""
+    """Id, source and origin as loading makes them from shared ids; some may be missing."""
     stems = draw(st.lists(STEM, min_size=1, max_size=3, unique=True))
     sources = draw(st.lists(SOURCE, min_size=1, max_size=3, unique=True))
     rows = [(f"{stem}-{source}", source, f"{stem}-human") for source in sources for stem in stems]
-    some = st.lists(st.sampled_from(rows), min_size=1, unique_by=lambda row: row[0])
-    return draw(some) if draw(st.booleans()) else rows
+    some_rows = st.lists(st.sampled_from(rows), min_size=1, unique_by=lambda row: row[0])
+    return draw(some_rows) if draw(st.booleans()) else rows
 
 
 @st.composite
@@ -277,16 +277,20 @@ def test_parts_are_equal_to_json_lines(tmp_path: Path, mapped: Path, size: int) 
     number = -(-5 // size)
     names = [f"corpus/part-{n:05}-of-{number:05}.parquet" for n in range(number)]
     assert sorted(str(p.relative_to(parts)) for p in parts.rglob("*.parquet")) == names
-    one, two = load(parts), load(lines)
-    assert one == two == of(DOCS)
-    assert one.docs.rows() == two.docs.select(one.docs.columns).rows()
-    assert [str(parts / name) for name in names] == list(one.spec["files"])[:number]
+    from_parts, from_lines = load(parts), load(lines)
+    assert from_parts == from_lines == of(DOCS)
+    assert from_parts.docs.rows() == from_lines.docs.select(from_parts.docs.columns).rows()
+    assert [str(parts / name) for name in names] == list(from_parts.spec["files"])[:number]
     for choice in ("title+text", "text", "title"):
-        assert one.texts(choice).to_list() == two.texts(choice).to_list()
-    assert one.tie_keys().tolist() == two.tie_keys().tolist() == of(DOCS).tie_keys().tolist()
+        assert from_parts.texts(choice).to_list() == from_lines.texts(choice).to_list()
+    assert (
+        from_parts.tie_keys().tolist()
+        == from_lines.tie_keys().tolist()
+        == of(DOCS).tie_keys().tolist()
+    )
     assert not list(mapped.iterdir())
     assert save(load(parts), parts, rows_per_file=size) == parts  # the same bytes again
-    assert (save(one, tmp_path / "again") / "corpus.jsonl").read_bytes() == (
+    assert (save(from_parts, tmp_path / "again") / "corpus.jsonl").read_bytes() == (
         lines / "corpus.jsonl"
     ).read_bytes()
 
@@ -298,10 +302,12 @@ def test_runs_audits_and_mixes_are_equal_and_parts_of_others_go_by_their_numbers
         load(save(toy(), tmp_path / str(size), rows_per_file=size)) for size in (None, 2)
     )
     assert BM25().rank(lines) == BM25().rank(parts)
-    one, two = (audit(c, BM25().rank(c), card=True, resamples=200) for c in (lines, parts))
-    assert one.table.equals(two.table)
-    assert repr(one.card) == repr(two.card)
-    assert one.confounds == two.confounds
+    lines_audit, parts_audit = (
+        audit(c, BM25().rank(c), card=True, resamples=200) for c in (lines, parts)
+    )
+    assert lines_audit.table.equals(parts_audit.table)
+    assert repr(lines_audit.card) == repr(parts_audit.card)
+    assert lines_audit.confounds == parts_audit.confounds
     assert mix(parts, lines) == mix(parts, parts) == lines
     names = (
         "train-10.parquet",
@@ -413,15 +419,19 @@ print(max(peak) - peak[0])
     reason="reads this system's count of a process's memory",
 )
 def test_a_process_holds_no_texts(tmp_path: Path) -> None:
-    """2,000 documents of 50 kB: loading, mixing, joining titles and saving hold less than these 100 MB."""
+    """Load, mix and save 2,000 documents of 50 kB in less memory than their 100 MB."""
     docs = [
         {"id": str(n), "title": "t", "text": f"{n} " * (50_000 // len(f"{n} "))}
         for n in range(2000)
     ]
     save(collection_of(docs, QUERIES, {}), tmp_path / "c", rows_per_file=50)
-    given = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache"), "POLARS_MAX_THREADS": "2"}
+    environment = {
+        **os.environ,
+        "RANKTILT_CACHE": str(tmp_path / "cache"),
+        "POLARS_MAX_THREADS": "2",
+    }
     command = [sys.executable, "-c", CODE, str(tmp_path / "c"), str(tmp_path / "new")]
-    done = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 75_000, done.stdout
 
 
@@ -468,8 +478,8 @@ def test_ids_get_their_source_once_and_only_where_any_id_is_shared_and_origins_w
         ("c-llm", "c-human"),
     ]
     assert mixed.docs.select("id", "origin").rows() == origins
-    for other in (toy(), side("llm"), side("human")):
-        assert mix(toy(), other) == mix(other, toy()) == toy()
+    for collection in (toy(), side("llm"), side("human")):
+        assert mix(toy(), collection) == mix(collection, toy()) == toy()
     assert quietly(toy(), part("human", "e")).ids.to_list() == [*toy().ids, "e"]
     rewrites = collection_of([*docs("llm", "a"), *docs("llm", "r7", origin="b")], {"q": "?"}, {})
     mixed = mix(part("human", "a", "b"), rewrites)

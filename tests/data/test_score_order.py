@@ -1,4 +1,4 @@
-"""Which way scores run: what rises along the given order is refused in every format, until somebody names an order."""
+"""Scores that rise along the order of a file are refused in every format, unless named."""
 
 import json
 from contextlib import nullcontext
@@ -165,7 +165,7 @@ LISTS = [
 @pytest.mark.parametrize("lists", LISTS, ids=lambda lists: lists.name)
 def test_lists_that_rise_are_counted(lists: Lists) -> None:
     scores = {
-        f"q{query}": {f"d{place}": float(score) for place, score in enumerate(values)}
+        f"q{query}": {f"d{position}": float(score) for position, score in enumerate(values)}
         for query, values in enumerate(lists.scores)
     }
     with pytest.raises(UserError, match="the scores rise") if lists.refused else nullcontext():
@@ -195,9 +195,9 @@ def test_order_that_the_file_contradicts_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("score", ["high", None, True, float("nan"), float("inf")])
 def test_what_is_no_score_is_refused_and_the_order_can_be_taken(score: Any) -> None:
-    shown = "None" if score is None else repr(score)
+    printed = "None" if score is None else repr(score)
     message = (
-        f"run 'run': query 'q', document 'b': expected a finite number as score, got {shown}; "
+        f"run 'run': query 'q', document 'b': expected a finite number as score, got {printed}; "
     )
     with refused(f'{message}--score-order rank (score_order="rank") takes the given order instead'):
         Run.from_dict({"q": {"a": 2.0, "b": score}})

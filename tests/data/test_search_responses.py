@@ -1,4 +1,4 @@
-"""Responses that are errors or partial are failed queries: counted, named, and refused beyond a share."""
+"""Errors and partial responses are failed queries: counted, named, refused beyond a share."""
 
 import json
 from pathlib import Path

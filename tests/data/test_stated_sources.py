@@ -1,4 +1,4 @@
-"""Nobody is taken for the author of a document: what names no source has none, whichever door it came through."""
+"""A document that names no source has none, whatever file it came from."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def collection(sources: Sequence[Any], **columns: Sequence[Any]) -> rt.Collectio
 
 
 @pytest.mark.parametrize(
-    ("sources", "kept"),
+    ("sources", "stated"),
     [
         ([None, None], [None, None]),
         (["ai", None], ["ai", None]),
@@ -41,18 +41,18 @@ def collection(sources: Sequence[Any], **columns: Sequence[Any]) -> rt.Collectio
         ([0, 1], ["0", "1"]),
     ],
 )
-def test_source_is_what_is_stated(sources: list[Any], kept: list[str | None]) -> None:
-    made = collection(sources)
-    assert made.docs["source"].to_list() == kept
-    assert made.sourceless == kept.count(None)
-    assert made.sources == tuple(dict.fromkeys(name for name in kept if name is not None))
-    assert "human" not in repr(made)
+def test_source_is_what_is_stated(sources: list[Any], stated: list[str | None]) -> None:
+    documents = collection(sources)
+    assert documents.docs["source"].to_list() == stated
+    assert documents.sourceless == stated.count(None)
+    assert documents.sources == tuple(dict.fromkeys(name for name in stated if name is not None))
+    assert "human" not in repr(documents)
 
 
 def test_collection_without_column_has_no_source() -> None:
-    made = rt.Collection(pl.DataFrame({"id": ["a"], "text": ["x"]}), QUERIES, QRELS)
-    assert made.docs["source"].to_list() == [None]
-    assert repr(made) == "Collection(1 without a source; 1 queries, 1 judgments)"
+    documents = rt.Collection(pl.DataFrame({"id": ["a"], "text": ["x"]}), QUERIES, QRELS)
+    assert documents.docs["source"].to_list() == [None]
+    assert repr(documents) == "Collection(1 without a source; 1 queries, 1 judgments)"
 
 
 @pytest.mark.parametrize("parquet", [False, True])
@@ -107,12 +107,12 @@ def test_mix_keeps_ids_without_source_as_origins() -> None:
     assert sorted(mixed.qrels.rows()) == [("q", "d1", 2), ("q", "d1-gpt", 2)]
     llama = collection_of([{"id": "d1", "text": "by llama", "source": "llama"}], {"q": "x"}, {})
     assert rt.mix(mixed, llama).docs["id"].to_list() == ["d1", "d1-gpt", "d1-llama"]
-    other = collection_of([{"id": "d1", "text": "by somebody else"}], {"q": "x"}, {})
+    sourceless = collection_of([{"id": "d1", "text": "by somebody else"}], {"q": "x"}, {})
     with refused(
         "cannot mix: document 'd1' differs between the collections; versions of one document need a source each, in "
         "the field source"
     ):
-        rt.mix(plain, other)
+        rt.mix(plain, sourceless)
 
 
 def test_labels_leave_the_others_in_no_group(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_one_group_is_left() -> None:
 
 
 def test_columns_that_could_be_the_source() -> None:
-    made = collection(
+    documents = collection(
         [None] * 14,
         url=[f"u{number}" for number in range(14)],
         year=[2000 + number % 13 for number in range(14)],  # 13 values: more than groups would have
@@ -150,13 +150,13 @@ def test_columns_that_could_be_the_source() -> None:
         is_ai=[True, False] * 7,
         language=["en"] * 14,
     )
-    assert columns_of_few_values(made.docs) == ["is_ai", "model"]
+    assert columns_of_few_values(documents.docs) == ["is_ai", "model"]
     with refused(
         "nothing to compare: the 14 documents have no source; column 'is_ai' (false, true) or 'model' (claude, gpt, "
         "llama) could name it: ranktilt audit DIR --by is_ai or --by model; or name the source of each document (field "
         "source, or --groups FILE), or measure all as one (--by none)"
     ):
-        grouping(made, "source")
+        grouping(documents, "source")
     checked = rt.check(collection([None]))
     assert note_sentences(checked.notes) == (
         "the 1 document has no source, and no column of few values could name it",
@@ -212,8 +212,8 @@ def test_explain_leaves_the_others_out_and_says_so() -> None:
     docs = toy().docs.vstack(
         toy().docs.head(1).with_columns(id=pl.lit("more"), source=pl.lit(None, pl.String))
     )
-    given = rt.Collection(docs, toy().queries, toy().qrels)
-    explained = explain(given, probes=["words", "perplexity"])
+    partial = rt.Collection(docs, toy().queries, toy().qrels)
+    explained = explain(partial, probes=["words", "perplexity"])
     assert [result.rows for result in explained.results] == [
         result.rows for result in explain(toy(), probes=["words", "perplexity"]).results
     ]
@@ -221,16 +221,16 @@ def test_explain_leaves_the_others_out_and_says_so() -> None:
 
 
 def test_named_side_is_that_of_all_documents_or_none() -> None:
-    named = with_named_side(collection([None, None]), "human")
-    assert named.docs["source"].to_list() == ["human", "human"]
-    assert named.spec["named_source"] == {"source": "human", "documents": 2}
+    human = with_named_side(collection([None, None]), "human")
+    assert human.docs["source"].to_list() == ["human", "human"]
+    assert human.spec["named_source"] == {"source": "human", "documents": 2}
     stated = collection(["ai", None])
     assert with_named_side(stated, "human") is stated
     assert with_source(stated, "human").docs["source"].to_list() == ["ai", "human"]
 
 
 def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
-    """The version without a source is first, then ai's (1/log2 3 = .631), then human's (1/log2 4 = .5)."""
+    """The version without a source is first, then ai's (1/log2 3 = .631), then human's (.5)."""
     docs, qrels, scores = (
         list[dict[str, Any]](),
         dict[str, dict[str, int]](),
@@ -244,9 +244,9 @@ def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
         ]
         qrels[f"q{number}"] = dict.fromkeys(names, 1)
         scores[f"q{number}"] = {name: 3.0 - rank for rank, name in enumerate(names)}
-    given = collection_of(docs, {query: f"x{query}" for query in qrels}, qrels)
+    partial = collection_of(docs, {query: f"x{query}" for query in qrels}, qrels)
     run = rt.Run.load(write_run(tmp_path / "run.trec", scores))
-    audited = rt.audit(given, run, "nDCG@10")
+    audited = rt.audit(partial, run, "nDCG@10")
     assert audited.groups == ("all", "human", "ai")
     (tilt,) = audited.tilts
     assert tilt.value == pytest.approx(
@@ -255,7 +255,7 @@ def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
     assert "6 documents without source, in no group" in note_sentences(audited.notes)
     sourceless = pl.col("source").replace({"human": None})
     one_left = rt.audit(
-        rt.Collection(given.docs.with_columns(sourceless), given.queries, given.qrels),
+        rt.Collection(partial.docs.with_columns(sourceless), partial.queries, partial.qrels),
         run,
         "nDCG@10",
     )
@@ -267,7 +267,7 @@ def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
         "only source 'ai' is left, so nothing is compared",
     )
     unjudged = rt.audit(
-        rt.Collection(one_left_docs(given), given.queries, given.qrels.clear()), run
+        rt.Collection(one_left_docs(partial), partial.queries, partial.qrels.clear()), run
     )
     assert (
         note_sentences(unjudged.notes)[2]
@@ -275,6 +275,6 @@ def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
     )
 
 
-def one_left_docs(given: rt.Collection) -> pl.DataFrame:
+def one_left_docs(collection: rt.Collection) -> pl.DataFrame:
     """The documents with ai as their only source."""
-    return given.docs.with_columns(source=pl.when(pl.col("source") == "ai").then("source"))
+    return collection.docs.with_columns(source=pl.when(pl.col("source") == "ai").then("source"))

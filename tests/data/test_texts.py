@@ -1,4 +1,4 @@
-"""Texts in mapped files: the same strings, read where they are, and given back with the last table that holds them."""
+"""Mapped texts are the same strings, and their files go with the last table that has them."""
 
 import gc
 import sys

@@ -261,7 +261,7 @@ def test_what_is_appended_is_found_and_a_closed_journal_says_what_it_is(
         assert sorted(path.name for path in folder.iterdir()) == ["about.json", JOURNAL]
         journal.append([record("b")])
         assert len(journal) == 2
-    assert json.loads((folder / "about.json").read_bytes()) == {"what": "llm", "llm": "openai:m"}
+    assert json.loads((folder / "about.json").read_bytes()) == {"kind": "llm", "llm": "openai:m"}
 
 
 @pytest.mark.parametrize(

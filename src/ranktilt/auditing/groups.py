@@ -14,6 +14,7 @@ import polars as pl
 
 from ranktilt.data.collection import POOL, Collection
 from ranktilt.data.group_names import REST, name_among, read_sides
+from ranktilt.data.label_file import LENGTH
 from ranktilt.data.label_remarks import (
     MOST_PAIRED,
     MOST_VALUES,
@@ -22,10 +23,9 @@ from ranktilt.data.label_remarks import (
     parts_words,
     short_number,
 )
-from ranktilt.data.labels import LENGTH, SEVERAL, split_labels
 from ranktilt.data.notes.inputs import LabelNote, NumberLabels, PropertyLabels
 from ranktilt.data.stated_sources import no_source
-from ranktilt.data.text.label_values import as_numbers, known_labels
+from ranktilt.data.text.label_values import SEVERAL, as_numbers, known_labels, split_labels
 from ranktilt.data.text.quality import words
 from ranktilt.errors import UserError, counted, nearest, unknown
 

@@ -312,12 +312,12 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return [self.verdict(run, *pair) for run in self.runs for pair in self.judged_pairs]
 
     @classmethod
-    def of_file(cls, content: dict[str, Any]) -> Self:
+    def from_content(cls, content: dict[str, Any]) -> Self:
         """Give the top results the names and specs of their runs, which a file holds once."""
         top = content.get("top_results")
         if top:
             top = {**top, "names": content["runs"], "specs": content["spec"]["runs"]}
-        return super().of_file({**content, "top_results": top})
+        return super().from_content({**content, "top_results": top})
 
     def __repr__(self) -> str:
         groups = [g for g in self.groups if g != ALL]

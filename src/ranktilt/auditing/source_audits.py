@@ -283,4 +283,4 @@ def _audit_notes(apart: SourcesApart, audits: Sequence[Audit]) -> Iterator[Note]
                 yield note.within("source", compared.source)
 
 
-register(Audit, fields_for_file, Audit.of_file)
+register(Audit, fields_for_file, Audit.from_content)

@@ -21,7 +21,7 @@ from ranktilt.llm.server import base_url
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.labels import LabelFile
+    from ranktilt.data.label_file import LabelFile
     from ranktilt.data.run import Run
     from ranktilt.llm.spec import ModelSpec
     from ranktilt.presets import Preset as PresetOfPaper
@@ -326,14 +326,14 @@ class LabelOptions:
     @property
     def labels(self) -> LabelFile | None:
         """The label file; None where none is named."""
-        from ranktilt.data.labels import LabelFile
+        from ranktilt.data.label_file import LabelFile
 
         if self.groups is None:
             if self.rest:
                 raise UserError("--rest needs a label file: --groups FILE")
             return None
         configured = _configured_labels(self.groups)
-        labels = LabelFile.of(self.groups) if configured is None else configured
+        labels = LabelFile.from_text(self.groups) if configured is None else configured
         names = {**labels.names, **self.label_names}
         return replace(labels, names=names, rest=self.rest or labels.rest)
 
@@ -379,7 +379,7 @@ def _several_names(text: str) -> list[str]:
 
 def _configured_labels(name: str) -> LabelFile | None:
     """Return the label file of that name in ranktilt.toml; None for a name of a file."""
-    from ranktilt.data.labels import LabelFile
+    from ranktilt.data.label_file import LabelFile
 
     configuration = settings().configuration
     section = configuration.labels.get(name)

@@ -259,7 +259,7 @@ def _require_plain(output: str, collection: Collection) -> None:
 
     They are escaped, and stdout has no sidecar that says so.
     """
-    from ranktilt.data.run import beyond_trec
+    from ranktilt.data.run_text import beyond_trec
 
     for noun, names in (("query", collection.queries["id"]), ("document", collection.ids)):
         blank = beyond_trec(names)

@@ -134,23 +134,23 @@ def doctor(
 
 def _entries_of(entries: Sequence[CacheEntry], model: str) -> list[CacheEntry]:
     """Return what the cache keeps of a model; nothing where it keeps nothing."""
-    from ranktilt.data.inventory import of_model
+    from ranktilt.data.inventory import entries_of_model
 
     try:
-        return of_model(entries, model)
+        return entries_of_model(entries, model)
     except UserError:
         return []
 
 
 def _prune(model: str | None, *, everything: bool) -> None:
     """Remove what is chosen from the cache, and what interrupted processes left."""
-    from ranktilt.data.inventory import cache_contents, of_model, remove
+    from ranktilt.data.inventory import cache_contents, entries_of_model, remove
     from ranktilt.reporting.numbers import size
 
     entries = cache_contents()
     chosen = entries if everything else []
     if model is not None:
-        chosen = of_model(entries, model)
+        chosen = entries_of_model(entries, model)
     paid = [] if model else [answers for answers in chosen if answers.paid]
     removed = [cache_entry for cache_entry in chosen if cache_entry not in paid]
     freed = size(remove(removed))

@@ -1,9 +1,11 @@
 """Collections, runs and labels: read, checked, joined and written.
 
-Start with `collection.Collection` and `run.Run`; `load.load` reads a folder or a public name
-(`folders`, `hub`, `irds`, `bundled`), `labels` a label file, `queries` queries, `mix` unites
-collections, `save` writes one. `formats` has a file for each file layout, `text` what can be seen
-in a text itself. `artifact` is a result's file, `cache` and `inventory` what is kept, `texts` the
-mapped columns of large collections. May import nothing but the top level's files. A new collection
-is a reader or a builder (docs/reference/extending.md). Tests: tests/data.
+Start with `collection.Collection` and `run.Run`. `load.load` reads a folder or a public name
+(`folders`; `collection_name`, `hub`, `irds`, `bundled`), `label_table` a label file, `queries`
+queries; `labels` joins labels with documents, `mix` unites collections, `save` writes one, and
+`faults` finds what is wrong with one. `formats` has a file for each file layout, `text` what a text
+shows by itself. `artifact` is the file of a result, `cache` keeps vectors, `inventory` lists the
+cache, and `texts` maps the texts of large collections into memory. `notes` has what a reader of a
+result should know. This room may import only the top level's files. A new collection is a reader or
+a builder (docs/reference/extending.md). Tests: tests/data.
 """

@@ -1,11 +1,12 @@
-"""Results as versioned JSON files: ``{format, version, …, sha256}``, written as they are, read back by their types.
+"""Save results as versioned JSON files, ``{format, version, …, sha256}``, and read them back.
 
-A result is a frozen dataclass that derives from `Result` and says its format, its version and the
-command that makes it. Its fields are checked by msgspec, and a file calls them as the class does;
-a method ``derived()`` gives numbers that the file has besides, and `ranktilt.presenter` what it
-says in words. NaN is null, and null is NaN where a type says float. Only a file that holds what was
-written is read, by the SHA-256 of its values, so that nothing checks whether its parts fit
-together.
+A result is a frozen dataclass that derives from `Result` and names its format, its version and the
+command that makes it. The keys of the file are the fields of the class, and msgspec checks their
+types. The method ``derived()`` adds numbers that follow from the fields, and `ranktilt.presenter`
+adds sentences. NaN is written as null, and null is read as NaN where the type is float.
+
+Reading compares the SHA-256 of the values first. A file that passes is as it was written, so no
+further code checks whether its parts fit together.
 """
 
 from __future__ import annotations
@@ -43,7 +44,6 @@ from ranktilt.presenter import presenter
 
 _LEAST, _BEYOND = -(2**63), 2**64
 """The integers that parsers of JSON keep exact, from and below."""
-_CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 _FAULTS = (
     ArithmeticError,
     AttributeError,
@@ -56,107 +56,123 @@ _FAULTS = (
     msgspec.MsgspecError,
     pl.exceptions.PolarsError,
 )
+"""What code raises that meets a result whose parts do not fit together."""
 T = TypeVar("T")
 P = ParamSpec("P")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Codec:
+    """How a registered type is written to JSON and read back."""
+
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
+
+
+_CODECS: dict[type, _Codec] = {}
 
 if TYPE_CHECKING:
     Coded = Annotated[T, "coded"]
 else:
 
     class _Anything(type):
-        def __instancecheck__(
-            cls, found: object
-        ) -> bool:  # what `register` makes is no instance of Coded
+        def __instancecheck__(cls, instance: object) -> bool:
+            # What a codec makes is no instance of Coded, and msgspec would refuse it.
             return True
 
     class Coded(Generic[T], metaclass=_Anything):
-        """A field of type T, a dataclass, that is read as `register` says and not field by field."""
+        """A field of type T, a dataclass, that its codec reads (`register`), not its fields."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Header:
-    """What a kind of result is called, and the version of its files that is read."""
+    """The name of a kind of result, and the version of its files."""
 
     format: str
-    """What the file says it is."""
+    """Value of the key ``format`` in the file."""
     version: int
-    """The one that is written and read."""
+    """Version that is written, and the only one that is read."""
     noun: str
-    """With its article: ``an audit``."""
+    """Name of such a result with its article: ``an audit``."""
     command: str
-    """What makes one: ``ranktilt audit``."""
+    """Command that makes such a result: ``ranktilt audit``."""
 
 
 class Result:
-    """What a verb found: a frozen dataclass that is saved and read as one versioned JSON file."""
+    """The outcome of a verb: a frozen dataclass that is saved as one versioned JSON file."""
 
     header: ClassVar[Header]
 
     def __init_subclass__(cls, **header: Any) -> None:
-        """Keep the fields of `Header` that a class of results gives: ``class Audit(Result, format=…, version=…)``."""
+        """Make the `Header` of a class: ``class Audit(Result, format=…, version=…)``."""
         super().__init_subclass__()
-        cls._repr_pretty_ = Result._repr_pretty_  # type: ignore[method-assign]  # IPython prefers the repr beside it
+        # A dataclass brings a repr of its own, which IPython would prefer.
+        cls._repr_pretty_ = Result._repr_pretty_  # type: ignore[method-assign]
         if header:
             cls.header = Header(**header)
 
     def to_json(self) -> bytes:
-        """Return everything as JSON: versioned, floats exact, NaN as null, and last the SHA-256 of its values."""
+        """Return the whole result as versioned JSON.
+
+        Floats are exact, NaN is null, and the last key is the SHA-256 of the values.
+        """
         option = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_SERIALIZE_NUMPY
-        body = orjson.dumps(self, default=_plain, option=option)
+        body = orjson.dumps(self, default=_encoded, option=option)
         digest = hash_values(orjson.loads(body))
         return b'%b,"sha256":"%b"}\n' % (body.removesuffix(b"}"), digest.encode())
 
     def save(self, path: str | Path) -> Path:
-        """Write everything into one JSON file, compressed where it is called ``.gz``; see `to_json`."""
+        """Write the result to one JSON file, compressed if it ends in ``.gz``; see `to_json`."""
         write_bytes(Path(path), self.to_json())
         return Path(path)
 
     @property
     def headline(self) -> str:
-        """What the result says first, in one sentence, as reports have it."""
+        """The main finding in one sentence, as reports print it."""
         with used_from_files(self):
             return presenter().headline(self)
 
     def derived(self) -> dict[str, Any]:
-        """Return what the file has besides the fields: numbers that follow from them."""
+        """Return numbers that follow from the fields; the file holds them too, for its readers."""
         return {}
 
     def __str__(self) -> str:
-        """Return the verdicts in words, one a line: what ``print(result)`` shows."""
+        """Return the verdicts in words, one a line."""
         with used_from_files(self):
             return presenter().sentences(self)
 
     def _repr_html_(self) -> str:
-        """Show it in a notebook."""
+        """Return the page that a notebook displays."""
         return presenter().notebook(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Show it in IPython as the command line prints it."""
+        """Print the result in IPython as the command line prints it."""
         printer.text(presenter().table(self).rstrip("\n"))
 
     def frame(self, part: str = "") -> pl.DataFrame:
-        """Return the rows of one part, such as ``tilts``, as a polars frame; of all parts, below each other.
+        """Return the rows of one part, such as ``tilts``, as a polars frame.
 
-        Numbers are as in the file, unrounded; what is not known is null.
+        Without a part, the rows of all parts follow each other. Numbers are unrounded, as in the
+        file; unknown values are null.
         """
         with used_from_files(self):
             return presenter().frame(self, part)
 
     def plot(self, name: str = "") -> Any:
-        """Return the first figure, or that of a part, such as ``effectiveness``; it shows itself in a notebook.
+        """Return the first figure, or the figure of a part, such as ``effectiveness``.
 
-        ``.save("tilt.pdf")`` writes it for a paper (also ``.svg``, ``.png``; needs ``[plots]``). A
-        wrong name is answered with those that there are.
+        A notebook displays it; ``.save("tilt.pdf")`` writes it for a paper (also ``.svg`` and
+        ``.png``; needs ``[plots]``). `UserError` lists the figures there are.
         """
         with used_from_files(self):
             return presenter().result_figure(self, name)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a result back from a file, plain or gzip; it equals the one that was saved.
+        """Read a saved result from a file, plain or gzip.
 
-        `DataError` if the file cannot be read, holds another kind of result, is of another version,
-        or was changed.
+        It equals the result that was saved. `DataError` if the file cannot be read, holds another
+        kind of result, is of another version, or was changed.
         """
         path = require_path(path)
         data = read_bytes(path)
@@ -168,36 +184,37 @@ class Result:
                 path, f"was changed after ranktilt wrote it (its sha256 differs): {hint}"
             )
         try:
-            found = cls.of_file(content)
+            result = cls.from_content(content)
         except (UserError, *_FAULTS) as error:
-            raise _unlike(path, cls.header, error) from error
-        object.__setattr__(found, "_file", path)  # where `used_from_files` looks for the culprit
-        return found
+            raise _misfit(path, cls.header, error) from error
+        # `used_from_files` names this file if the result turns out not to fit together.
+        object.__setattr__(result, "_file", path)
+        return result
 
     @classmethod
-    def of_file(cls, content: dict[str, Any]) -> Self:
-        """Make a result of what its file holds."""
+    def from_content(cls, content: dict[str, Any]) -> Self:
+        """Make a result from the content of its file."""
         return read_fields(cls, content)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            self._digest() == other._digest() if isinstance(other, type(self)) else NotImplemented
-        )
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self._digest() == other._digest()
 
     def __hash__(self) -> int:
         return hash(self._digest())
 
     def _digest(self) -> str:
-        """Return the SHA-256 of the values; a result that another program wrote again, with 1 for 1.0, is equal."""
+        # Of the values, not of the bytes: another program may have written 1 for 1.0.
         return str(orjson.loads(self.to_json())["sha256"])
 
 
 @contextmanager
 def used_from_files(*results: Any) -> Iterator[None]:
-    """Turn what goes wrong with a result from a file, whose parts do not fit together, into a `DataError` on the file.
+    """Turn an exception that a loaded result causes into a `DataError` that names its file.
 
-    Reading checks the type of each part, and not whether names and numbers agree, or what a spec
-    holds. A fault of a result that was never in a file is one of RankTilt, and passes.
+    Reading checks the type of each part, but not whether names and numbers agree, or what a spec
+    holds. If no result came from a file, the fault is RankTilt's, and the exception passes.
     """
     try:
         yield
@@ -207,63 +224,62 @@ def used_from_files(*results: Any) -> Iterator[None]:
         loaded = [result for result in map(_result_of, results) if hasattr(result, "_file")]
         if not loaded:
             raise
-        raise _unlike(loaded[0]._file, loaded[0].header, error) from error
+        raise _misfit(loaded[0]._file, loaded[0].header, error) from error
 
 
 def names_files(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function that takes results name their files where these do not fit; see `used_from_files`."""
+    """Decorate a function that takes results, alone or in lists; see `used_from_files`."""
 
     @wraps(function)
-    def named(*args: P.args, **options: P.kwargs) -> T:
-        values = [*args, *options.values()]
-        results = [
-            *values,
-            *(part for value in values if isinstance(value, list | tuple) for part in value),
-        ]
+    def wrapper(*args: P.args, **options: P.kwargs) -> T:
+        results = [*args, *options.values()]
+        for value in list(results):
+            if isinstance(value, list | tuple):
+                results += value
         with used_from_files(*results):
             return function(*args, **options)
 
-    return named
+    return wrapper
 
 
 def _result_of(result: Any) -> Any:
-    """Return a result, or the audit that was loaded with its collection."""
+    # An audit that is loaded together with its collection is wrapped.
     return result if isinstance(result, Result) else getattr(result, "audit", result)
 
 
-def _unlike(path: Path, header: Header, error: BaseException) -> DataError:
-    reason = _reason(error)
-    return DataError(
-        path,
-        f"is not {header.noun} as this RankTilt writes it: {reason}; run {header.command} again",
-    )
+def _misfit(path: Path, header: Header, error: BaseException) -> DataError:
+    message = f"is not {header.noun} as this RankTilt writes it: {_reason(error)}"
+    return DataError(path, f"{message}; run {header.command} again")
 
 
 def register(kind: type, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> None:
-    """Teach results to hold a type: what JSON writes of it (subclasses too), and how it is made of that again."""
-    _CODECS[kind] = (encode, decode)
+    """Let results hold a type: `encode` gives its JSON (subclasses too), `decode` reads it."""
+    _CODECS[kind] = _Codec(encode=encode, decode=decode)
 
 
 def read_fields(kind: type[T], content: Any) -> T:
-    """Make a dataclass of what a file holds, checked against its types; msgspec's `ValidationError` names the fault."""
+    """Make a dataclass from the content of a file.
+
+    msgspec's `ValidationError` names the first value that is not of its field's type.
+    """
     return msgspec.convert(_fields_of(content, inspect.type_info(kind)), kind, dec_hook=_decoded)
 
 
-def read_json(path: Path, data: bytes, wanted: str, hint: str = "") -> Any:
-    """Return what a file of JSON holds; `DataError` says what was `wanted`."""
+def read_json(path: Path, data: bytes, noun: str, hint: str = "") -> Any:
+    """Return the value in a file of JSON; `DataError` calls the expected content `noun`."""
     text = decode_text(path, data)
     if not text.strip():
         raise DataError(path, "the file is empty")
     try:
         content = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise DataError(path, f"expected {wanted} as JSON: {error}{hint}") from error
+        raise DataError(path, f"expected {noun} as JSON: {error}{hint}") from error
     require_single_keys(path, text, content)
     return content
 
 
 def _is_as_written(content: dict[str, Any]) -> bool:
-    """Take the SHA-256 off a result, and tell whether it is that of the values."""
+    """Take the SHA-256 out of a file's content, and return whether the values still have it."""
     digest = content.pop("sha256", None)
     try:
         return bool(digest == hash_values(content))
@@ -272,14 +288,17 @@ def _is_as_written(content: dict[str, Any]) -> bool:
 
 
 def hash_values(content: Any) -> str:
-    """Return the SHA-256 of parsed JSON, which no layout, order of keys or way to write a number changes."""
-    return hashlib.sha256(
-        orjson.dumps(_canonical(content), option=orjson.OPT_SORT_KEYS)
-    ).hexdigest()
+    """Return the SHA-256 of parsed JSON.
+
+    It depends on the values alone: not on white space, the order of keys, or how a number is
+    written.
+    """
+    data = orjson.dumps(_canonical(content), option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(data).hexdigest()
 
 
 def _canonical(value: Any) -> Any:
-    """Give every number of parsed JSON one form: an integer where it is one of 64 bits (1.0 is 1), else a float."""
+    """Give each number one form: an integer if it is one of 64 bits (1.0 is 1), else a float."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and _LEAST <= value < _BEYOND else value
     if isinstance(value, list):
@@ -292,46 +311,48 @@ def _canonical(value: Any) -> Any:
 
 
 def _require_header(path: Path, content: Any, header: Header) -> None:
-    found = content.get("format") if isinstance(content, dict) else None
-    if found != header.format:
-        came = "JSON without a format" if found is None else f"format {shorten(found)}"
+    format_name = content.get("format") if isinstance(content, dict) else None
+    if format_name != header.format:
+        came = "JSON without a format" if format_name is None else f"format {shorten(format_name)}"
         expected = f"expected {header.noun} (format {header.format!r})"
         raise DataError(path, f"{expected}, got {came}; {header.command} --json FILE makes one")
-    if content.get("version") != header.version:
-        told = f"is {header.noun} of version {shorten(content.get('version'))}"
-        raise DataError(
-            path,
-            f"{told}, this RankTilt reads version {header.version}: run {header.command} again",
+    version = content.get("version")
+    if version != header.version:
+        message = (
+            f"is {header.noun} of version {shorten(version)}, "
+            f"this RankTilt reads version {header.version}: run {header.command} again"
         )
+        raise DataError(path, message)
 
 
 def _reason(error: BaseException) -> str:
-    """What was wrong, and where in the file: ``rows[0].value: Expected `float`, got `str```."""
+    """Return the fault and its place in the file: ``rows[0].value: Expected `float`, …``."""
     if not isinstance(error, msgspec.ValidationError):
         return f"{type(error).__name__}: {' '.join(str(error).split())}"
-    said, _, where = " ".join(str(error).split()).partition(" - at `$")
-    where = where.strip("`.")
-    return f"{where}: {said}" if where else said
+    fault, _, path = " ".join(str(error).split()).partition(" - at `$")
+    path = path.strip("`.")
+    return f"{path}: {fault}" if path else fault
 
 
-def _plain(found: Any) -> Any:
-    """What orjson writes of an object that it does not know."""
-    for kind in type(found).__mro__:
+def _encoded(value: Any) -> Any:
+    """Return something that orjson writes in place of an object that it does not know."""
+    for kind in type(value).__mro__:
         if kind in _CODECS:
-            return _CODECS[kind][0](found)
-    if is_dataclass(found) and not isinstance(found, type):
-        return fields_for_file(found)
-    if hasattr(found, "_asdict"):
-        return found._asdict()
-    if isinstance(found, np.ndarray):
-        return np.ascontiguousarray(found) if not found.flags.c_contiguous else found.tolist()
-    if isinstance(found, Mapping):
-        return dict(found)
-    return str(found)
+            return _CODECS[kind].encode(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return fields_for_file(value)
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    if isinstance(value, np.ndarray):
+        # orjson writes contiguous arrays of its own types by itself; what comes here is another.
+        return value.tolist() if value.flags.c_contiguous else np.ascontiguousarray(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value)
 
 
 def fields_for_file(record: Any) -> dict[str, Any]:
-    """Return what a file holds of a dataclass: its header, what follows from its fields, and these."""
+    """Return the keys and values of a dataclass's file: header, derived values, then fields."""
     header = getattr(record, "header", None)
     front = {"format": header.format, "version": header.version} if header else {}
     derived = record.derived() if hasattr(record, "derived") else {}
@@ -340,44 +361,59 @@ def fields_for_file(record: Any) -> dict[str, Any]:
     return {**front, **derived, **words, **values}
 
 
-def _decoded(kind: Any, found: Any) -> Any:
-    """Make what msgspec does not know: arrays, and what was registered."""
+def _decoded(kind: Any, value: Any) -> Any:
+    """Make an array or a registered type, which msgspec does not know."""
     if get_origin(kind) is np.ndarray:
-        return np.array(found, dtype=get_args(get_args(kind)[1])[0])  # of null comes NaN
+        dtype = get_args(get_args(kind)[1])[0]
+        return np.array(value, dtype=dtype)  # null becomes NaN
     kind = get_args(kind)[0] if get_origin(kind) is Coded else kind
     if kind in _CODECS:
-        return _CODECS[kind][1](found)
+        return _CODECS[kind].decode(value)
     raise NotImplementedError(f"results cannot hold {kind}")
 
 
-def _fields_of(found: Any, shape: Any) -> Any:
-    """What a file holds by the names of its type's fields, with NaN for each null where a type says float."""
+def _fields_of(value: Any, shape: Any) -> Any:
+    """Prepare a parsed value for msgspec: NaN for null in a float, no keys that a type lacks."""
+    if isinstance(value, dict):
+        return _fields_of_object(value, shape)
+    if isinstance(value, list):
+        return _fields_of_list(value, shape)
+    if isinstance(shape, inspect.FloatType):
+        return np.nan if value is None else value
+    if isinstance(shape, inspect.IntType):
+        is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _BEYOND
+        return int(value) if is_whole else value
+    if isinstance(shape, inspect.UnionType) and value is not None:
+        return _fields_of_optional(value, shape)
+    return value
+
+
+def _fields_of_object(content: dict[str, Any], shape: Any) -> Any:
     match shape:
-        case inspect.FloatType():
-            return np.nan if found is None else found
-        case inspect.IntType() if (
-            isinstance(found, float) and found.is_integer() and abs(found) < _BEYOND
-        ):
-            return int(found)
-        case inspect.NamedTupleType() if isinstance(found, dict):
-            return [_fields_of(found[field.name], field.type) for field in shape.fields]
-        case inspect.DataclassType() if isinstance(found, dict):
-            return {
-                field.name: _fields_of(found[field.name], field.type)
-                for field in shape.fields
-                if field.name in found
-            }
-        case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item) if isinstance(
-            found, list
-        ):
-            return [_fields_of(one, item) for one in found]
-        case inspect.TupleType(item_types=items) if isinstance(found, list) and len(found) == len(
-            items
-        ):
-            return [_fields_of(one, item) for one, item in zip(found, items, strict=True)]
-        case inspect.DictType(value_type=item) if isinstance(found, dict):
-            return {name: _fields_of(one, item) for name, one in found.items()}
-        case inspect.UnionType(types=types) if found is not None:
-            known = [one for one in types if not isinstance(one, inspect.NoneType)]
-            return _fields_of(found, known[0]) if len(known) == 1 else found
-    return found
+        case inspect.NamedTupleType(fields=fields):
+            return [_fields_of(content[field.name], field.type) for field in fields]
+        case inspect.DataclassType(fields=fields):
+            known = [field for field in fields if field.name in content]
+            return {field.name: _fields_of(content[field.name], field.type) for field in known}
+        case inspect.DictType(value_type=kind):
+            return {name: _fields_of(value, kind) for name, value in content.items()}
+        case inspect.UnionType():
+            return _fields_of_optional(content, shape)
+    return content
+
+
+def _fields_of_list(values: list[Any], shape: Any) -> Any:
+    match shape:
+        case inspect.VarTupleType(item_type=kind) | inspect.ListType(item_type=kind):
+            return [_fields_of(value, kind) for value in values]
+        case inspect.TupleType(item_types=kinds) if len(kinds) == len(values):
+            return [_fields_of(value, kind) for value, kind in zip(values, kinds, strict=True)]
+        case inspect.UnionType():
+            return _fields_of_optional(values, shape)
+    return values
+
+
+def _fields_of_optional(value: Any, shape: inspect.UnionType) -> Any:
+    """Prepare a value of a type or None; of a union of several types msgspec chooses by itself."""
+    kinds = [kind for kind in shape.types if not isinstance(kind, inspect.NoneType)]
+    return _fields_of(value, kinds[0]) if len(kinds) == 1 else value

@@ -1,4 +1,4 @@
-"""Documents, queries and judgments that were read apart, made one collection."""
+"""Make a collection from documents, queries and judgments that were read from separate files."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def read_rows(file: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
 
 def read_documents(corpora: Iterable[tuple[str | None, Path]]) -> tuple[pl.DataFrame, pl.Series]:
-    """Read documents of all (source, file), and their ids as files have them; shared ids become ``<id>-<source>``.
+    """Read the documents of each (source, file), and their ids as the files have them.
 
-    A document whose file names no source has none, and keeps its id.
+    Ids that several sources share become ``<id>-<source>``. A document whose file names no source
+    has none, and keeps its id.
     """
     frames = []
     for source, file in corpora:
@@ -50,11 +51,11 @@ def read_documents(corpora: Iterable[tuple[str | None, Path]]) -> tuple[pl.DataF
 
 
 def version_names(docs: pl.DataFrame, bare: pl.Series) -> pl.DataFrame:
-    """Name documents that share `bare` ids by their sources, and the origin of each: columns ``id`` and ``origin``.
+    """Return a new ``id`` and ``origin`` for documents that share `bare` ids with other sources.
 
-    Each is ``<id>-<source>``, and one without a source keeps the bare id. That is the origin of the
-    others too; where every version has a source, their origin is ``<id>-human``, as in Cocktail's
-    collections.
+    The id is ``<id>-<source>``; a document without a source keeps the bare id, which is then the
+    origin of the other versions too. If every version has a source, their origin is
+    ``<id>-human``, as in Cocktail's collections.
     """
     table = pl.DataFrame({"bare": bare, "source": docs["source"]})
     has_sourceless = pl.col("source").is_null().any().over("bare")
@@ -67,6 +68,7 @@ def version_names(docs: pl.DataFrame, bare: pl.Series) -> pl.DataFrame:
 
 
 def unjudged(docs: pl.DataFrame, queries: pl.DataFrame, spec: Mapping[str, Any]) -> Collection:
+    """Make a collection without judgments."""
     return Collection(docs, queries, pl.DataFrame(schema=_QRELS), spec)
 
 
@@ -79,72 +81,71 @@ def judged(
     spec: Mapping[str, Any],
     ignore_unknown: bool = False,
 ) -> Collection:
-    """Make a collection of documents, queries and judgments, which hold for every version where they name a bare id."""
+    """Make a collection with judgments.
+
+    A judgment of a bare id that several documents share applies to each of them. `DataError` if
+    judgments name documents or queries that are not there, unless `ignore_unknown`.
+    """
     docs, bare = documents
     if (bare != docs["id"]).any():
         qrels = _spread(Path(file), qrels, docs["id"], bare)
-    unknown = _unknown(file, qrels, docs, queries)
-    if unknown and not ignore_unknown:
-        raise unknown
-    return Collection(
-        docs, queries, qrels, {**spec, "ignore_unknown": True} if ignore_unknown else spec
-    )
+    if ignore_unknown:
+        spec = {**spec, "ignore_unknown": True}
+    else:
+        _require_known(file, qrels, docs, queries)
+    return Collection(docs, queries, qrels, spec)
 
 
 def only_judged(collection: Collection) -> Collection:
-    """Keep the documents that a judgment names, and their versions; `UserError` if there are no judgments."""
+    """Keep judged documents and their versions; `UserError` if there are no judgments."""
     if not collection.qrels.height:
         raise UserError("docs 'judged' needs judgments, and there are none")
     docs = collection.docs
-    origins = docs.filter(pl.col("id").is_in(collection.qrels["doc_id"].unique().implode()))[
-        "origin"
-    ].unique()
-    kept = docs.filter(pl.col("origin").is_in(origins.implode()))
-    return replace(
-        collection, docs=kept, spec={**collection.spec, "docs": "judged", "docs_of": docs.height}
-    )
+    judged_ids = collection.qrels["doc_id"].unique()
+    origins = docs.filter(pl.col("id").is_in(judged_ids.implode()))["origin"].unique()
+    versions = docs.filter(pl.col("origin").is_in(origins.implode()))
+    spec = {**collection.spec, "docs": "judged", "docs_of": docs.height}
+    return replace(collection, docs=versions, spec=spec)
 
 
 def _spread(file: Path, qrels: pl.DataFrame, ids: pl.Series, bare: pl.Series) -> pl.DataFrame:
-    """Let a judgment of a bare id hold for every document of that id; full ids stay as they are."""
-    written = pl.DataFrame({"doc_id": bare, "full": ids})
-    whole = pl.DataFrame({"doc_id": ids, "full": ids}).join(written, on="doc_id", how="anti")
-    spread = qrels.join(
-        pl.concat([written, whole]), on="doc_id", how="left", maintain_order="left_right"
-    )
-    return one_grade(
-        file,
-        spread.with_columns(pl.col("full").fill_null(pl.col("doc_id")).alias("doc_id")).drop(
-            "full"
-        ),
-    )
+    """Repeat a judgment of a bare id for every document of that id; full ids stay as they are."""
+    by_bare_id = pl.DataFrame({"doc_id": bare, "full": ids})
+    by_full_id = pl.DataFrame({"doc_id": ids, "full": ids})
+    by_full_id = by_full_id.join(by_bare_id, on="doc_id", how="anti")
+    full_ids = pl.concat([by_bare_id, by_full_id])
+    spread = qrels.join(full_ids, on="doc_id", how="left", maintain_order="left_right")
+    spread = spread.with_columns(doc_id=pl.coalesce("full", "doc_id")).drop("full")
+    return one_grade(file, spread)
 
 
-def _unknown(
+def _require_known(
     file: str | Path, qrels: pl.DataFrame, docs: pl.DataFrame, queries: pl.DataFrame
-) -> DataError | None:
-    parts = []
-    first: int | None = None
-    for noun, column, table in (
-        ("document", "doc_id", docs["id"]),
-        ("query", "query_id", queries["id"]),
-    ):
-        strange = qrels.filter(~pl.col(column).is_in(table.implode()))
-        if strange.height:
-            lines = (
-                strange["line"]
-                if "line" in strange.columns
-                else strange.select("query_id", "doc_id").to_struct()
-            )
-            n, many = strange[column].n_unique(), lines.n_unique()
-            plural = {"document": "documents", "query": "queries"}[noun] if n > 1 else noun
-            judgments = "judgments" if many > 1 else "judgment"
-            parts.append(
-                f"{many} {judgments} of {n} unknown {plural} (first: {strange[column][0]!r})"
-            )
-            if "line" in strange.columns:
-                first = min(first or strange["line"][0], strange["line"][0])
-    if not parts:
-        return None
+) -> None:
+    """Refuse judgments of documents or queries that the collection does not hold."""
+    strange_docs = qrels.filter(~pl.col("doc_id").is_in(docs["id"].implode()))
+    strange_queries = qrels.filter(~pl.col("query_id").is_in(queries["id"].implode()))
+    messages = []
+    if strange_docs.height:
+        ids = strange_docs["doc_id"]
+        noun = "unknown document" if ids.n_unique() == 1 else "unknown documents"
+        messages.append(_strange_judgments(strange_docs, ids, noun))
+    if strange_queries.height:
+        ids = strange_queries["query_id"]
+        noun = "unknown query" if ids.n_unique() == 1 else "unknown queries"
+        messages.append(_strange_judgments(strange_queries, ids, noun))
+    if not messages:
+        return
     hint = "--ignore-unknown (ignore_unknown=True) keeps them out of group measures"
-    return DataError(file, f"{'; '.join(parts)}; {hint}", line=first)
+    line = None
+    if "line" in qrels.columns:
+        line = pl.concat([strange_docs["line"].head(1), strange_queries["line"].head(1)]).min()
+    raise DataError(file, f"{'; '.join(messages)}; {hint}", line=line)  # type: ignore[arg-type]
+
+
+def _strange_judgments(qrels: pl.DataFrame, ids: pl.Series, noun: str) -> str:
+    # A judgment that `_spread` repeated for several documents is one line of the file.
+    key = ["line"] if "line" in qrels.columns else ["query_id", "doc_id"]
+    count = qrels.select(key).unique().height
+    judgments = "judgment" if count == 1 else "judgments"
+    return f"{count} {judgments} of {ids.n_unique()} {noun} (first: {ids[0]!r})"

@@ -1,9 +1,9 @@
-"""Builders, each a command of ``ranktilt data build``: they make a published collection from its original files.
+"""Builders make a published collection from its original files, as ``ranktilt data build`` does.
 
-A builder is a plain function that returns a `BuiltCollection`. Its parameters become the arguments and options of
-the command: a parameter before ``*`` is an argument, one behind it an option; their types are read, and the docstring
-says what each is (numpydoc, ``Parameters``). Every builder belongs to a paper or to another package; RankTilt's
-core has none.
+A builder is a plain function that returns a `BuiltCollection`, and a command of the same name. A
+parameter before ``*`` becomes an argument of the command, a parameter after it an option; types
+are read, and the docstring describes each (numpydoc, ``Parameters``). Every builder belongs to a
+paper or to another package; RankTilt's core has none.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from ranktilt.errors import UserError
 from ranktilt.extensions import ExtensionTable
 
 CANDIDATES = "candidates.trec"
-"""The run of a built folder whose lists rankers order, and pairs of documents are drawn from."""
+"""Name of the run in a built folder that rankers order again and pairs are drawn from."""
 FOLDER = "{folder}"
-"""What stands for the written folder in a builder's next command."""
+"""Placeholder for the written folder in a builder's next command."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltCollection:
-    """A collection that was built, and what people should know about it."""
+    """The collection that a builder made, with notes for its user."""
 
     collection: Collection
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Further files of the folder, by name."""
     summary: tuple[tuple[str, str], ...] = ()
-    """What was counted: a name, and a text."""
+    """Counts to print: a name, and a text."""
     notes: tuple[Note, ...] = ()
     """What a user should know; `Remark` holds a sentence."""
     next_command: tuple[str, ...] = ()
-    """Arguments of ``ranktilt`` that go on from here; ``{folder}`` stands for the folder."""
+    """Arguments of the ``ranktilt`` command to run next, with the placeholder `FOLDER`."""
 
     def save(self, folder: Path) -> None:
         """Write the collection and its further files as a folder that `load` reads."""
@@ -50,7 +50,7 @@ def require_seed(seed: int) -> None:
 
 
 def builders() -> ExtensionTable:
-    """Return the table of builders: of the papers, and of installed packages (``ranktilt.builders``)."""
+    """Return all builders: the papers', and those of installed packages (``ranktilt.builders``)."""
     return ExtensionTable("builder", "ranktilt.builders", {}, _fault)
 
 

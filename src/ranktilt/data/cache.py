@@ -1,4 +1,4 @@
-"""The cache: vectors by the hash of their content, on disk, safe to share and to interrupt."""
+"""Cache vectors on disk by the hash of their content, safe to share and to interrupt."""
 
 from __future__ import annotations
 
@@ -26,29 +26,31 @@ ABOUT = "about.json"
 KEY_BYTES = 16
 STORES = {"float32": "<f4", "float16": "<f2"}
 _VECTORS, _KEYS = ".vectors", ".keys"
-"""Endings of a cache's two files, which are called by the length of its vectors."""
+"""Endings of the two files of a cache; their stem is the length of its vectors."""
 _KEY = np.dtype([("high", ">u8"), ("low", ">u8")])
 
 
 def cache_folder() -> Path:
-    """Return where expensive results are kept: ``RANKTILT_CACHE``, or the platform's user cache."""
-    named = os.environ.get("RANKTILT_CACHE")
-    return Path(named).expanduser() if named else platformdirs.user_cache_path("ranktilt")
+    """Return the folder of expensive results: ``RANKTILT_CACHE``, or the platform's user cache."""
+    configured = os.environ.get("RANKTILT_CACHE")
+    if configured:
+        return Path(configured).expanduser()
+    return platformdirs.user_cache_path("ranktilt")
 
 
 def content_keys(texts: Iterable[str], *, prefix: str = "") -> Keys:
-    """Hash texts, and what else a cached value depends on, to 16 bytes each."""
+    """Hash each text to 16 bytes; the `prefix` names everything else a cached value depends on."""
     start = hashlib.blake2b(prefix.encode() + b"\0", digest_size=KEY_BYTES)
     digests = []
     for text in texts:
-        one = start.copy()
-        one.update(text.encode())
-        digests.append(one.digest())
+        digest = start.copy()
+        digest.update(text.encode())
+        digests.append(digest.digest())
     return np.frombuffer(b"".join(digests), dtype=f"V{KEY_BYTES}")
 
 
 class Stored:
-    """Vectors that lie in a file, by row (−1: not found), in the order in which keys were looked up."""
+    """Vectors in a file, in the order in which keys were looked up; a row of −1 is missing."""
 
     def __init__(self, vectors: npt.NDArray[np.floating[Any]], rows: npt.NDArray[np.int64]) -> None:
         self._vectors = vectors
@@ -56,31 +58,34 @@ class Stored:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and length of a vector; the length is 0 where nothing is known."""
+        """Number of rows, and length of a vector; the length is 0 if the cache is empty."""
         return len(self._rows), self._vectors.shape[1]
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def read(self, start: int, stop: int) -> Vectors:
-        """Read rows `start` to `stop`, as of a slice; zeros where one was not found."""
+        """Read the rows from `start` up to `stop`; zeros for missing ones."""
         return self._gather(self._rows[start:stop])
 
     def take(self, rows: npt.ArrayLike) -> Vectors:
-        """Read any rows, repeats allowed; zeros where one was not found."""
+        """Read any rows, repeats allowed; zeros for missing ones."""
         return self._gather(self._rows[np.asarray(rows, dtype=np.int64)])
 
     def _gather(self, rows: npt.NDArray[np.int64]) -> Vectors:
-        there = rows >= 0
-        if there.all():
+        is_stored = rows >= 0
+        if is_stored.all():
             return self._vectors[rows].astype(np.float32, copy=False)
-        made = np.zeros((len(rows), self.shape[1]), dtype=np.float32)
-        made[there] = self._vectors[rows[there]]
-        return made
+        vectors = np.zeros((len(rows), self.shape[1]), dtype=np.float32)
+        vectors[is_stored] = self._vectors[rows[is_stored]]
+        return vectors
 
 
 class VectorCache:
-    """Vectors of one length and their content keys, in files that are appended to: a vector is there if its key is."""
+    """Vectors of one length and their content keys, in two files that only grow.
+
+    A vector is written before its key, and counts once its key is there.
+    """
 
     def __init__(
         self, folder: Path, *, dtype: str = "float32", about: Mapping[str, Any] | None = None
@@ -92,43 +97,45 @@ class VectorCache:
         self._about = about
 
     def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], Stored]:
-        """Look up keys, repeats allowed: which are there, and their vectors, to be read."""
+        """Look up keys, repeats allowed: which of them are stored, and the vectors of all."""
         rows = np.full(len(keys), -1, dtype=np.int64)
         file = next(_files(self.folder), None)
         count = 0 if file is None else self._count(file)
         if file is None or not count:
             return rows >= 0, Stored(np.empty((0, 0), dtype=self._dtype), rows)
-        kept, wanted = file.with_suffix(_KEYS), keys.view(_KEY)
-        order, high = _index(kept, count, kept.stat().st_mtime_ns)
-        place = np.minimum(np.searchsorted(high, wanted["high"].astype(np.uint64)), count - 1)
-        low = np.asarray(np.memmap(kept, dtype=_KEY, mode="r", shape=(count,)))["low"]
-        found = (high[place] == wanted["high"]) & (low[order[place]] == wanted["low"])
-        rows[found] = order[place[found]]
-        if found.any():
-            with suppress(
-                OSError
-            ):  # says when it was last of use; a folder of someone else's need not
+        key_file, sought = file.with_suffix(_KEYS), keys.view(_KEY)
+        order, high = _index(key_file, count, key_file.stat().st_mtime_ns)
+        # Sorted by the first halves of the keys, which no two keys share by chance: a candidate
+        # whose second half differs is another key.
+        position = np.searchsorted(high, sought["high"].astype(np.uint64))
+        position = np.minimum(position, count - 1)
+        low = np.asarray(np.memmap(key_file, dtype=_KEY, mode="r", shape=(count,)))["low"]
+        is_stored = (high[position] == sought["high"]) & (low[order[position]] == sought["low"])
+        rows[is_stored] = order[position[is_stored]]
+        if is_stored.any():
+            # The time tells `ranktilt cache` the last use. Someone else's folder may be read-only.
+            with suppress(OSError):
                 os.utime(self.folder / ABOUT)
         vectors = np.memmap(file, dtype=self._dtype, mode="r", shape=(count, int(file.stem)))
-        return found, Stored(np.asarray(vectors), rows)
+        return is_stored, Stored(np.asarray(vectors), rows)
 
     def put(self, keys: Keys, vectors: Vectors) -> None:
-        """Store vectors under keys, each once; what is stored survives an interruption at any later moment."""
+        """Store vectors under keys, each once; an interruption later on loses none of them."""
         if not vectors.size:
             return
         with np.errstate(over="ignore"):
-            made = np.ascontiguousarray(vectors, dtype=self._dtype)
-        if made.dtype != vectors.dtype and np.isinf(made).any():
+            converted = np.ascontiguousarray(vectors, dtype=self._dtype)
+        if converted.dtype != vectors.dtype and np.isinf(converted).any():
             raise UserError(
                 f"{self.folder}: float16 cannot hold numbers beyond 65,504; choose store=float32"
             )
         try:
-            self._append(made, np.ascontiguousarray(keys))
+            self._append(converted, np.ascontiguousarray(keys))
         except OSError as error:
             raise self._cannot_write(error) from error
 
     def require_writable(self) -> None:
-        """Find out before hours of work whether the cache can be written; `UserError` if not."""
+        """Check before hours of work that the cache can be written; `UserError` if not."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder):
@@ -141,46 +148,46 @@ class VectorCache:
             f"{cannot_write(self.folder, error)} (RANKTILT_CACHE names the cache's folder)"
         )
 
-    def _append(self, made: npt.NDArray[np.floating[Any]], keys: Keys) -> None:
-        """Write vectors, then the keys that make them count, behind the last whole ones."""
+    def _append(self, vectors: npt.NDArray[np.floating[Any]], keys: Keys) -> None:
+        """Write vectors after the last complete one, then the keys that make them count."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / ABOUT).exists():
-            text = json.dumps(
-                {"what": self.folder.parent.name, **(self._about or {})}, ensure_ascii=False
-            )
+            about = {"kind": self.folder.parent.name, **(self._about or {})}
+            text = json.dumps(about, ensure_ascii=False)
             write_bytes(self.folder / ABOUT, text.encode())
-        file = next(_files(self.folder), None) or self.folder / f"{made.shape[1]}{_VECTORS}"
-        if file.stem != str(made.shape[1]):
+        length = vectors.shape[1]
+        file = next(_files(self.folder), None) or self.folder / f"{length}{_VECTORS}"
+        if file.stem != str(length):
             raise UserError(
-                f"{self.folder}: holds vectors of {file.stem} numbers, not {made.shape[1]}; remove it"
+                f"{self.folder}: holds vectors of {file.stem} numbers, not {length}; remove it"
             )
-        with file.with_suffix(_KEYS).open("ab") as names, file.open("ab") as vectors:
-            lock(names, wait=True)
-            whole = self._count(file)
-            for stream, data in ((vectors, made), (names, keys)):
-                stream.truncate(
-                    whole * data[0].nbytes
-                )  # what a kill or a full disk left half written
-                stream.write(data.view(np.uint8).data)
+        with file.with_suffix(_KEYS).open("ab") as key_stream, file.open("ab") as vector_stream:
+            lock(key_stream, wait=True)
+            count = self._count(file)
+            for stream, rows in ((vector_stream, vectors), (key_stream, keys)):
+                # A kill or a full disk may have left an incomplete row.
+                stream.truncate(count * rows[0].nbytes)
+                stream.write(rows.view(np.uint8).data)
                 stream.flush()
                 os.fsync(stream.fileno())
 
     def _count(self, file: Path) -> int:
-        """How many vectors have their key, and are whole."""
-        row = int(file.stem) * np.dtype(self._dtype).itemsize
+        """Count the vectors that are complete and have their key."""
         keys = file.with_suffix(_KEYS)
-        return (
-            min(file.stat().st_size // row, keys.stat().st_size // KEY_BYTES)
-            if keys.exists()
-            else 0
-        )
+        if not keys.exists():
+            return 0
+        row_size = int(file.stem) * np.dtype(self._dtype).itemsize
+        return min(file.stat().st_size // row_size, keys.stat().st_size // KEY_BYTES)
 
 
 @lru_cache(maxsize=4)
 def _index(
     keys: Path, count: int, changed: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Where keys lie by their first halves, and these; made once while a file stays as it is."""
+    """Sort keys by their first halves: their rows, and these halves.
+
+    Cached while a file has this `count` of keys and the time `changed`.
+    """
     high = np.memmap(keys, dtype=_KEY, mode="r", shape=(count,))["high"].astype(np.uint64)
     order = np.argsort(high, kind="stable")
     return order, high[order]

@@ -1,4 +1,4 @@
-"""From where on a fault of a collection voids a comparison: keys of ``[check]`` in ranktilt.toml, by name."""
+"""Limits of the faults of a collection: the keys of ``[check]`` in ranktilt.toml."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Ratio = Annotated[float, msgspec.Meta(ge=0)]
 
 @dataclass(frozen=True, kw_only=True)
 class CheckLimits:
-    """From where on a fault voids a comparison; shares in %. `UserError` for a limit outside its range."""
+    """Limits beyond which a fault voids a comparison; shares in %.
+
+    `UserError` for a limit outside its range.
+    """
 
     max_missing: Percent = 10.0
     """Maximum share of documents without a twin."""

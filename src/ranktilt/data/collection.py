@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -23,20 +22,23 @@ T = TypeVar("T")
 
 DOC_COLUMNS = ("id", "title", "text", "source", "origin")
 POOL = "pool"
-"""Boolean column of the documents of a pooled collection: whether one was chosen to be rewritten."""
+"""Boolean column of the documents of a pooled collection: whether each was chosen for rewriting."""
 MOST_SOURCES = 50
 """Sources that are compared one by one; more are names of persons, hosts or documents."""
-_GROUP_SOURCES = "let the field source name the sides to compare, such as human and llm, and keep authors in another"
+_GROUP_SOURCES = (
+    "let the field source name the sides to compare, such as human and llm, and keep authors "
+    "in another"
+)
 TEXT_CHOICES = ("title+text", "text", "title")
 _TIE_SEED = b"ranktilt-tie-0"
 _NOBODY = ("", "nan")
-"""Sources that name nobody: nothing but blanks, and what pandas writes for a missing value."""
+"""Sources that name nobody: blanks only, and what pandas writes for a missing value."""
 
 
 _ABOUT_DOCUMENTS = frozenset(
     {"groups", "ids", "origin_codes", "row of id", "sources", "terms", "texts", "tie_keys"}
 )
-"""What is kept under these names, or tuples that begin with one, comes of the documents alone."""
+"""Memo keys of values that follow from the documents alone; also tuples that begin with one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,8 +62,11 @@ class Collection:
     spec : mapping, optional
         How it was made: paths, split, options. Not part of equality.
 
-    A column that is missing or of a type that no file could keep, an id that is empty or given
-    twice, a grade that is no number, and a pair with two judgments are a `UserError`.
+    Raises
+    ------
+    UserError
+        If a column is missing or of a type that no file can keep, an id is empty or occurs twice,
+        a grade is no number, or a pair has two judgments.
     """
 
     docs: pl.DataFrame
@@ -70,7 +75,7 @@ class Collection:
     spec: Mapping[str, Any] = field(default_factory=dict)
     _memo: dict[Any, Any] = field(default_factory=dict, init=False)
     _of_documents: dict[Any, Any] = field(default_factory=dict, init=False)
-    """What is kept of the documents alone: shared with collections of the same ones."""
+    """Memo of values that follow from the documents alone; collections of the same share it."""
 
     def __post_init__(self) -> None:
         require_mapping(self.spec, "a mapping", "spec")
@@ -88,32 +93,33 @@ class Collection:
 
     @property
     def ids(self) -> pl.Series:
-        """Document ids in row order; the same object at every call, so that runs can share it."""
+        """Document ids in row order: the same object at every call, which runs share."""
         return self.memo("ids", lambda: self.docs["id"])
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of the sources, in the order in which they first appear; documents may have none."""
-        return self.memo(
-            "sources", lambda: tuple(self.docs["source"].drop_nulls().unique(maintain_order=True))
-        )
+        """Names of the sources in the order of their first document."""
+        return self.memo("sources", self._source_names)
+
+    def _source_names(self) -> tuple[str, ...]:
+        return tuple(self.docs["source"].drop_nulls().unique(maintain_order=True))
 
     def require_few_sources(self, advice: str = _GROUP_SOURCES) -> None:
-        """Refuse more than `MOST_SOURCES`, each of which would be compared by itself; `advice` says what to do."""
+        """Refuse more than `MOST_SOURCES` sources; `advice` ends the message."""
         if len(self.sources) > MOST_SOURCES:
-            shown = ", ".join(shorten(name) for name in self.sources[:3])
+            examples = ", ".join(shorten(name) for name in self.sources[:3])
             raise UserError(
-                f"the documents name {len(self.sources):,} sources ({shown}, …); expected at most {MOST_SOURCES}: "
-                f"{advice}"
+                f"the documents name {len(self.sources):,} sources ({examples}, …); "
+                f"expected at most {MOST_SOURCES}: {advice}"
             )
 
     @property
     def sourceless(self) -> int:
-        """How many documents have no source."""
+        """Number of documents without a source."""
         return self.docs["source"].null_count()
 
     def unknown_source(self, name: str) -> UserError:
-        """Return the error of a source that no document has; it counts those that have none."""
+        """Return the error for a source that no document has."""
         documents = counted(self.sourceless, "document has", "documents have")
         if not self.sources:
             return UserError(f"unknown source {name!r}: the {documents} no source")
@@ -122,7 +128,7 @@ class Collection:
 
     @property
     def queries_with_judgments(self) -> pl.DataFrame:
-        """The queries that are ranked: those with a judgment, in their order; all where nothing is judged."""
+        """The queries to rank: those with a judgment, or all if nothing is judged."""
         if not self.qrels.height:
             return self.queries
         judged = self.qrels.select("query_id").unique()
@@ -131,72 +137,76 @@ class Collection:
         )
 
     def only_queries(self, names: Iterable[str]) -> Collection:
-        """Return the collection with these queries, and their judgments, alone."""
-        asked = pl.DataFrame({"id": pl.Series(names, dtype=pl.String)})
-        queries = self.queries.join(asked, on="id", how="semi", maintain_order="left")
+        """Return the collection with these queries and their judgments alone."""
+        chosen = pl.DataFrame({"id": pl.Series(names, dtype=pl.String)})
+        queries = self.queries.join(chosen, on="id", how="semi", maintain_order="left")
         qrels = self.qrels.join(
-            asked, left_on="query_id", right_on="id", how="semi", maintain_order="left"
+            chosen, left_on="query_id", right_on="id", how="semi", maintain_order="left"
         )
-        found = copy(self)  # nothing is checked again, and what is known of the documents is shared
+        # A copy is not checked again, and shares the memo of the documents.
+        part = copy(self)
         for name, value in (("queries", queries), ("qrels", qrels), ("_memo", {})):
-            object.__setattr__(found, name, value)
-        return found
+            object.__setattr__(part, name, value)
+        return part
 
     def with_judgments(
         self, queries: pl.DataFrame, qrels: pl.DataFrame, spec: Mapping[str, Any]
     ) -> Collection:
         """Return the same documents with other queries and judgments."""
-        other = Collection(self.docs, queries, qrels, spec)
-        # What is known of the documents is shared, such as an index of their terms.
-        object.__setattr__(other, "_of_documents", self._of_documents)
-        return other
+        collection = Collection(self.docs, queries, qrels, spec)
+        # The index of the documents' terms, for one, holds for both collections.
+        object.__setattr__(collection, "_of_documents", self._of_documents)
+        return collection
 
     def only_sources(self, names: Iterable[str]) -> Collection:
         """Return the collection without the documents of other sources and their judgments.
 
-        Documents without a source stay: they compete with those of any. Judgments of documents that
-        the collection does not hold stay. The spec's ``without_sources`` and ``only_sources`` name
-        what was left out and what is left; the collection itself comes back where nothing is.
+        Documents without a source stay, because they compete with all others. Judgments of unknown
+        documents stay too. The spec gets ``without_sources`` and ``only_sources``. Returns the
+        collection itself if nothing is left out.
         """
         names = dict.fromkeys(names)
         known = set(self.sources)
         strange = next((name for name in names if name not in known), None)
         if strange is not None:
             raise self.unknown_source(strange)
-        left = [name for name in self.sources if name not in names]
-        if not left:
+        excluded = [name for name in self.sources if name not in names]
+        if not excluded:
             return self
-        lost = pl.col("source").is_in(left).fill_null(False)
-        gone = self.docs.filter(lost)["id"]
-        qrels = self.qrels.filter(~pl.col("doc_id").is_in(gone.implode()))
-        held = [name for name in self.sources if name in names]
-        gone_before = self.spec.get("without_sources", ())
-        spec = {**self.spec, "without_sources": [*gone_before, *left], "only_sources": held}
-        return Collection(self.docs.filter(~lost), self.queries, qrels, spec)
+        is_excluded = pl.col("source").is_in(excluded).fill_null(False)
+        excluded_ids = self.docs.filter(is_excluded)["id"]
+        qrels = self.qrels.filter(~pl.col("doc_id").is_in(excluded_ids.implode()))
+        excluded_before = self.spec.get("without_sources", ())
+        spec = {
+            **self.spec,
+            "without_sources": [*excluded_before, *excluded],
+            "only_sources": [name for name in self.sources if name in names],
+        }
+        return Collection(self.docs.filter(~is_excluded), self.queries, qrels, spec)
 
     def texts(self, choice: str = "title+text") -> pl.Series:
-        """Return the text of each document that is ranked, in row order: title and text, joined by a space, or one."""
+        """Return the text of each document for ranking, in row order.
+
+        Title and text joined by a space, or only one of them.
+        """
         if choice not in TEXT_CHOICES:
             raise unknown("text choice", choice, TEXT_CHOICES)
         if choice != "title+text":
             return self.docs[choice].alias("text")
-        joined = pl.concat_str("title", "text", separator=" ").str.strip_chars().alias("text")
-        size = self.docs.select(
-            pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum()
-        ).sum_horizontal()[0]
-        if size < LARGE:
-            return self.docs.select(joined)["text"]
-        parts = partial(self.docs.iter_slices, AT_ONCE)
-        return self.memo(
-            "texts",
-            lambda: aside(lambda: (part.select(joined).to_dict() for part in parts()))["text"],
-        )
+        sizes = self.docs.select(pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum())
+        if sizes.sum_horizontal()[0] < LARGE:
+            return self.docs.select(_JOINED_TEXT)["text"]
+        return self.memo("texts", lambda: aside(self._joined_texts)["text"])
+
+    def _joined_texts(self) -> Iterator[dict[str, pl.Series]]:
+        for part in self.docs.iter_slices(AT_ONCE):
+            yield part.select(_JOINED_TEXT).to_dict()
 
     def pairs(self, a: str, b: str) -> pl.DataFrame:
-        """Return the twins, documents of two sources with one origin: ``origin``, ``a`` and ``b`` (document ids).
+        """Return the twins, documents of two sources with the same origin.
 
-        In the order of `a`'s documents; where a source has several documents of one origin, each
-        combination is a row.
+        Columns are ``origin``, ``a`` and ``b`` (document ids), in the order of `a`'s documents. If
+        a source has several documents of one origin, each combination is a row.
         """
         for name in (a, b):
             if name not in self.sources:
@@ -209,29 +219,29 @@ class Collection:
         return left.join(right, on="origin", how="inner", maintain_order="left_right")
 
     def unpaired(self, a: str, b: str) -> pl.DataFrame:
-        """Return the documents of `a` and `b` that have no twin on the other side (``id``, ``source``)."""
+        """Return ``id`` and ``source`` of the documents of `a` and `b` without a twin."""
         twins = self.pairs(a, b)
-        lone = self.docs.filter(pl.col("source").is_in([a, b]))
-        return lone.filter(
-            ~pl.col("id").is_in(pl.concat([twins["a"], twins["b"]]).implode())
-        ).select("id", "source")
+        paired_ids = pl.concat([twins["a"], twins["b"]])
+        docs = self.docs.filter(pl.col("source").is_in([a, b]))
+        return docs.filter(~pl.col("id").is_in(paired_ids.implode())).select("id", "source")
 
     def bare_ids(self) -> pl.Series:
-        """Return each document's id without the ``-<source>`` that loading added where files share ids."""
+        """Return each document's id without the ``-<source>`` that loading adds to shared ids."""
         suffix = pl.format("-{}", "source")
         bare = pl.col("id").str.head(-suffix.str.len_chars().cast(pl.Int64))
         sourceless = self.docs.filter(pl.col("source").is_null())["id"]
-        of_sourceless = (pl.col("origin") == bare) & bare.is_in(sourceless.implode())
-        shared = (pl.col("origin") == pl.format("{}-human", bare)) | of_sourceless
-        added = pl.col("id").str.ends_with(suffix) & shared & (bare != "")
-        return self.docs.select(pl.when(added).then(bare).otherwise("id").alias("bare"))["bare"]
+        # Loading names the origin in one of two ways; see `assemble.version_names`.
+        has_sourceless_origin = (pl.col("origin") == bare) & bare.is_in(sourceless.implode())
+        has_human_origin = pl.col("origin") == pl.format("{}-human", bare)
+        has_suffix = pl.col("id").str.ends_with(suffix) & (bare != "")
+        is_added = has_suffix & (has_human_origin | has_sourceless_origin)
+        return self.docs.select(pl.when(is_added).then(bare).otherwise("id").alias("bare"))["bare"]
 
     def tie_keys(self) -> npt.NDArray[np.uint64]:
-        """Return the seeded key of each document by which a cut through tied documents is decided.
+        """Return a seeded key of each document, which orders tied documents at a cutoff.
 
-        A hash of the origin where a document has a twin or no text, of its text otherwise; it
-        depends on neither source nor the id of a document with a text, and twins and identical lone
-        texts share it.
+        It is a hash of the origin if a document has a twin or no text, else of its text. Twins, and
+        lone documents with identical texts, share a key; the source never changes it.
         """
         return self.memo("tie_keys", self._tie_keys)
 
@@ -239,38 +249,36 @@ class Collection:
         # Documents without any text would all share one key.
         blank = (pl.col("title") == "") & (pl.col("text") == "")
         shared = blank | pl.col("origin").is_duplicated() | (pl.col("origin") != pl.col("id"))
-        alike = self.docs.select(shared).to_series().to_numpy()
+        uses_origin = self.docs.select(shared).to_series().to_numpy()
         keys = np.empty(self.docs.height, dtype=np.uint64)
         for rows, basis in (
-            (np.flatnonzero(alike), pl.format("o{}", "origin")),
-            (np.flatnonzero(~alike), pl.format("t{} {}", "title", "text")),
+            (np.flatnonzero(uses_origin), pl.format("o{}", "origin")),
+            (np.flatnonzero(~uses_origin), pl.format("t{} {}", "title", "text")),
         ):
             for start in range(0, len(rows), AT_ONCE):
-                some = rows[start : start + AT_ONCE]
-                strings = self.docs[some].select(basis.alias("key"))["key"]
-                digests = b"".join(
-                    hashlib.blake2b(_TIE_SEED + s.encode(), digest_size=8).digest() for s in strings
-                )
-                keys[some] = np.frombuffer(digests, dtype="<u8")
+                part = rows[start : start + AT_ONCE]
+                texts = self.docs[part].select(basis.alias("key"))["key"]
+                digests = b"".join(map(_tie_digest, texts))
+                keys[part] = np.frombuffer(digests, dtype="<u8")
         return keys
 
     def origin_codes(self) -> npt.NDArray[np.int64]:
-        """Return the number of each document's origin, from 0 in the order of their names: shape (n_docs,)."""
-        return self.memo(
-            "origin_codes",
-            lambda: self.docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1,
-        )
+        """Return the number of each document's origin, from 0 in alphabetical order.
+
+        An array of shape (n_docs,).
+        """
+        return self.memo("origin_codes", self._origin_codes)
+
+    def _origin_codes(self) -> npt.NDArray[np.int64]:
+        return self.docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1
 
     def memo(self, key: Any, make: Callable[[], T]) -> T:
-        """Return what `make` gives, made once and kept with the collection under `key`."""
-        held = (
-            self._of_documents
-            if (key[0] if isinstance(key, tuple) else key) in _ABOUT_DOCUMENTS
-            else self._memo
-        )
-        if key not in held:
-            held[key] = make()
-        return cast(T, held[key])
+        """Return the value of `make`, which is called once for each `key` of the collection."""
+        name = key[0] if isinstance(key, tuple) else key
+        values = self._of_documents if name in _ABOUT_DOCUMENTS else self._memo
+        if key not in values:
+            values[key] = make()
+        return cast(T, values[key])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Collection):
@@ -287,14 +295,23 @@ class Collection:
     def __repr__(self) -> str:
         counts = self.docs.group_by("source", maintain_order=True).len()
         sources = ", ".join(
-            f"{n} {'without a source' if s is None else s}" for s, n in counts.iter_rows()
+            f"{count} {'without a source' if source is None else source}"
+            for source, count in counts.iter_rows()
         )
         return (
             f"Collection({sources}; {self.queries.height} queries, {self.qrels.height} judgments)"
         )
 
 
+_JOINED_TEXT = pl.concat_str("title", "text", separator=" ").str.strip_chars().alias("text")
+
+
+def _tie_digest(text: str) -> bytes:
+    return hashlib.blake2b(_TIE_SEED + text.encode(), digest_size=8).digest()
+
+
 def _columns(frame: pl.DataFrame, name: str, needed: tuple[str, ...]) -> pl.DataFrame:
+    """Check that a frame has the needed columns, and read ids and texts as strings."""
     frame = require_frame(frame, needed, name)
     for column in needed:
         if frame[column].null_count():
@@ -314,48 +331,50 @@ def _columns(frame: pl.DataFrame, name: str, needed: tuple[str, ...]) -> pl.Data
 
 def _with_defaults(docs: pl.DataFrame) -> pl.DataFrame:
     """Add the columns that may be left out; who wrote a document is never assumed."""
-    defaults = {"title": pl.lit(""), "origin": pl.col("id")}
+    title, origin = pl.lit(""), pl.col("id")
+    if "title" in docs.columns:
+        title = pl.col("title").fill_null(title)
     if "origin" in docs.columns:
         docs = docs.with_columns(id_texts(docs["origin"], "docs: column 'origin'").alias("origin"))
-    given = {
-        name: pl.col(name).fill_null(default) if name in docs.columns else default
-        for name, default in defaults.items()
-    }
+        origin = pl.col("origin").fill_null(origin)
     source = stated_source() if "source" in docs.columns else pl.lit(None, dtype=pl.String)
-    docs = docs.with_columns(**given, source=source)
+    docs = docs.with_columns(title=title, origin=origin, source=source)
     return docs.select(*DOC_COLUMNS, pl.exclude(DOC_COLUMNS))
 
 
 def names_somebody(source: str) -> bool:
-    """Whether a source is a name at all."""
+    """Return whether a source is the name of somebody."""
     return source.strip().lower() not in _NOBODY
 
 
 def stated_source() -> pl.Expr:
-    """Return the column ``source`` where it names somebody; null elsewhere."""
+    """Return the column ``source``, with null instead of values that name nobody."""
     source = pl.col("source").cast(pl.String)
     is_stated = ~source.str.strip_chars().str.to_lowercase().is_in(_NOBODY)
     return pl.when(is_stated).then(source).alias("source")
 
 
 def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
-    grades = qrels["grade"]
-    found = (
-        whole_or_fractions(grades) if grades.dtype.is_numeric() or grades.dtype == pl.Null else None
-    )
-    if found is None or found.null_count():
+    column = qrels["grade"]
+    grades = None
+    if column.dtype.is_numeric() or column.dtype == pl.Null:
+        grades = whole_or_fractions(column)
+    if grades is None or grades.null_count():
         raise UserError(
-            f"qrels: expected numbers in column 'grade', got {grades.dtype} {grades.to_list()[:3]}"
+            f"qrels: expected numbers in column 'grade', got {column.dtype} {column.to_list()[:3]}"
         )
-    return qrels.select("query_id", "doc_id", found.alias("grade"))
+    return qrels.select("query_id", "doc_id", grades.alias("grade"))
 
 
 def _canonical(frame: pl.DataFrame, name: str, *, always: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Further columns in the types that a file keeps; `always` are kept, others only with a value."""
+    """Convert columns to the types that a file keeps, and drop those without a value.
+
+    Columns in `always` stay even so.
+    """
     columns = []
-    for given in frame.iter_columns():
+    for column in frame.iter_columns():
         try:
-            series = _storable(given)
+            series = _storable(column)
         except (
             pl.exceptions.InvalidOperationError,
             orjson.JSONDecodeError,
@@ -364,14 +383,13 @@ def _canonical(frame: pl.DataFrame, name: str, *, always: tuple[str, ...] = ()) 
             series = None
         if series is None:
             raise UserError(
-                f"{name}: column {given.name!r} of type {given.dtype} cannot be kept; use strings, "
-                "numbers, truth values, or raw JSON as bytes"
+                f"{name}: column {column.name!r} of type {column.dtype} cannot be kept; "
+                "use strings, numbers, truth values, or raw JSON as bytes"
             )
-        if given.name in always or series.null_count() < frame.height or not frame.height:
+        if column.name in always or series.null_count() < frame.height or not frame.height:
             columns.append(series)
-    return pl.DataFrame(
-        columns
-    ).rechunk()  # moves no text; rows picked from several chunks would copy theirs
+    # Rechunking moves no text, but picking rows from several chunks would copy theirs.
+    return pl.DataFrame(columns).rechunk()
 
 
 def _storable(series: pl.Series) -> pl.Series | None:
@@ -379,10 +397,9 @@ def _storable(series: pl.Series) -> pl.Series | None:
     if kind.is_integer():
         return series.cast(pl.Int64)
     if kind.is_float():
-        series = series.cast(pl.Float64)
-        return series.to_frame().select(pl.when(pl.first().is_finite()).then(pl.first()))[
-            series.name
-        ]
+        numbers = series.cast(pl.Float64)
+        finite = pl.when(pl.first().is_finite()).then(pl.first())
+        return numbers.to_frame().select(finite)[series.name]
     if isinstance(kind, pl.Categorical | pl.Enum):
         return series.cast(pl.String)
     if kind == pl.Binary:
@@ -391,19 +408,19 @@ def _storable(series: pl.Series) -> pl.Series | None:
 
 
 def _compact(series: pl.Series) -> pl.Series:
-    """Raw JSON as `json_series` would write it; with no more than one value unpacked at a time."""
+    """Write raw JSON as `json_series` would, with one value unpacked at a time."""
     kinds: set[type] = set()
-    out: list[bytes | None] = []
+    documents: list[bytes | None] = []
     for raw in series:
         value = None if raw is None else orjson.loads(raw)
         kinds.add(type(value))
         compact = None if value is None else orjson.dumps(value)
-        out.append(
-            raw if compact == raw else compact
-        )  # what orjson makes holds more memory than it needs
+        # Bytes that orjson makes take more memory than they need.
+        documents.append(raw if compact == raw else compact)
     if kinds <= {*SCALARS, type(None)}:
-        return json_series(series.name, [None if raw is None else orjson.loads(raw) for raw in out])
-    return pl.Series(series.name, out, dtype=pl.Binary)
+        values = [None if raw is None else orjson.loads(raw) for raw in documents]
+        return json_series(series.name, values)
+    return pl.Series(series.name, documents, dtype=pl.Binary)
 
 
 def _unique(frame: pl.DataFrame, key: list[str], noun: str) -> None:
@@ -413,7 +430,7 @@ def _unique(frame: pl.DataFrame, key: list[str], noun: str) -> None:
         raise UserError(f"{noun} {name} occurs more than once; ids must be unique")
 
 
-def _same(one: pl.DataFrame, two: pl.DataFrame, key: list[str]) -> bool:
-    if set(one.columns) != set(two.columns) or one.height != two.height:
+def _same(left: pl.DataFrame, right: pl.DataFrame, key: list[str]) -> bool:
+    if set(left.columns) != set(right.columns) or left.height != right.height:
         return False
-    return one.sort(key).equals(two.select(one.columns).sort(key), null_equal=True)
+    return left.sort(key).equals(right.select(left.columns).sort(key), null_equal=True)

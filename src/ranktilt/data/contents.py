@@ -1,4 +1,4 @@
-"""What a collection holds: documents, words, queries and judgments of every source."""
+"""Count the documents, words, queries and judgments of every source of a collection."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from ranktilt.data.text.quality import words
 
 @dataclass(frozen=True, kw_only=True)
 class SourceContents:
-    """What one source holds."""
+    """Counts of one source."""
 
     source: str | None
-    """None for the documents that name no source."""
+    """Name of the source; None for the documents without one."""
     documents: int
     empty: int
     """Documents without a word; they count in the mean with 0."""
     words: float
     """Mean number of whitespace words of a text without its title; NaN without documents."""
     quartiles: tuple[float, float, float]
-    """Words below which a quarter, half and three quarters of the texts lie."""
+    """Numbers of words that a quarter, half and three quarters of the texts stay below."""
     queries: int
     """Queries with at least one relevant document of the source."""
     relevant: float
     """Mean number of relevant documents of the source over these queries; NaN without any."""
     judged: int = 0
-    """Documents that a judgment names, of whatever grade."""
+    """Documents with a judgment of any grade."""
     twins: int = 0
-    """Documents whose origin has a document of another source, too."""
+    """Documents whose origin has a document of another source too."""
     duplicates: int = 0
-    """Documents with the text of an earlier one of the source."""
+    """Documents with the text of an earlier document of the source."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueryContents:
-    """How many queries there are, and how long they are."""
+    """Number and length of queries."""
 
     which: str
     """``all`` queries of the collection, or the ``judged`` ones, which are ranked."""
@@ -49,69 +49,80 @@ class QueryContents:
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """The table of a collection: a row a source, and the queries, which all sources share."""
+    """Counts of a collection: a record for each source, and the queries, which sources share."""
 
     sources: tuple[SourceContents, ...]
     queries: tuple[QueryContents, ...]
-    """All queries; then the judged ones, where there are judgments."""
+    """All queries, then the judged ones if there are judgments."""
     split: str | None
-    """Name of the judgments, such as ``test``; None where they have none."""
+    """Name of the judgments, such as ``test``; None if they have no name."""
 
 
 def contents_of(collection: Collection) -> Contents:
-    """Count documents, words, queries and relevant documents of every source (Dai et al., KDD 2024, Table 1).
+    """Count documents, words, queries and relevant documents of every source.
 
-    Lengths are whitespace words, of documents without the title (this gives the published 201.81
-    for SciFact). Relevant is a grade of 1 or more of a document and a query that the collection
-    holds.
+    As in Dai et al., KDD 2024, Table 1. Lengths are whitespace words, of documents without the
+    title (this gives the published 201.81 for SciFact). A document is relevant if it has a grade of
+    1 or more for a query that the collection holds.
     """
-    is_stated = pl.col("source").is_not_null()
-    text = pl.col("text").str.strip_chars()
-    sources_of_origin = pl.col("source").drop_nulls().n_unique().over("origin")
-    # Two hashes of 64 bits stand for a text, so that copies are told without holding all texts.
-    docs = collection.docs.select(
-        "id",
-        "source",
-        words=words(collection.docs["text"]),
-        copy=(text != "")
-        & ~pl.struct("source", text.hash(0), text.hash(1).alias("again")).is_first_distinct(),
-        judged=pl.col("id").is_in(collection.qrels["doc_id"].implode()),
-        twin=is_stated & (sources_of_origin > 1),
-    )
+    docs = _counted_documents(collection)
     relevant = (
         collection.qrels.filter(pl.col("grade") > 0)
         .join(collection.queries, left_on="query_id", right_on="id", how="semi")
         .join(docs.select("id", "source"), left_on="doc_id", right_on="id")
     )
-    names = [*collection.sources, *([None] if collection.sourceless else [])]
-    docs_of = docs.partition_by("source", as_dict=True)
-    relevant_of = relevant.partition_by("source", as_dict=True)
+    names: list[str | None] = [*collection.sources]
+    if collection.sourceless:
+        names.append(None)
+    docs_by_source = docs.partition_by("source", as_dict=True)
+    relevant_by_source = relevant.partition_by("source", as_dict=True)
+    sources = []
+    for name in names:
+        source_relevant = relevant_by_source.get((name,), relevant.clear())
+        sources.append(_source(name, docs_by_source[name,], source_relevant))
     queries = [_queries("all", collection.queries)]
     if collection.qrels.height:
         queries.append(_queries("judged", collection.queries_with_judgments))
     split = collection.spec.get("split")
     return Contents(
-        sources=tuple(
-            _source(name, docs_of[name,], relevant_of.get((name,), relevant.clear()))
-            for name in names
-        ),
+        sources=tuple(sources),
         queries=tuple(queries),
         split=None if split is None else str(split),
+    )
+
+
+def _counted_documents(collection: Collection) -> pl.DataFrame:
+    """Return each document's words, and whether it is a copy, judged, or a twin."""
+    text = pl.col("text").str.strip_chars()
+    # Two hashes of 64 bits stand for a text, so that copies are found without holding all texts.
+    fingerprint = pl.struct("source", text.hash(0), text.hash(1).alias("second_hash"))
+    is_judged = pl.col("id").is_in(collection.qrels["doc_id"].implode())
+    sources_of_origin = pl.col("source").drop_nulls().n_unique().over("origin")
+    is_twin = pl.col("source").is_not_null() & (sources_of_origin > 1)
+    return collection.docs.select(
+        "id",
+        "source",
+        words=words(collection.docs["text"]),
+        copy=(text != "") & ~fingerprint.is_first_distinct(),
+        judged=is_judged,
+        twin=is_twin,
     )
 
 
 def _source(name: str | None, docs: pl.DataFrame, relevant: pl.DataFrame) -> SourceContents:
     counts = docs["words"].to_numpy()
     queries = relevant["query_id"].n_unique()
+    relevant_mean = relevant.height / queries if queries else np.nan
+    empty = int((counts == 0).sum())
     low, median, high = np.quantile(counts, (0.25, 0.5, 0.75)).tolist()
     return SourceContents(
         source=name,
         documents=len(counts),
-        empty=int((counts == 0).sum()),
+        empty=empty,
         words=float(np.mean(counts)),
         quartiles=(low, median, high),
         queries=queries,
-        relevant=relevant.height / queries if queries else np.nan,
+        relevant=relevant_mean,
         judged=int(docs["judged"].sum()),
         twins=int(docs["twin"].sum()),
         duplicates=int(docs["copy"].sum()),

@@ -1,4 +1,4 @@
-"""Faults of a collection: what its texts, pairs and judgments lack, before anything is ranked."""
+"""Find faults in the texts, pairs and judgments of a collection, before anything is ranked."""
 
 from __future__ import annotations
 
@@ -20,57 +20,55 @@ from ranktilt.progress import report
 
 Verdict = Literal["ok", "warning", "void"]
 
-MISSING, LENGTH, ONE_SIDED, DANGLING, REPEATED = (
-    "pairs missing a side",
-    "length ratio",
-    "one-sided judgments",
-    "dangling judgments",
-    "repeated queries",
-)
+MISSING = "pairs missing a side"
+LENGTH = "length ratio"
+ONE_SIDED = "one-sided judgments"
+DANGLING = "dangling judgments"
+REPEATED = "repeated queries"
 LENGTH_NOTICE = (0.9, 1.1)
-"""Median length ratios outside of this are a warning."""
+"""Range of the median length ratio; a ratio outside of it is a warning."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FaultRow:
-    """How often one fault occurs in one source, and what that means for a comparison."""
+    """The frequency of one fault in one source, and its verdict on a comparison."""
 
     name: str
     source: str
-    """The source that is held against the reference; empty for the collection as a whole."""
+    """Source that is compared with the reference; empty for the collection as a whole."""
     meaning: str
-    """Why it matters, in one line."""
+    """Reason why the fault matters, in one line."""
     count: int
-    """Documents, pairs or judgments with the fault; for the length ratio, pairs outside of the limits."""
+    """Documents, pairs or judgments with the fault; pairs outside the limits of a length ratio."""
     total: int
     value: float
-    """Share in %, or the median length ratio; NaN where there is nothing to count."""
+    """Share in %, or the median length ratio; NaN if there is nothing to count."""
     verdict: Verdict
     limit: str = ""
-    """The values that do not void the comparison, in words; empty where none does."""
+    """Values that do not void the comparison, in words; empty if none voids it."""
     reference: float = math.nan
-    """The share in the reference, where it has one of its own."""
+    """Share in the reference, in %; NaN for faults of pairs and judgments."""
     note: str = ""
     examples: tuple[str, ...] = ()
-    """Ids of the first documents with the fault; for judgments, query and document."""
+    """Ids of the first documents with the fault; query and document for judgments."""
 
     @property
     def shown_value(self) -> str:
-        """The value with its unit; a dash where it is undefined."""
+        """The value with its unit; a dash if it is undefined."""
         if math.isnan(self.value):
             return "–"
         if self.name != LENGTH:
             return percent(self.value)
         text = f"{self.value:.2f}"
-        # What is outside of a bound must not read as if it were the bound.
-        is_on_bound = float(text) != self.value and (
-            text in self.limit.split("–") or float(text) in LENGTH_NOTICE
-        )
-        return f"{self.value:.4f}" if is_on_bound else text
+        # A value outside of a bound must not read as if it were the bound.
+        is_bound = text in self.limit.split("–") or float(text) in LENGTH_NOTICE
+        if is_bound and float(text) != self.value:
+            return f"{self.value:.4f}"
+        return text
 
 
 def percent(share: float) -> str:
-    """Print a share in %; what is not nothing never reads 0, and what is not all never 100."""
+    """Format a share in %; only an exact 0 reads 0, and only an exact 100 reads 100."""
     if math.isnan(share):
         return ""
     text = f"{share:.1f}"
@@ -84,28 +82,48 @@ def percent(share: float) -> str:
 MEANINGS = {
     MISSING: "documents without a twin of the same origin: the sides do not hold the same content",
     "identical pairs": "both sides have the same text: they can only tie",
-    "near-identical pairs": "both sides have nearly the same text: little is left to tell them apart",
+    "near-identical pairs": (
+        "both sides have nearly the same text: little is left to tell them apart"
+    ),
     "refusals": "the model declined to write: such a text cannot be relevant",
-    "boilerplate openings": "the text begins with words about the rewrite, which no searcher asks for",
+    "boilerplate openings": (
+        "the text begins with words about the rewrite, which no searcher asks for"
+    ),
     "cut-off endings": "the text ends without a full stop: its rest may have held the answer",
     "empty texts": "there is nothing to rank",
     "duplicate texts": "the same text again within the source: copies share one fate",
     LENGTH: "rankers weigh length by themselves: a tilt may be one of length",
     "script differs": "the twins are written in different scripts: a translation, not a rewrite",
-    "title prefixes": "the text begins with its title, which counts twice then: an advantage if one side dropped it",
-    "texts cut short": "the text stops at one length for all: what stood behind it can be found on the other side only",
-    "shared titles": "both twins carry the same title: ranked with it, they differ less than their texts do",
-    ONE_SIDED: "relevant documents whose twin has another grade or none: the measure favours the judged side",
-    DANGLING: "judgments of documents or queries that the collection does not hold count in no group",
-    REPEATED: "queries with the text of another are no evidence of their own: an audit resamples them together",
+    "title prefixes": (
+        "the text begins with its title, which counts twice then: "
+        "an advantage if one side dropped it"
+    ),
+    "texts cut short": (
+        "the text stops at one length for all: "
+        "what stood behind it can be found on the other side only"
+    ),
+    "shared titles": (
+        "both twins carry the same title: ranked with it, they differ less than their texts do"
+    ),
+    ONE_SIDED: (
+        "relevant documents whose twin has another grade or none: "
+        "the measure favours the judged side"
+    ),
+    DANGLING: (
+        "judgments of documents or queries that the collection does not hold count in no group"
+    ),
+    REPEATED: (
+        "queries with the text of another are no evidence of their own: "
+        "an audit resamples them together"
+    ),
 }
-"""Names of the checks, in order, each with why it matters."""
+"""Names of the checks in their order, each with the reason why it matters."""
 
 
 def find_faults(
     collection: Collection,
     reference: str,
-    others: tuple[str, ...],
+    sources: tuple[str, ...],
     *,
     limits: CheckLimits = LIMITS,
     examples: int = 3,
@@ -117,12 +135,11 @@ def find_faults(
     collection : Collection
         Loaded with ``ignore_unknown=True``, so that judgments of unknown documents are counted.
     reference : str
-        The source that each of the others is held against; empty where there is nothing to compare
-        with, so that texts are examined by themselves.
-    others : tuple of str
+        The source to compare each of the `sources` with; empty to examine texts alone.
+    sources : tuple of str
         The sources to examine.
     limits : CheckLimits, optional
-        From where on a fault voids the comparison.
+        Limits beyond which a fault voids the comparison.
     examples : int, optional
         Most ids to name in a row.
 
@@ -137,8 +154,8 @@ def find_faults(
     """
     documents = _examined_documents(collection)
     rows = list[FaultRow]()
-    for other in others:
-        twins = _Twins(documents, reference, other, limits=limits, examples=examples)
+    for source in sources:
+        twins = _Twins(documents, reference, source, limits=limits, examples=examples)
         rows += _faults_of_twins(twins, collection) if reference else _faults_of_texts(twins, None)
     rows += [_dangling(collection, examples), _repeated(collection, examples)]
     return tuple(rows)
@@ -154,10 +171,10 @@ _TEXT_FLAGS = {
 
 
 def _examined_documents(collection: Collection) -> pl.DataFrame:
-    """Return every document with what can be seen in its text."""
-    pooled = collection.docs.schema.get(POOL) == pl.Boolean
-    outside = ~pl.col(POOL).fill_null(True) if pooled else pl.lit(False)
-    docs = collection.docs.select("id", "title", "source", "origin", given="text", outside=outside)
+    """Return every document with the flags of its text."""
+    has_pool = collection.docs.schema.get(POOL) == pl.Boolean
+    outside = ~pl.col(POOL).fill_null(True) if has_pool else pl.lit(False)
+    docs = collection.docs.select("id", "title", "text", "source", "origin", outside=outside)
     docs = pl.concat([docs, _text_flags(docs)], how="horizontal")
     copy = ~pl.col("empty") & ~pl.struct("source", "hash", "hash_again").is_first_distinct()
     relevant_ids = collection.qrels.filter(pl.col("grade") > 0)["doc_id"]
@@ -171,19 +188,18 @@ def _examined_documents(collection: Collection) -> pl.DataFrame:
         source: cut_at(part["words"])[0]
         for (source,), part in stated.partition_by("source", as_dict=True).items()
     }
-    docs = docs.with_columns(
-        limit=pl.col("source").replace_strict(cuts, default=None, return_dtype=pl.Int64)
-    )
+    limit = pl.col("source").replace_strict(cuts, default=None, return_dtype=pl.Int64)
+    docs = docs.with_columns(limit=limit)
     return docs.with_columns(cut=(pl.col("words") == pl.col("limit")).fill_null(False))
 
 
 def _text_flags(docs: pl.DataFrame) -> pl.DataFrame:
-    """Examine the texts, some at a time."""
+    """Examine the texts, a few at a time."""
     parts, examined = list[pl.DataFrame](), 0
     for part in docs.iter_slices(AT_ONCE) if docs.height else [docs]:
-        text = part["given"].str.strip_chars()
+        text = part["text"].str.strip_chars()
         flags = {name: flag(text) for name, flag in _TEXT_FLAGS.items()}
-        # Two hashes of 64 bits stand for a text, so that copies are told without holding all texts.
+        # Two hashes of 64 bits stand for a text, so that copies are found without all texts.
         hashes = {"hash": text.hash(0), "hash_again": text.hash(1)}
         parts.append(pl.DataFrame({**flags, **hashes, "empty": text == ""}))
         examined += part.height
@@ -192,27 +208,33 @@ def _text_flags(docs: pl.DataFrame) -> pl.DataFrame:
 
 
 class _Twins:
-    """A source beside the reference: the documents of both, and their pairs."""
+    """The documents of a source and of the reference, and their pairs."""
 
     def __init__(
-        self, docs: pl.DataFrame, reference: str, other: str, *, limits: CheckLimits, examples: int
+        self,
+        docs: pl.DataFrame,
+        reference: str,
+        source: str,
+        *,
+        limits: CheckLimits,
+        examples: int,
     ) -> None:
-        self.name, self.limits, self.examples = other, limits, examples
+        self.name, self.limits, self.examples = source, limits, examples
         self.reference = docs.filter(pl.col("source") == reference)
-        self.docs = docs.filter(pl.col("source") == other)
+        self.docs = docs.filter(pl.col("source") == source)
         self.pairs = self.reference.join(
             self.docs, on="origin", suffix="_b", maintain_order="left_right"
         )
-        # A source that holds a twin of what a pool left out was not made from that pool.
+        # A source with twins of documents that a pool left out was not made from that pool.
         is_outside = self.pairs.select(pl.col("outside") | pl.col("outside_b")).to_series()
-        self.pooled = not is_outside.any()
+        self.is_pooled = not is_outside.any()
 
     def unpaired(self) -> tuple[pl.Series, str]:
-        """Return ids of one document for each origin that only one side has and should not; and a note on the rest."""
+        """Return one id for each origin that misses a side, and a note on those that should."""
         left = self.reference.join(self.docs, on="origin", how="anti", maintain_order="left")
         right = self.docs.join(self.reference, on="origin", how="anti", maintain_order="left")
         lone = pl.concat([left, right]).unique("origin", keep="first", maintain_order=True)
-        if not self.pooled:
+        if not self.is_pooled:
             return lone["id"], ""
         outside = lone.filter("outside")
         relevant = outside.filter("relevant").height
@@ -223,15 +245,15 @@ class _Twins:
             notes.append(f"{documents} outside the pool have no twin by design")
         if relevant:
             notes.append(
-                f"{relevant:,} outside the pool are relevant to a query and count as missing: pool with these "
-                "queries too"
+                f"{relevant:,} outside the pool are relevant to a query and count as missing: "
+                "pool with these queries too"
             )
         return lone.filter(~pl.col("outside") | pl.col("relevant"))["id"], "; ".join(notes)
 
     def row(
         self, name: str, ids: pl.Series, total: int, *, limit: float | None = None, **details: Any
     ) -> FaultRow:
-        """Count documents or pairs with a fault among all, judged by their share."""
+        """Count documents or pairs with a fault, and give a verdict on their share."""
         value = 100 * len(ids) / total if total else math.nan
         return FaultRow(
             name=name,
@@ -249,12 +271,12 @@ class _Twins:
     def pairs_with(
         self, name: str, fault: pl.Expr | pl.Series, *, limit: float | None = None, note: str = ""
     ) -> FaultRow:
-        """Count pairs with a fault, named by their other side."""
+        """Count pairs with a fault; the examples are documents of the source."""
         ids = self.pairs.filter(fault)["id_b"]
         return self.row(name, ids, self.pairs.height, limit=limit, note=note)
 
     def texts_with(self, name: str, column: str, *, limit: float | None = None) -> FaultRow:
-        """Count documents of the other side with a fault, beside the reference's own share."""
+        """Count documents of the source with a fault; the row has the reference's share too."""
         in_reference = math.nan
         if self.reference.height:
             in_reference = 100 * int(self.reference[column].sum()) / self.reference.height
@@ -265,14 +287,14 @@ class _Twins:
         return replace(row, verdict=_verdict(worse, limit, self.limits.warn_above))
 
     def texts_apart(self, name: str, column: str, *, note: str = "") -> FaultRow:
-        """Count documents with something that favours the side that has more of it, on either side."""
+        """Count documents with a trait that favours the side that has more of it."""
         row = self.texts_with(name, column)
         gap = abs(row.value - row.reference)
         return replace(row, verdict=_verdict(gap, None, self.limits.warn_above), note=note)
 
     @property
     def has_unequal_cuts(self) -> bool:
-        """Whether the texts of both sides stop, but not at the same length."""
+        """Whether the texts of both sides stop at a length, but not the same one."""
         lengths = [
             side["limit"].drop_nulls().unique().to_list() for side in (self.reference, self.docs)
         ]
@@ -280,7 +302,7 @@ class _Twins:
 
     @property
     def cut_note(self) -> str:
-        """At how many words the texts of each side stop; empty where they do not."""
+        """Number of words at which the texts of each side stop; empty if they do not."""
         sides = ((side["source"][0], side["limit"][0]) for side in (self.reference, self.docs))
         return "; ".join(f"{name} at {limit:,} words" for name, limit in sides if limit is not None)
 
@@ -307,22 +329,25 @@ def _faults_of_twins(twins: _Twins, collection: Collection) -> Iterator[FaultRow
 
 
 def _faults_of_likeness(twins: _Twins) -> Iterator[FaultRow]:
-    """Count pairs that are one text, or nearly; void where no other pair is left."""
+    """Count identical and near-identical pairs; void if no pair is left that differs."""
     pairs, limits = twins.pairs, twins.limits
-    likeness = pl.Series(quality.likeness(pairs["given"], pairs["given_b"], limits.near_identical))
+    likeness = pl.Series(quality.likeness(pairs["text"], pairs["text_b"], limits.near_identical))
     yield twins.pairs_with("identical pairs", likeness == 2, limit=limits.max_identical)
-    note = f"Jaccard similarity of terms of {limits.near_identical:g} or more; void where no pair differs more"
+    note = (
+        f"Jaccard similarity of terms of {limits.near_identical:g} or more; "
+        "void where no pair differs more"
+    )
     near = twins.pairs_with("near-identical pairs", likeness == 1, note=note)
     near = replace(near, limit="not all")
-    is_like = likeness > 0
-    none_differs = bool((is_like | (pairs["empty"] & pairs["empty_b"])).all())
+    is_alike = likeness > 0
+    none_differs = bool((is_alike | (pairs["empty"] & pairs["empty_b"])).all())
     # No pair at all is no comparison either.
-    is_void = none_differs and bool(is_like.any() or not pairs.height)
+    is_void = none_differs and bool(is_alike.any() or not pairs.height)
     yield replace(near, verdict="void") if is_void else near
 
 
 def _faults_of_texts(twins: _Twins, limits: CheckLimits | None) -> Iterator[FaultRow]:
-    """Examine the texts of a source, without their twins; within `limits` where they void a comparison."""
+    """Examine the texts of a source without their twins; no `limits` if nothing is compared."""
     yield twins.texts_with("refusals", "refusal", limit=limits.max_refusals if limits else None)
     yield twins.texts_with(
         "boilerplate openings", "opening", limit=limits.max_boilerplate if limits else None
@@ -337,12 +362,12 @@ def _faults_of_texts(twins: _Twins, limits: CheckLimits | None) -> Iterator[Faul
 def _verdict(value: float, limit: float | None, notice: float) -> Verdict:
     if limit is not None and value > limit:
         return "void"
-    # What is undefined is no reason to be at ease.
+    # NaN compares as false, so that an undefined share is a warning.
     return "ok" if value <= notice else "warning"
 
 
 def _length(twins: _Twins) -> FaultRow:
-    """Divide words of the rewrite by words of the reference; pairs without words in the reference are left out."""
+    """Divide words of the rewrite by words of the reference, in pairs whose reference has any."""
     limits, pairs = twins.limits, twins.pairs.filter(pl.col("words") > 0)
     ratio = pairs["words_b"].to_numpy() / pairs["words"].to_numpy()
     is_outside = (ratio < limits.min_length_ratio) | (ratio > limits.max_length_ratio)
@@ -350,7 +375,10 @@ def _length(twins: _Twins) -> FaultRow:
     verdict: Verdict = "ok" if LENGTH_NOTICE[0] <= median <= LENGTH_NOTICE[1] else "warning"
     if median < limits.min_length_ratio or median > limits.max_length_ratio:
         verdict = "void"
-    note = f"median of rewrite words per reference word; half of the pairs lie between {low:.2f} and {high:.2f}"
+    note = (
+        "median of rewrite words per reference word; "
+        f"half of the pairs lie between {low:.2f} and {high:.2f}"
+    )
     ids = pairs["id_b"].filter(pl.Series(is_outside, dtype=pl.Boolean))
     return FaultRow(
         name=LENGTH,
@@ -367,7 +395,7 @@ def _length(twins: _Twins) -> FaultRow:
 
 
 def _one_sided(pairs: pl.DataFrame, collection: Collection) -> tuple[int, pl.Series]:
-    """Count relevant (query, pair), and name those whose sides do not have the same grade."""
+    """Count the relevant pairs of all queries, and name those with unequal grades."""
     relevant = collection.qrels.filter(pl.col("grade") > 0)
     relevant = relevant.join(collection.queries, left_on="query_id", right_on="id", how="semi")
     key = ["query_id", "id", "id_b"]
@@ -390,18 +418,18 @@ def _dangling(collection: Collection, examples: int) -> FaultRow:
     sound = sound.join(collection.queries, left_on="query_id", right_on="id", how="semi")
     dangling = qrels.join(sound, on=["query_id", "doc_id"], how="anti", maintain_order="left")
     names = dangling.select(name=pl.format("{} {}", "query_id", "doc_id"))["name"]
-    return _whole_row(DANGLING, names, qrels.height, examples)
+    return _collection_row(DANGLING, names, qrels.height, examples)
 
 
 def _repeated(collection: Collection, examples: int) -> FaultRow:
     """Count queries with the text of an earlier one."""
     queries = collection.queries_with_judgments.with_columns(pl.col("text").str.strip_chars())
     is_repeated = (pl.col("text") != "") & ~pl.col("text").is_first_distinct()
-    return _whole_row(REPEATED, queries.filter(is_repeated)["id"], queries.height, examples)
+    return _collection_row(REPEATED, queries.filter(is_repeated)["id"], queries.height, examples)
 
 
-def _whole_row(name: str, names: pl.Series, total: int, examples: int) -> FaultRow:
-    """Return a row on the collection as a whole; whatever there is, is a warning."""
+def _collection_row(name: str, names: pl.Series, total: int, examples: int) -> FaultRow:
+    """Return a row on the collection as a whole; a single case is a warning."""
     value = 100 * len(names) / total if total else math.nan
     return FaultRow(
         name=name,

@@ -1,4 +1,4 @@
-"""Text files in, text files out: line numbers, compression, and errors that name the file and the line."""
+"""Read and write files: line numbers, compression, and errors that name file and line."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from ranktilt.progress import report
 
 CHUNK = 8 << 20
 Content = bytes | Callable[[], Iterable[bytes]]
-"""What a file is to hold: its bytes, or what makes them, a block at a time and as often as they are asked for."""
+"""Content of a file to write: its bytes, or a function that yields them in blocks at every call."""
 _BOM = b"\xef\xbb\xbf"
 STDIN = "-"
-"""What stands for standard input where a file is named."""
+"""Name of standard input on the command line."""
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a plain or packed file, to be read once from start to end; one that cannot be read is a `DataError`.
+    """Open a plain or packed file, to be read once from start to end.
 
-    Packed is what gzip, bzip2, xz and Zstandard write, and a zip archive of one file.
+    It may be packed by gzip, bzip2, xz or Zstandard, or be a zip archive of one file. `DataError`
+    if it cannot be read.
     """
     try:
         raw = path.open("rb")
@@ -47,7 +48,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def read_bytes(path: Path, most: int = -1) -> bytes:
-    """Read a plain or gzip file to its end, or so many bytes; see `open_bytes`."""
+    """Read a plain or packed file, at most so many bytes of it; see `open_bytes`."""
     with open_bytes(path) as stream:
         return stream.read(most)
 
@@ -58,57 +59,68 @@ def read_text(path: Path) -> str:
 
 
 def decode_text(path: Path, data: bytes) -> str:
-    """Decode a file's bytes as UTF-8; `DataError` names the line and the byte that is none."""
+    """Decode a file's bytes as UTF-8; `DataError` names the first invalid line and byte."""
     return decode_lines(path, 1, [data.removeprefix(_BOM)])
 
 
 def decode_lines(path: Path, first_line: int, lines: list[bytes]) -> str:
-    """Decode a chunk of lines as UTF-8, joined by LF; `DataError` names the line and the byte that is none."""
+    """Decode a chunk of lines as UTF-8, joined by LF.
+
+    `DataError` names the first invalid line and byte.
+    """
     data = b"\n".join(lines)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line, byte = (
-            first_line + data.count(b"\n", 0, error.start),
-            error.start - data.rfind(b"\n", 0, error.start),
-        )
-        raise DataError(
-            path, f"invalid UTF-8 at byte {byte} of the line; save it as UTF-8", line=line
-        ) from error
+        line = first_line + data.count(b"\n", 0, error.start)
+        byte = error.start - data.rfind(b"\n", 0, error.start)
+        message = f"invalid UTF-8 at byte {byte} of the line; save it as UTF-8"
+        raise DataError(path, message, line=line) from error
 
 
 def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield a file's lines, empty ones too, a few megabytes at a time, and the number of the first; never nothing."""
+    """Yield a file's lines in chunks of a few megabytes, each with the number of its first line.
+
+    Empty lines are there too. `DataError` if all of them are blank.
+    """
     size = path.stat().st_size if reported and path.is_file() else 0
+    number, read_size, is_empty = 1, 0, True
+    for block_size, data in _whole_line_blocks(path):
+        is_empty = is_empty and (not data or data.isspace())
+        lines = data.splitlines()
+        if lines:
+            yield number, lines
+        number += len(lines)
+        read_size += block_size
+        if reported:
+            report(f"reading {path.name}", min(read_size, size) if block_size else size, size)
+    if is_empty:
+        raise DataError(path, "the file is empty")
+
+
+def _whole_line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield blocks that end with a line, and how many bytes were read for each; 0 for the last."""
     with open_bytes(path) as stream:
-        number, done, empty, held = 1, 0, True, [stream.read(len(_BOM)).removeprefix(_BOM)]
+        pending = [stream.read(len(_BOM)).removeprefix(_BOM)]
         while True:
             block = stream.read(CHUNK)
-            cut = block.rfind(b"\n") + 1
-            if block and not cut:  # joined once its end is there
-                held.append(block)
+            end = block.rfind(b"\n") + 1
+            if block and not end:
+                # A line longer than a block is joined once its end is read.
+                pending.append(block)
                 continue
-            data = b"".join([*held, block[:cut]])
-            lines = data.splitlines()
-            held = [block[cut:]]
-            empty = empty and (not data or data.isspace())
-            if lines:
-                yield number, lines
-            number += len(lines)
-            done += len(block)
-            if reported:
-                report(f"reading {path.name}", min(done, size) if block else size, size)
+            data = b"".join([*pending, block[:end]])
+            pending = [block[end:]]
+            yield len(block), data
             if not block:
-                break
-    if empty:
-        raise DataError(path, "the file is empty")
+                return
 
 
 @contextmanager
 def rereadable(path: Path) -> Iterator[Path]:
-    """Give a file that can be read twice: itself, or a copy of a pipe or of standard input (``-``).
+    """Yield a file that can be read twice: itself, or a copy of a pipe or standard input (``-``).
 
-    Errors name what the caller named.
+    A `DataError` on the copy is raised again with the caller's path.
     """
     is_stdin = str(path) == STDIN and not path.exists()
     if not is_stdin and not path.is_fifo():
@@ -135,18 +147,21 @@ def rereadable(path: Path) -> Iterator[Path]:
 
 
 def nth_line(path: Path, row: int, *, first: int = 1) -> int:
-    """1-based number of the line that holds entry `row` (from 0); blank lines hold none, nor those before `first`."""
+    """Return the 1-based number of the line of row `row` (from 0).
+
+    Blank lines, and lines before `first`, hold no row.
+    """
     for first_line, lines in line_chunks(path):
         numbered = enumerate(lines, start=first_line)
-        held = [number for number, line in numbered if number >= first and line.strip()]
-        if row < len(held):
-            return held[row]
-        row -= len(held)
+        row_lines = [number for number, line in numbered if number >= first and line.strip()]
+        if row < len(row_lines):
+            return row_lines[row]
+        row -= len(row_lines)
     return 0
 
 
 def require_path(path: Any, noun: str = "file") -> Path:
-    """Return the path that a caller named; `UserError` for what names none."""
+    """Return a caller's path; `UserError` if it is no path."""
     if not isinstance(path, str | os.PathLike) or isinstance(path, bytes):
         kind = "nothing" if path is None else type(path).__name__
         raise UserError(f"expected the name of a {noun}, got {kind}: {shorten(path)}")
@@ -154,18 +169,18 @@ def require_path(path: Any, noun: str = "file") -> Path:
 
 
 def sidecar(path: Path) -> Path:
-    """Where it stands how a file was made: ``<path>.json``."""
+    """Return the path of the file that says how another was made: ``<path>.json``."""
     return path.parent / f"{path.name}.json"
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes as they lie on disk, as 64 hexadecimal digits."""
+    """Return the SHA-256 of a file's bytes on disk, as 64 hexadecimal digits."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write one file whole or not at all; see `write_files`."""
+    """Write one file, completely or not at all; see `write_files`."""
     write_files({path: data})
 
 
@@ -174,15 +189,18 @@ def blocks(content: Content) -> Iterable[bytes]:
 
 
 def holds(path: Path, content: Content) -> bool:
-    """Whether a file's bytes are these."""
+    """Return whether a file has exactly this content."""
     with path.open("rb") as stream:
-        return all(
-            stream.read(len(block)) == block for block in blocks(content)
-        ) and not stream.read(1)
+        begins_alike = all(stream.read(len(block)) == block for block in blocks(content))
+        return begins_alike and not stream.read(1)
 
 
 def write_files(contents: Mapping[Path, Content]) -> None:
-    """Write files, or none: beside their places, then renamed; ``.gz`` is compressed, and a device is written to."""
+    """Write all files or none.
+
+    Temporary files in the same folders are renamed once all are written. A path that ends in
+    ``.gz`` is compressed; a device or pipe is written directly.
+    """
     path, temporaries = Path(), dict[Path, Path]()
     try:
         for path, content in contents.items():
@@ -215,9 +233,10 @@ def _write(path: Path, content: Content, *, packed: bool) -> None:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Give an empty folder beside, to be filled, which takes the place of `folder` when all is well."""
+    """Yield an empty folder to fill, which replaces `folder` unless an exception is raised."""
     target = Path(os.path.realpath(folder))
-    new, old = (target.with_name(f".{target.name}.{end}") for end in ("new", "old"))
+    new = target.with_name(f".{target.name}.new")
+    old = target.with_name(f".{target.name}.old")
     try:
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
@@ -235,24 +254,25 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def alone(task: str) -> Iterator[None]:
-    """Keep this user's other processes from the same task; `BlockingIOError` where one is at it."""
+    """Keep this user's other processes from the same task; `BlockingIOError` if one runs."""
     name = hashlib.sha256(os.fsencode(f"{Path.home()} {task}")).hexdigest()[:32]
     path = Path(tempfile.gettempdir()) / f"ranktilt-{name}.lock"
     with _locked(path):
         try:
             yield
         finally:
-            with suppress(OSError):  # Windows removes no file that is open
+            # Windows cannot remove an open file.
+            with suppress(OSError):
                 path.unlink()
 
 
 def _locked(path: Path) -> IO[bytes]:
-    """Open and lock a file that is removed when it is let go; `BlockingIOError` where another process holds it."""
+    """Open and lock a file; `BlockingIOError` if another process has the lock."""
     while True:
         stream = path.open("wb")
         try:
             lock(stream, wait=False)
-            # Between opening and locking, another process may have let go of the file and removed it.
+            # Between opening and locking, another process may have unlocked and removed the file.
             if os.fstat(stream.fileno()).st_ino == os.stat(path).st_ino:
                 return stream
         except FileNotFoundError:
@@ -264,35 +284,39 @@ def _locked(path: Path) -> IO[bytes]:
 
 
 def lock(stream: IO[bytes], *, wait: bool) -> None:
-    """Lock a file until it is closed, where the system can; `BlockingIOError` where another process holds it."""
+    """Lock a file until it is closed; `BlockingIOError` if another process has the lock.
+
+    Does nothing where there are no locks: on Windows, and on some file systems.
+    """
     try:
         import fcntl
 
         fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         raise
-    except (ImportError, OSError):  # Windows, or a file system without locks
+    except (ImportError, OSError):
         return
 
 
 def require_place(path: Path) -> None:
-    """Find out before hours of work whether a file can be written, without a trace; `UserError` if not."""
+    """Check before hours of work that a file can be written; `UserError` if not."""
     target = Path(os.path.realpath(path))
     if target.is_file() or not target.exists():
-        _write_beside(path, target)
+        _require_writable_parent(path, target)
 
 
 def require_folder(folder: Path) -> None:
-    """Find out before hours of work whether `new_folder` can make or replace a folder; `UserError` if not."""
+    """Check before hours of work that `new_folder` can replace a folder; `UserError` if not."""
     if folder.is_file():
         raise UserError(f"{folder}: expected a folder to write to, this is a file")
-    _write_beside(folder, Path(os.path.realpath(folder)))
+    _require_writable_parent(folder, Path(os.path.realpath(folder)))
 
 
-def _write_beside(path: Path, target: Path) -> None:
-    """Write a file that leaves no trace where `target`, or the first folder above it that is to be made, would be."""
+def _require_writable_parent(path: Path, target: Path) -> None:
+    """Write a temporary file in the first folder above `target` that exists."""
+    folder = next(parent for parent in target.parents if os.path.lexists(parent))
     try:
-        with tempfile.TemporaryFile(dir=next(p for p in target.parents if os.path.lexists(p))):
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise cannot_write(path, error) from error

@@ -1,4 +1,4 @@
-"""The layouts of folders that `load` recognises: BEIR's, Cocktail's, and those that packages add."""
+"""Recognise the layout of a collection's folder: BEIR's, Cocktail's, and those of packages."""
 
 from __future__ import annotations
 
@@ -16,37 +16,38 @@ READERS = {
     "beir": "ranktilt.data.folders:BEIR",
     "cocktail": "ranktilt.data.folders:COCKTAIL",
 }
-"""RankTilt's own, as ``module:FolderReader``; a paper's and those of other packages join them."""
+"""The layouts of RankTilt's core as ``module:FolderReader``; papers and packages add theirs."""
 Corpora = tuple[tuple[str | None, Path], ...]
-"""(source, file); source None where the file itself says it. A folder is one of Parquet parts."""
+"""(source, file) of each part of a corpus; source None if the file has a field for it.
+
+The file may be a folder of Parquet parts."""
 _ENDINGS = (".jsonl", ".jsonl.gz")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FolderReader:
-    """How the documents of a collection lie in a folder, beside ``queries.jsonl`` and ``qrels/<split>.tsv``."""
+    """A layout of the documents in a folder with ``queries.jsonl`` and ``qrels/<split>.tsv``."""
 
     files: str
-    """What such a folder holds, for the message where no reader recognises one."""
+    """Names of the files in such a folder, for the message if no reader recognises a folder."""
     corpora: Callable[[Path], Corpora]
-    """Return source and file of each part of the corpus; empty where the folder is of another layout.
+    """Function from a folder to its `Corpora`; empty if the folder has another layout.
 
     Files are JSON lines, plain or ``.gz``."""
 
 
 def readers() -> ExtensionTable:
-    """Return the table of layouts, in the order in which they are tried."""
+    """Return all layouts, in the order in which `folder_layout` tries them."""
     return ExtensionTable("reader", "ranktilt.readers", READERS, _fault)
 
 
 def folder_layout(folder: Path) -> tuple[str, Corpora]:
-    """Recognise a folder's layout by its files, or say which files were expected."""
+    """Recognise a folder's layout by its files; `DataError` lists the expected files."""
+    if folder.exists() and not folder.is_dir():
+        raise DataError(folder, "expected a folder, got a file")
     if not folder.is_dir():
-        public = "; a public collection begins with hub: or irds:" if ":" in str(folder) else ""
-        raise DataError(
-            folder,
-            "expected a folder, got a file" if folder.exists() else f"no such folder{public}",
-        )
+        hint = "; a public collection begins with hub: or irds:" if ":" in str(folder) else ""
+        raise DataError(folder, f"no such folder{hint}")
     table, expected = readers(), list[str]()
     for name in table.names():
         reader: FolderReader = table.load(name)
@@ -57,13 +58,12 @@ def folder_layout(folder: Path) -> tuple[str, Corpora]:
 
 
 def human_first(corpora: Corpora) -> Corpora:
-    """Order the sources, human text first; refuse two files of one source."""
+    """Order files by their sources, human text first; refuse two files of one source."""
     ordered = sorted(corpora, key=lambda corpus: (corpus[0] != "human", corpus[0] or ""))
     for (source, file), (next_source, next_file) in pairwise(ordered):
         if source == next_source:
-            raise DataError(
-                next_file, f"a second file for source {source!r}, beside {file}; remove one of them"
-            )
+            message = f"a second file for source {source!r}, beside {file}; remove one of them"
+            raise DataError(next_file, message)
     return tuple(ordered)
 
 
@@ -73,7 +73,7 @@ def jsonl_files(folder: Path, pattern: str = "*") -> list[Path]:
 
 
 def is_visible(path: Path, endings: tuple[str, ...]) -> bool:
-    """Whether a file ends so; what begins with a dot is the system's own, such as ``._a.jsonl`` of macOS."""
+    """Return whether a file has one of these endings and is no hidden file, as macOS adds."""
     return path.name.endswith(endings) and not path.name.startswith(".")
 
 
@@ -83,30 +83,33 @@ def stem(path: Path) -> str:
 
 
 def plain_or_gz(path: Path) -> Path | None:
-    """Return the file, plain or compressed; where both are there the plain one, with a warning."""
-    found = [p for p in (path, path.with_name(path.name + ".gz")) if p.exists()]
-    if len(found) > 1:
-        warnings.warn(
-            f"{found[0]} is read instead of {found[1].name} beside it", DataWarning, stacklevel=2
-        )
-    return found[0] if found else None
+    """Return a file, plain or compressed; the plain one, with a warning, if both exist."""
+    compressed = path.with_name(path.name + ".gz")
+    if not path.exists():
+        return compressed if compressed.exists() else None
+    if compressed.exists():
+        message = f"{path} is read instead of {compressed.name} beside it"
+        warnings.warn(message, DataWarning, stacklevel=2)
+    return path
 
 
 def _beir(folder: Path) -> Corpora:
-    """``corpus.jsonl``, or Parquet parts in ``corpus/``; refuses both."""
+    """Return ``corpus.jsonl``, or the folder ``corpus/`` of Parquet parts; refuse both."""
     file, parts = plain_or_gz(folder / "corpus.jsonl"), folder / "corpus"
-    if not parts.is_dir() or not (files := part_files(parts)):
+    part_paths = part_files(parts) if parts.is_dir() else []
+    if not part_paths:
         return ((None, file),) if file else ()
     if lines := file or next(iter(jsonl_files(parts)), None):
-        beside = f"{lines.relative_to(folder)} beside Parquet parts in corpus/ ({files[0].name})"
-        raise DataError(
-            folder, f"expected one format of the documents, got {beside}; remove one of them"
+        names = (
+            f"{lines.relative_to(folder)} beside Parquet parts in corpus/ ({part_paths[0].name})"
         )
+        message = f"expected one format of the documents, got {names}; remove one of them"
+        raise DataError(folder, message)
     return ((None, parts),)
 
 
 def _cocktail(folder: Path) -> Corpora:
-    """``corpus/<source>.jsonl``."""
+    """Return the files ``corpus/<source>.jsonl``."""
     corpora = folder / "corpus"
     files = jsonl_files(corpora) if corpora.is_dir() else []
     return tuple((stem(file), file) for file in files)

@@ -1,42 +1,47 @@
-"""What a side of a comparison is called: a group, a union (``Europe|Asia``), or all other groups (``non-Europe``)."""
+"""Read the names of sides: a group, a union (``Europe|Asia``), or all others (``non-Europe``)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from ranktilt.data.labels import SEVERAL
+from ranktilt.data.text.label_values import SEVERAL
 from ranktilt.errors import UserError, unknown
 
 REST = "rest"
-"""All other groups together, as one side of a pair."""
+"""Side of all other groups together."""
 OTHERS = "non-"
-"""Before a group or a union: every document that names none of them."""
+"""Prefix of a group or a union: the side of every document that names none of these groups."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NamedSide:
-    """Groups that are one side."""
+    """Groups that form one side of a comparison."""
 
     name: str
-    """With the members in alphabetical order, so that ``Asia|Europe`` is ``Europe|Asia``."""
+    """Name with the members in alphabetical order: ``Asia|Europe`` for ``Europe|Asia``."""
     members: tuple[str, ...]
-    complement: bool = False
+    is_complement: bool = False
     """Whether the side is every document that names none of the members."""
 
     @property
-    def inside(self) -> str:
+    def union(self) -> str:
+        """Name of the side that the members form; of a complement, its opposite."""
         return SEVERAL.join(self.members)
 
 
 def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
-    """Read the name of a side, a group of just this name first; None where it is neither a group nor made of groups."""
+    """Read the name of a side; None if it is neither a group nor made of groups.
+
+    A group that is itself called ``non-…`` or has a ``|`` in its name comes first.
+    """
     known = list(known)
     if text in known:
-        return NamedSide(text, (text,))
-    complement = text.startswith(OTHERS) and not set(_parts(text)) <= set(known)
-    members = tuple(sorted(set(_parts(text.removeprefix(OTHERS) if complement else text))))
-    if SEVERAL not in text and not (complement and members[0] in known):
+        return NamedSide(name=text, members=(text,))
+    is_complement = text.startswith(OTHERS) and not set(_parts(text)) <= set(known)
+    names = text.removeprefix(OTHERS) if is_complement else text
+    members = tuple(sorted(set(_parts(names))))
+    if SEVERAL not in text and not (is_complement and members[0] in known):
         return None
     if "" in members:
         raise UserError(
@@ -45,47 +50,64 @@ def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
     strange = next((name for name in members if name not in known), None)
     if strange is not None:
         raise unknown(column, strange, known)
-    return NamedSide((OTHERS if complement else "") + SEVERAL.join(members), members, complement)
+    prefix = OTHERS if is_complement else ""
+    return NamedSide(
+        name=prefix + SEVERAL.join(members), members=members, is_complement=is_complement
+    )
 
 
 def name_among(text: str, names: Collection[str]) -> str | None:
-    """Return what a side is called among the names of sides, however its members are ordered; None where it is none."""
-    inside, whole = (
-        SEVERAL.join(sorted(set(_parts(each)))) for each in (text.removeprefix(OTHERS), text)
-    )
-    written = (text, whole, OTHERS + inside if text.startswith(OTHERS) else inside)
-    return next((name for name in written if name in names), None)
+    """Find a side among the names of sides, whatever the order of its members; None if absent."""
+    candidates = [text, _ordered(text)]
+    if text.startswith(OTHERS):
+        # A group may itself be called non-…, so that the prefix belongs to a member.
+        candidates.append(OTHERS + _ordered(text.removeprefix(OTHERS)))
+    return next((name for name in candidates if name in names), None)
 
 
 def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(SEVERAL)]
 
 
+def _ordered(text: str) -> str:
+    return SEVERAL.join(sorted(set(_parts(text))))
+
+
 def read_sides(
     texts: Sequence[str], known: Sequence[str], column: str
 ) -> tuple[dict[str, str], str]:
-    """Read the names of sides that stay apart: that of each group in one, and of all others together, empty for none.
+    """Read the names of sides that do not overlap.
 
-    `UserError` where two of them share a group, or one is all groups but some and is not alone with
-    these.
+    Returns the side of each group that is part of one, and the name of the side of all other
+    groups, empty if there is none. `UserError` if two sides share a group, or if a side such as
+    ``non-Europe`` is compared with anything but ``Europe`` or the rest.
     """
-    found = {side.name: side for text in texts if (side := read_side(text, known, column))}
-    complements = [side for side in found.values() if side.complement]
-    inside = {side.inside: NamedSide(side.inside, side.members) for side in complements}
-    of_group = dict[str, str]()
-    for side in (
-        {name: one for name, one in found.items() if not one.complement} | inside
-    ).values():
-        for member in side.members:
-            if of_group.setdefault(member, side.name) != side.name:
-                both = f"{of_group[member]!r} and of {side.name!r}"
+    sides = [side for text in texts if (side := read_side(text, known, column))]
+    complements = [side for side in sides if side.is_complement]
+    side_of_group = _sides_of_groups(sides, column)
+    if not complements:
+        rest = REST if REST in texts and REST not in known else ""
+        return side_of_group, rest
+    unions = {side.union for side in complements}
+    if len(unions) > 1 or set(side_of_group.values()) != unions:
+        name, opposite = complements[0].name, complements[0].union
+        raise UserError(
+            f"{name!r} is every {column} but {opposite!r}: "
+            f"compare it with {opposite!r} or {REST!r} alone"
+        )
+    return side_of_group, complements[0].name
+
+
+def _sides_of_groups(sides: Sequence[NamedSide], column: str) -> dict[str, str]:
+    """Return the side of each group; of a complement, its members form the opposite side."""
+    names = {side.name: side.members for side in sides if not side.is_complement}
+    names |= {side.union: side.members for side in sides if side.is_complement}
+    side_of_group = dict[str, str]()
+    for name, members in names.items():
+        for member in members:
+            if side_of_group.setdefault(member, name) != name:
+                both = f"{side_of_group[member]!r} and of {name!r}"
                 raise UserError(
                     f"{column} {member!r} is part of {both}; name sides that do not overlap"
                 )
-    if complements and (len(inside) > 1 or set(of_group.values()) != set(inside)):
-        name, only = complements[0].name, complements[0].inside
-        raise UserError(
-            f"{name!r} is every {column} but {only!r}: compare it with {only!r} or {REST!r} alone"
-        )
-    rest = REST if REST in texts and REST not in known else ""
-    return of_group, complements[0].name if complements else rest
+    return side_of_group

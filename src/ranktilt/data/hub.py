@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face hub: fetched once, kept in the hub's own cache, known again by their commit."""
+"""Load data sets of the Hugging Face hub, which keeps them in its own cache by their commit."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import polars as pl
 from ranktilt.data.assemble import judged, read_documents, read_rows, unjudged
 from ranktilt.data.cache import cache_folder
 from ranktilt.data.collection import Collection
+from ranktilt.data.collection_name import NO_QRELS, CollectionName, LoadOptions, choose_split
 from ranktilt.data.formats.jsonl import stack
 from ranktilt.data.formats.parquet import read_judgments
 from ranktilt.data.formats.qrels import read_qrels
-from ranktilt.data.named import NO_QRELS, Named, Wanted, choose_split
 from ranktilt.errors import DataError, UserError
 from ranktilt.optional import may_fetch, need
 
@@ -28,138 +28,177 @@ SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".tsv", ".tsv.gz")
 _ROWS = (".jsonl", ".jsonl.gz", ".parquet")
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 _NUMBER = re.compile(r"^\d+$")
-_WHOLE = {"corpus", "train", "test", "dev", "validation", "default", "data"}
-"""Names of files in corpus/ that say nothing of a source."""
+_SOURCELESS = {"corpus", "train", "test", "dev", "validation", "default", "data"}
+"""Names of files in corpus/ that are not those of a source."""
 _SPLITS = {"train", "test", "dev", "validation", "valid", "val"}
+_PATTERNS = [*(f"*{suffix}" for suffix in SUFFIXES), "*.zip"]
+_TOO_MANY = 8
 
 
-@dataclass(frozen=True)
-class Inventory:
-    """Which file of a data set holds what."""
+@dataclass(frozen=True, kw_only=True)
+class DatasetFiles:
+    """The files of a data set by their content."""
 
     layout: str
+    """``cocktail`` if each source has a file of its own, else ``beir``."""
     corpora: tuple[tuple[str | None, Path], ...] = ()
-    """Source and file, human text first; None where the file itself says the source."""
+    """Source and file, human text first; source None if the file has a field for it."""
     queries: tuple[Path, ...] = ()
     splits: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    """Files of judgments by their split."""
     files: tuple[str, ...] = ()
+    """Names of all files."""
 
 
-def inventory(folder: Path, *, judgments_only: bool = False) -> Inventory:
-    """Find out which files of a snapshot or unpacked archive hold documents, queries and judgments.
+def dataset_files(folder: Path, *, judgments_only: bool = False) -> DatasetFiles:
+    """Find the documents, queries and judgments in a snapshot or unpacked archive.
 
     Files in ``corpus/`` are each a source of their own if one is called ``human`` or they have
     several names. Judgments are ``<split>`` in ``qrels/``, ``data/``, ``default/`` or on top.
     Parquet may be in shards.
     """
-    there = [
-        p.relative_to(folder)
-        for p in sorted(folder.rglob("*"))
-        if p.name.endswith(SUFFIXES) and p.is_file()
-    ]
-    files = [p for p in there if not is_hidden(p)]
-    corpora = [] if judgments_only else [(_name(p), folder / p) for p in files if _is(p, "corpus")]
-    queries = [] if judgments_only else [folder / p for p in files if _is(p, "queries")]
+    files = _visible_files(folder)
     splits: dict[str, list[Path]] = {}
-    for place in files:
-        if _is_judgments(place, judgments_only=judgments_only):
-            splits.setdefault(_name(place), []).append(folder / place)
+    for file in files:
+        if _is_judgments(file, judgments_only=judgments_only):
+            splits.setdefault(_name(file), []).append(folder / file)
+    corpora, queries = list[tuple[str, Path]](), list[Path]()
+    if not judgments_only:
+        corpora = [(_name(file), folder / file) for file in files if _is_table(file, "corpus")]
+        queries = [folder / file for file in files if _is_table(file, "queries")]
     names = {name for name, _ in corpora}
-    apart = bool(names - _WHOLE) and ("human" in names or len(names) > 1)
-    named = [(name if apart else None, file) for name, file in corpora]
-    return Inventory(
-        "cocktail" if apart else "beir",
-        tuple(sorted(named, key=lambda c: (c[0] not in (None, "human"), c[0] or "", str(c[1])))),
-        tuple(queries),
-        {name: tuple(found) for name, found in splits.items()},
-        tuple(p.as_posix() for p in files),
+    has_sources = bool(names - _SOURCELESS) and ("human" in names or len(names) > 1)
+    return DatasetFiles(
+        layout="cocktail" if has_sources else "beir",
+        corpora=_ordered_corpora(corpora, has_sources=has_sources),
+        queries=tuple(queries),
+        splits={name: tuple(paths) for name, paths in splits.items()},
+        files=tuple(file.as_posix() for file in files),
     )
 
 
-def is_hidden(place: PurePath) -> bool:
-    """Whether a path is what an operating system or version control leaves behind."""
-    return any(part.startswith(".") or part == "__MACOSX" for part in place.parts)
+def _visible_files(folder: Path) -> list[Path]:
+    files = [
+        path.relative_to(folder)
+        for path in sorted(folder.rglob("*"))
+        if path.name.endswith(SUFFIXES) and path.is_file()
+    ]
+    return [file for file in files if not is_hidden(file)]
 
 
-def _name(place: PurePath) -> str:
-    """Name of a file without ending and shard; of its folder where it is only a number."""
-    name = place.name
+def _ordered_corpora(
+    corpora: list[tuple[str, Path]], *, has_sources: bool
+) -> tuple[tuple[str | None, Path], ...]:
+    """Order files by their sources, human text first."""
+    if not has_sources:
+        files = sorted((file for _, file in corpora), key=str)
+        return tuple((None, file) for file in files)
+    return tuple(
+        sorted(corpora, key=lambda corpus: (corpus[0] != "human", corpus[0], str(corpus[1])))
+    )
+
+
+def is_hidden(path: PurePath) -> bool:
+    """Return whether an operating system or version control left a file behind."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
+
+
+def _name(path: PurePath) -> str:
+    """Return a file's name without ending and shard, or its folder's if that is only a number."""
+    name = path.name
     for suffix in SUFFIXES[::-1]:
         name = name.removesuffix(suffix)
     name = _SHARD.sub("", name)
-    return place.parts[-2] if _NUMBER.match(name) and len(place.parts) > 1 else name
+    return path.parts[-2] if _NUMBER.match(name) and len(path.parts) > 1 else name
 
 
-def _is(place: PurePath, what: str) -> bool:
-    inside = len(place.parts) > 1 and place.parts[0] == what
-    return place.name.endswith(_ROWS) and (
-        inside or (len(place.parts) == 1 and _name(place) == what)
-    )
+def _is_table(path: PurePath, name: str) -> bool:
+    """Return whether a file is the table ``corpus`` or ``queries``, or lies in such a folder."""
+    if not path.name.endswith(_ROWS):
+        return False
+    return path.parts[0] == name if len(path.parts) > 1 else _name(path) == name
 
 
-def _is_judgments(place: PurePath, *, judgments_only: bool) -> bool:
-    if len(place.parts) == 1:
-        known = _name(place) in _SPLITS or judgments_only
-        return known and not (_is(place, "corpus") or _is(place, "queries"))
-    return place.parts[0] in ("qrels", "data", "default")
+def _is_judgments(path: PurePath, *, judgments_only: bool) -> bool:
+    if len(path.parts) == 1:
+        is_split = _name(path) in _SPLITS or judgments_only
+        return is_split and not (_is_table(path, "corpus") or _is_table(path, "queries"))
+    return path.parts[0] in ("qrels", "data", "default")
 
 
-_PATTERNS = [*(f"*{suffix}" for suffix in SUFFIXES), "*.zip"]
-_TOO_MANY = 8
+def load_hub(name: CollectionName, options: LoadOptions) -> Collection:
+    """Load a data set of the Hugging Face hub.
 
-
-def load_hub(name: Named, wanted: Wanted) -> Collection:
-    """Load a data set of the Hugging Face hub; judgments that it lacks are those of ``OWNER/NAME-qrels``, as BEIR's."""
+    If it holds no judgments, they are read from ``OWNER/NAME-qrels``, where BEIR has them.
+    """
     folder = snapshot(name)
-    found = inventory(_unpacked(folder, name.id))
-    if not found.corpora or not found.queries:
-        raise _no_layout(name, found)
-    documents = read_documents(found.corpora)
-    queries = stack([read_rows(file) for file in found.queries])
-    files = [str(file) for file in (*(file for _, file in found.corpora), *found.queries)]
+    dataset = dataset_files(_unpacked(folder, name.id))
+    if not dataset.corpora or not dataset.queries:
+        raise _no_layout(name, dataset)
+    documents = read_documents(dataset.corpora)
+    queries = stack([read_rows(file) for file in dataset.queries])
+    corpus_paths = [file for _, file in dataset.corpora]
+    files = [str(file) for file in (*corpus_paths, *dataset.queries)]
     spec: dict[str, Any] = {
         "path": f"hub:{name.id}",
         "revision": folder.name,
-        "layout": found.layout,
+        "layout": dataset.layout,
     }
-    if wanted.qrels is not None and str(wanted.qrels) == NO_QRELS:
+    if options.qrels is not None and str(options.qrels) == NO_QRELS:
         return unjudged(documents[0], queries, {**spec, "qrels": NO_QRELS, "files": files})
-    more, judgments = _judgments(name, found, wanted)
+    judgments = _find_judgments(name, dataset, options)
+    spec |= {**judgments.spec, "files": [*files, *map(str, judgments.files)]}
     tables = [
-        read_judgments(f) if f.name.endswith((".parquet", ".jsonl", ".jsonl.gz")) else read_qrels(f)
-        for f in judgments
+        read_judgments(file) if file.name.endswith(_ROWS) else read_qrels(file)
+        for file in judgments.files
     ]
-    spec |= {**more, "files": [*files, *map(str, judgments)]}
-    qrels = pl.concat(tables, how="vertical_relaxed")
     return judged(
-        documents, queries, qrels, judgments[0], spec=spec, ignore_unknown=wanted.ignore_unknown
+        documents,
+        queries,
+        pl.concat(tables, how="vertical_relaxed"),
+        judgments.files[0],
+        spec=spec,
+        ignore_unknown=options.ignore_unknown,
     )
 
 
-def _judgments(
-    name: Named, found: Inventory, wanted: Wanted
-) -> tuple[dict[str, Any], tuple[Path, ...]]:
-    """What the spec says of the judgments, and their files."""
-    if wanted.qrels is not None:
-        return {"split": str(wanted.qrels)}, (Path(wanted.qrels),)
-    if found.splits:
-        split = choose_split(found.splits, wanted.split, f"hub:{name.id}")
-        return {"split": split}, found.splits[split]
-    beside = Named("hub", f"{name.id}-qrels")
+@dataclass(frozen=True, kw_only=True)
+class _Judgments:
+    """The files of judgments, and the keys of the collection's spec that describe them."""
+
+    files: tuple[Path, ...]
+    spec: Mapping[str, Any]
+
+
+def _find_judgments(
+    name: CollectionName, dataset: DatasetFiles, options: LoadOptions
+) -> _Judgments:
+    if options.qrels is not None:
+        spec = {"split": str(options.qrels)}
+        return _Judgments(files=(Path(options.qrels),), spec=spec)
+    if dataset.splits:
+        split = choose_split(dataset.splits, options.split, f"hub:{name.id}")
+        return _Judgments(files=dataset.splits[split], spec={"split": split})
+    qrels_name = CollectionName(kind="hub", id=f"{name.id}-qrels")
     try:
-        other = snapshot(beside)
+        folder = snapshot(qrels_name)
     except UserError as error:
         hint = "name a file of judgments with --qrels, or --qrels none"
         raise UserError(
-            f"{name} holds no judgments, nor does {beside}, where BEIR keeps them; {hint} ({error})"
+            f"{name} holds no judgments, nor does {qrels_name}, where BEIR keeps them; "
+            f"{hint} ({error})"
         ) from error
-    splits = inventory(other, judgments_only=True).splits
-    split = choose_split(splits, wanted.split, str(beside))
-    return {"split": split, "qrels": str(beside), "qrels_revision": other.name}, splits[split]
+    splits = dataset_files(folder, judgments_only=True).splits
+    split = choose_split(splits, options.split, str(qrels_name))
+    spec = {"split": split, "qrels": str(qrels_name), "qrels_revision": folder.name}
+    return _Judgments(files=splits[split], spec=spec)
 
 
-def snapshot(name: Named) -> Path:
-    """Fetch the files of a data set, or find them in the hub's cache: a folder that is called by its commit."""
+def snapshot(name: CollectionName) -> Path:
+    """Return the folder of a data set's files, which are fetched unless the hub's cache has them.
+
+    The folder's name is the commit.
+    """
     hub = need("huggingface_hub", extra="datasets", for_=str(name))
     try:
         folder = hub.snapshot_download(
@@ -169,41 +208,44 @@ def snapshot(name: Named) -> Path:
             allow_patterns=_PATTERNS,
             local_files_only=not may_fetch(),
         )
-    except (
-        Exception
-    ) as error:  # the library's transport raises errors of its own, which no name holds together
-        raise _refused(name, error) from error
+    except Exception as error:
+        # The library and its transport raise errors of many kinds without a common base.
+        raise _fetch_error(name, error) from error
     return Path(folder)
 
 
-def _refused(name: Named, error: Exception) -> UserError:
+def _fetch_error(name: CollectionName, error: Exception) -> UserError:
     errors = need("huggingface_hub.errors", extra="datasets", for_=str(name))
-    page = f"https://huggingface.co/datasets/{name.id}"
     if isinstance(error, errors.HFValidationError):
         return UserError(f"{name}: expected OWNER/NAME after hub:, such as hub:IR-Cocktail/scifact")
     if isinstance(error, errors.LocalEntryNotFoundError):
-        place = need("huggingface_hub.constants", extra="datasets", for_=str(name)).HF_HUB_CACHE
-        why = (
-            "the hub cannot be reached (HF_HUB_OFFLINE?)"
-            if may_fetch()
-            else "nothing is fetched for a report"
-        )
-        fetch = f"hf download {name.id} --repo-type dataset" + (
-            f" --revision {name.revision}" if name.revision else ""
-        )
-        return UserError(
-            f"{name}: {why}, and the cache ({place}) does not hold all of it; `{fetch}` downloads it"
-        )
+        return _offline_error(name)
     reason = " ".join(str(error).split())[:200] or type(error).__name__
+    page = f"https://huggingface.co/datasets/{name.id}"
     return UserError(
-        f"{name}: could not be fetched: {reason}; see {page} (private repositories need `hf auth login`)"
+        f"{name}: could not be fetched: {reason}; see {page} "
+        "(private repositories need `hf auth login`)"
+    )
+
+
+def _offline_error(name: CollectionName) -> UserError:
+    cache = need("huggingface_hub.constants", extra="datasets", for_=str(name)).HF_HUB_CACHE
+    reason = "nothing is fetched for a report"
+    if may_fetch():
+        reason = "the hub cannot be reached (HF_HUB_OFFLINE?)"
+    command = f"hf download {name.id} --repo-type dataset"
+    if name.revision:
+        command += f" --revision {name.revision}"
+    return UserError(
+        f"{name}: {reason}, and the cache ({cache}) does not hold all of it; "
+        f"`{command}` downloads it"
     )
 
 
 def _unpacked(folder: Path, id: str) -> Path:
-    """The folder that holds the files themselves, unpacked where the data set is a zip file, as Cocktail's are."""
+    """Return the folder of the files, after unpacking a data set that is a zip file."""
     archives = sorted(folder.glob("*.zip"))
-    if not archives or inventory(folder).corpora:
+    if not archives or dataset_files(folder).corpora:
         return folder
     if len(archives) > 1:
         raise UserError(
@@ -216,44 +258,36 @@ def _unpacked(folder: Path, id: str) -> Path:
 
 
 def _unpack(archive: Path, target: Path) -> None:
-    """Unpack what is data, whole or not at all."""
+    """Unpack the data files of an archive, all or none."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".", dir=target.parent) as waiting:
+    with TemporaryDirectory(prefix=".", dir=target.parent) as temporary:
         try:
             with zipfile.ZipFile(archive) as packed:
-                wanted = [
-                    n
-                    for n in packed.namelist()
-                    if n.endswith(SUFFIXES) and not is_hidden(PurePosixPath(n))
-                ]
-                packed.extractall(f"{waiting}/data", wanted)
+                names = [name for name in packed.namelist() if name.endswith(SUFFIXES)]
+                names = [name for name in names if not is_hidden(PurePosixPath(name))]
+                packed.extractall(f"{temporary}/data", names)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise DataError(
-                archive, f"cannot be unpacked: {error}; delete it, so that it is downloaded again"
-            ) from error
-        os.replace(f"{waiting}/data", target)
+            message = f"cannot be unpacked: {error}; delete it, so that it is downloaded again"
+            raise DataError(archive, message) from error
+        os.replace(f"{temporary}/data", target)
 
 
 def _inner(folder: Path) -> Path:
-    """Go into folders that hold nothing but one folder, such as ``scifact/`` in scifact.zip."""
+    """Return the first folder with several files, such as ``scifact/`` in scifact.zip."""
     while True:
-        entries = list(folder.iterdir())
-        if (
-            len(entries) != 1
-            or not entries[0].is_dir()
-            or entries[0].name in ("corpus", "queries", "qrels")
-        ):
+        paths = list(folder.iterdir())
+        if len(paths) != 1 or not paths[0].is_dir():
             return folder
-        folder = entries[0]
+        if paths[0].name in ("corpus", "queries", "qrels"):
+            return folder
+        folder = paths[0]
 
 
-def _no_layout(name: Named, found: Inventory) -> UserError:
-    what = (
-        "queries (queries.jsonl, queries/*.parquet)"
-        if found.corpora
-        else "documents (corpus.jsonl, corpus/*)"
-    )
-    shown = ", ".join(found.files[:_TOO_MANY]) or "no file of .jsonl, .parquet, .tsv or .zip"
+def _no_layout(name: CollectionName, dataset: DatasetFiles) -> UserError:
+    missing = "documents (corpus.jsonl, corpus/*)"
+    if dataset.corpora:
+        missing = "queries (queries.jsonl, queries/*.parquet)"
+    files = ", ".join(dataset.files[:_TOO_MANY]) or "no file of .jsonl, .parquet, .tsv or .zip"
     return UserError(
-        f"{name}: expected {what} in the layout of Cocktail, BEIR or MTEB; there are: {shown}"
+        f"{name}: expected {missing} in the layout of Cocktail, BEIR or MTEB; there are: {files}"
     )

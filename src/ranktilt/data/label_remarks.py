@@ -1,4 +1,4 @@
-"""What is said of how labels are written: which are most likely one, and which may be none."""
+"""Note labels that are most likely the same, or none, and columns of numbers to be parted."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ranktilt.data.text.label_values import alike_labels, as_numbers, null_words
 from ranktilt.errors import DataWarning
 
 MOST_PAIRED = 12
-"""Groups of which every pair is compared; the tests of more would be too many to show anything, and take long."""
+"""Most groups of which every pair is compared; more tests would hardly show anything."""
 MOST_VALUES = 10
-"""Different numbers up to which each is a group; a column of more is a property that documents have more or less of."""
+"""Most different numbers that are groups; a column with more is a property of documents."""
 _HALF = 0.5
 _FEWEST_NUMBERS = 3
-"""Different numbers that can be parted; two are groups already."""
+"""Fewest different numbers to part; two are groups already."""
 
 
 def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelNote]:
-    """Note which labels are most likely one, which may stand for a missing value, and that numbers can be parted."""
+    """Yield notes on labels that are alike, words for a missing value, and numbers to be parted."""
     counts = dict(labels.drop_nulls().cast(pl.String).value_counts(sort=True).rows())
     for alike in alike_labels(counts):
         yield LabelsAlike(by=by, labels=alike.labels, difference=alike.difference)
@@ -42,7 +42,7 @@ def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelNote]:
 
 
 def warn_of_labels(notes: Iterable[LabelNote]) -> None:
-    """Warn of labels where a result has no place for notes."""
+    """Warn of labels, for a result without notes."""
     for note in notes:
         words = note.sentence.removeprefix("warning: ")
         warnings.warn(words, DataWarning, stacklevel=3)
@@ -50,7 +50,7 @@ def warn_of_labels(notes: Iterable[LabelNote]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberParts:
-    """How a column of numbers can be parted: its ends, and a number between them."""
+    """The range of a column of numbers, and a number that parts it."""
 
     low: float
     high: float
@@ -58,7 +58,10 @@ class NumberParts:
 
 
 def parts_of_numbers(labels: pl.Series) -> NumberParts | None:
-    """Return how a column that holds fractions, or more numbers than can be compared, can be parted."""
+    """Return how to part a column of numbers; None if its values are groups, or no numbers.
+
+    A column has parts if it has fractions, or more than `MOST_VALUES` numbers.
+    """
     numbers = as_numbers(labels).drop_nulls()
     if not numbers.dtype.is_numeric() or not len(numbers):
         return None
@@ -70,7 +73,7 @@ def parts_of_numbers(labels: pl.Series) -> NumberParts | None:
 
 
 def parts_words(by: str, parts: NumberParts | NumberLabels | PropertyLabels) -> str:
-    """Say how a column of numbers can be parted by the option that names it."""
+    """Say which options part a column of numbers."""
     value = short_number(parts.parted_at)
     value = value if "." in value else f"{value}."
     span = f"numbers from {short_number(parts.low)} to {short_number(parts.high)}"
@@ -78,5 +81,5 @@ def parts_words(by: str, parts: NumberParts | NumberLabels | PropertyLabels) -> 
 
 
 def short_number(value: float) -> str:
-    """Print a number without a zero before its point: ``.5``."""
+    """Format a number without a zero before its point: ``.5``."""
     return re.sub(r"^(-?)0\.", r"\1.", f"{value:g}")

@@ -1,4 +1,4 @@
-"""Load a collection: a folder, found out how it lies, or what a library keeps under a name."""
+"""Load a collection from a folder of any known layout, or from a library by its name."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from ranktilt.data.artifact import read_json
 from ranktilt.data.assemble import judged, only_judged, read_documents, read_rows, unjudged
 from ranktilt.data.collection import Collection
+from ranktilt.data.collection_name import DOCS, NO_QRELS, LoadOptions, choose_split, read_name
 from ranktilt.data.files import read_bytes, require_path
 from ranktilt.data.folders import folder_layout, is_visible, plain_or_gz
 from ranktilt.data.formats.notation import file_of, pairs_of
 from ranktilt.data.formats.parquet import part_files
 from ranktilt.data.formats.qrels import read_qrels_as
-from ranktilt.data.named import DOCS, NO_QRELS, Wanted, choose_split, read_name
 from ranktilt.errors import DataError, UserError, unknown
 
 __all__ = ["NO_QRELS", "load"]
 
 DESIGN = "design.json"
-"""The file of a folder that says how its versions were designed."""
+"""Name of the file in a folder that holds the design of its versions."""
 
 
 def load(
@@ -31,37 +31,42 @@ def load(
     ignore_unknown: bool = False,
     docs: str = "all",
 ) -> Collection:
-    """Load a collection from a folder, or by the name under which a library keeps it.
+    """Load a collection from a folder, or from a library by its name.
 
     Parameters
     ----------
     path : str or Path
         A BEIR folder (``corpus.jsonl``, or Parquet parts in ``corpus/``; fields ``source`` and
-        ``origin`` are read where given), a Cocktail folder (``corpus/<source>.jsonl``), or the
-        layout that a paper or another package adds (such as Dai et al.'s, source
+        ``origin`` are read if they are there), a Cocktail folder (``corpus/<source>.jsonl``), or
+        the layout that a paper or another package adds (such as Dai et al.'s, source
         ``<llm>_<temperature>``), each with ``queries.jsonl`` and ``qrels/<split>.tsv``; every file
         plain or ``.gz``. Texts that share an ``_id`` are twins: ids become ``<_id>-<source>``,
-        origins ``<_id>-human``, and a judgment of a bare ``_id`` holds for every version. Or
+        origins ``<_id>-human``, and a judgment of a bare ``_id`` applies to every version. Or
         ``hub:OWNER/NAME[@REVISION]``, a dataset of the Hugging Face hub in the layout of Cocktail,
         BEIR or MTEB; or ``irds:ID``, a collection of ir_datasets.
     split : str, optional
-        Which judgments; ``"test"`` by default, or the only split there is. In ir_datasets an id
-        names its own.
+        Name of the judgments; ``"test"`` by default, or the only split there is. An id of
+        ir_datasets contains its split.
     qrels : str or Path, optional
         A file of judgments in place of the collection's own, or ``"none"`` for none.
     ignore_unknown : bool, optional
         Keep judgments of documents or queries that are not in the collection instead of refusing
         them. They count in results without grouping, and nowhere else.
     docs : {"all", "judged"}, optional
-        ``"judged"`` keeps the judged documents and their versions only. Measures at a cutoff then
-        say little about search in the whole, for what was never judged cannot compete.
+        ``"judged"`` keeps only the judged documents and their versions. Measures at a cutoff then
+        say little about a search of the full collection, because no unjudged document competes.
 
     Returns
     -------
     Collection
-        With ``spec`` naming the files it was read from, and for the hub the commit. `DataError`
-        names file and line of what is wrong; `UserError` says that a named collection is
-        unavailable.
+        Its ``spec`` names the files it was read from, and for the hub the commit.
+
+    Raises
+    ------
+    DataError
+        With file and line, if a file does not hold what it should.
+    UserError
+        If a library's collection is unavailable, or options contradict each other.
     """
     if split is not None and qrels is not None:
         raise UserError("give a split or a judgment file, not both")
@@ -70,30 +75,34 @@ def load(
     require_path(path, "collection")
     if qrels is not None:
         require_path(qrels)
-    wanted = Wanted(split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
+    options = LoadOptions(split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
     name = read_name(path)
-    if name is not None and name.kind == "hub":
+    if name is None:
+        collection = _load_folder(Path(path), options)
+    elif name.kind == "hub":
         from ranktilt.data.hub import load_hub
 
-        collection = load_hub(name, wanted)
-    elif name is not None:
+        collection = load_hub(name, options)
+    else:
         from ranktilt.data.irds import load_irds
 
-        return load_irds(name, wanted)  # keeps the judged documents only while it reads
-    else:
-        collection = _folder(Path(path), wanted)
+        # It leaves out unjudged documents already while it reads.
+        return load_irds(name, options)
     return only_judged(collection) if docs == "judged" else collection
 
 
-def _folder(path: Path, wanted: Wanted) -> Collection:
+def _load_folder(path: Path, options: LoadOptions) -> Collection:
     layout, corpora = folder_layout(path)
-    documents, asked = read_documents(corpora), plain_or_gz(path / "queries.jsonl")
-    if asked is None:
+    documents = read_documents(corpora)
+    query_file = plain_or_gz(path / "queries.jsonl")
+    if query_file is None:
         raise DataError(path, "expected queries.jsonl (or .gz) in this folder")
-    queries = read_rows(asked)
-    every = (f for _, file in corpora for f in (part_files(file) if file.is_dir() else (file,)))
-    files = [str(f) for f in (*every, asked)]
-    if wanted.qrels is not None and str(wanted.qrels) == NO_QRELS:
+    queries = read_rows(query_file)
+    files = list[str]()
+    for _, corpus in corpora:
+        files += map(str, part_files(corpus) if corpus.is_dir() else [corpus])
+    files.append(str(query_file))
+    if options.qrels is not None and str(options.qrels) == NO_QRELS:
         spec = {
             "path": str(path),
             "qrels": NO_QRELS,
@@ -102,31 +111,31 @@ def _folder(path: Path, wanted: Wanted) -> Collection:
             **_design(path),
         }
         return unjudged(documents[0], queries, spec)
-    given = wanted.qrels
-    if given is not None:
-        file = file_of(given)
-        name = str(file)
-        judgments, read_as = read_qrels_as(given)
+    if options.qrels is not None:
+        file = file_of(options.qrels)
+        split = str(file)
+        judgments, read_as = read_qrels_as(options.qrels)
     else:
-        name, file = _judgments(path, wanted.split)
+        split, file = _judgments(path, options.split)
         judgments, read_as = read_qrels_as(file)
     spec = {
         "path": str(path),
-        "split": name,
+        "split": split,
         "layout": layout,
         "files": [*files, str(file)],
         **_design(path),
     }
-    spec |= {"judgments_read": read_as} if read_as else {}
-    if given is not None and pairs_of(given):
-        spec["qrels_read"] = pairs_of(given)
+    if read_as:
+        spec["judgments_read"] = read_as
+    if options.qrels is not None and pairs_of(options.qrels):
+        spec["qrels_read"] = pairs_of(options.qrels)
     return judged(
-        documents, queries, judgments, file, spec=spec, ignore_unknown=wanted.ignore_unknown
+        documents, queries, judgments, file, spec=spec, ignore_unknown=options.ignore_unknown
     )
 
 
 def _design(folder: Path) -> dict[str, Any]:
-    """Read how a folder's versions were designed, where they were."""
+    """Read the design of a folder's versions, as a part of the spec; empty without one."""
     file = folder / DESIGN
     if not file.is_file():
         return {}
@@ -140,22 +149,21 @@ def _design(folder: Path) -> dict[str, Any]:
 
 
 def splits(folder: Path) -> list[str]:
-    """List the names of a folder's judgments, by name; none where it has none."""
-    files = (folder / "qrels").iterdir() if os.path.isdir(folder / "qrels") else ()
-    return sorted(
-        {
-            f.name.removesuffix(".gz").removesuffix(".tsv")
-            for f in files
-            if is_visible(f, (".tsv", ".tsv.gz"))
-        }
-    )
+    """List the names of a folder's judgments in alphabetical order; empty without any."""
+    if not os.path.isdir(folder / "qrels"):
+        return []
+    names = set()
+    for file in (folder / "qrels").iterdir():
+        if is_visible(file, (".tsv", ".tsv.gz")):
+            names.add(file.name.removesuffix(".gz").removesuffix(".tsv"))
+    return sorted(names)
 
 
 def _judgments(folder: Path, split: str | None) -> tuple[str, Path]:
-    """Name and file of a split's judgments; ``test``, or the only one, where none is named."""
-    if not (names := splits(folder)):
+    """Return name and file of a split's judgments; see `choose_split`."""
+    names = splits(folder)
+    if not names:
         raise DataError(folder / "qrels", "expected judgments in qrels/<split>.tsv (or .gz)")
     split = choose_split(names, split, folder / "qrels")
-    return split, plain_or_gz(
-        folder / "qrels" / f"{split}.tsv"
-    ) or folder / "qrels" / f"{split}.tsv.gz"
+    file = plain_or_gz(folder / "qrels" / f"{split}.tsv")
+    return split, file or folder / "qrels" / f"{split}.tsv.gz"

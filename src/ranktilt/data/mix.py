@@ -1,8 +1,9 @@
-"""Unite collections into one that a ranker meets at once."""
+"""Unite several collections into one, so that a ranker ranks all their documents together."""
 
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,77 +20,86 @@ def mix(first: Collection, *others: Collection) -> Collection:
     Parameters
     ----------
     first, *others : Collection
-        Where several sources share ids, these are twins: every id becomes ``<id>-<source>`` and the
-        origins ``<id>-human``, as in Cocktail's own collections (ids that are so already stay).
-        Documents without a source keep their ids, which are then the origins of their twins.
-        Otherwise ids stay.
+        If several sources share ids, the documents of an id are twins: every id becomes
+        ``<id>-<source>`` and the origins ``<id>-human``, as in Cocktail's own collections (ids of
+        this form stay). Documents without a source keep their ids, which are then the origins of
+        their twins. Otherwise ids stay.
 
     Returns
     -------
     Collection
         A document without a judgment for a query takes that of its origin, or else the highest of
-        its other versions. Documents given twice word for word are kept once, and those without a
-        version in another source are warned of. `UserError` if one id stands for two documents or
-        queries, or a pair has two grades.
+        its other versions. Documents that occur twice word for word are kept once.
+
+    Raises
+    ------
+    UserError
+        If one id stands for two documents or queries, or a pair has two grades.
+
+    Warns
+    -----
+    DataWarning
+        If documents have no version in another source.
     """
     parts = [first, *others]
-    if _shared_ids(parts):
+    if _shares_ids(parts):
         tables = _new_ids(parts)
         parts = [
-            _renamed(part, pl.concat([own, *tables]))
-            for part, own in zip(parts, tables, strict=True)
+            _renamed(part, pl.concat([table, *tables]))
+            for part, table in zip(parts, tables, strict=True)
         ]
-    docs = _without_copies(stack([p.docs for p in parts]).rechunk())
-    queries = stack([p.queries for p in parts]).unique(maintain_order=True)
-    qrels = pl.concat([p.qrels for p in parts], how="vertical_relaxed").unique(maintain_order=True)
-    for noun, frame, key in (
-        ("document", docs, ["id"]),
-        ("query", queries, ["id"]),
-        ("judgment", qrels, ["query_id", "doc_id"]),
-    ):
-        clash = frame.filter(pl.struct(key).is_duplicated())
-        if clash.height:
-            name = ", ".join(repr(v) for v in clash.select(key).row(0))
-            sourceless = noun == "document" and bool(clash["source"].null_count())
-            hint = (
-                "; versions of one document need a source each, in the field source"
-                if sourceless
-                else ""
-            )
-            raise UserError(f"cannot mix: {noun} {name} differs between the collections{hint}")
-    specs = [dict(c.spec) for c in (first, *others)]
-    split = {s["split"] for s in specs if "split" in s}
-    spec = {"mix": specs, **({"split": split.pop()} if len(split) == 1 else {})}
+    docs = _without_copies(stack([part.docs for part in parts]).rechunk())
+    queries = stack([part.queries for part in parts]).unique(maintain_order=True)
+    qrels = pl.concat([part.qrels for part in parts], how="vertical_relaxed")
+    qrels = qrels.unique(maintain_order=True)
+    _refuse_clash("document", docs, ["id"])
+    _refuse_clash("query", queries, ["id"])
+    _refuse_clash("judgment", qrels, ["query_id", "doc_id"])
+    specs = [dict(collection.spec) for collection in (first, *others)]
+    spec: dict[str, Any] = {"mix": specs}
+    splits = {spec["split"] for spec in specs if "split" in spec}
+    if len(splits) == 1:
+        spec["split"] = splits.pop()
     mixed = Collection(docs, queries, _inherit(docs, qrels), spec)
-    _say_missing(mixed)
+    _warn_of_missing_versions(mixed)
     return mixed
 
 
+def _refuse_clash(noun: str, frame: pl.DataFrame, key: list[str]) -> None:
+    """Refuse rows with the same key, which differ elsewhere: equal rows were merged before."""
+    clash = frame.filter(pl.struct(key).is_duplicated())
+    if not clash.height:
+        return
+    name = ", ".join(repr(value) for value in clash.select(key).row(0))
+    hint = ""
+    if noun == "document" and clash["source"].null_count():
+        hint = "; versions of one document need a source each, in the field source"
+    raise UserError(f"cannot mix: {noun} {name} differs between the collections{hint}")
+
+
 def _without_copies(docs: pl.DataFrame) -> pl.DataFrame:
-    """Leave out documents that are an earlier one of their id word for word: only these are compared."""
-    rows = (
-        docs.select("id")
-        .with_row_index("row")
-        .select("row", first=pl.col("row").first().over("id"))
-    )
+    """Leave out documents that equal an earlier one of the same id."""
+    # Only documents of a repeated id are compared, so that no other text is read.
+    first_row = pl.col("row").first().over("id")
+    rows = docs.select("id").with_row_index("row").select("row", first=first_row)
     rows = rows.filter(pl.col("row") != pl.col("first"))
-    one, two = docs[rows["row"]], docs[rows["first"]]
-    same = one.select(
-        pl.all_horizontal(one[name].eq_missing(two[name]) for name in docs.columns)
-    ).to_series()
-    return docs.filter(~pl.int_range(pl.len()).is_in(rows["row"].filter(same).implode()))
+    later, earlier = docs[rows["row"]], docs[rows["first"]]
+    columns_equal = [later[name].eq_missing(earlier[name]) for name in docs.columns]
+    is_copy = later.select(pl.all_horizontal(columns_equal)).to_series()
+    copies = rows["row"].filter(is_copy)
+    return docs.filter(~pl.int_range(pl.len()).is_in(copies.implode()))
 
 
-def _shared_ids(parts: list[Collection]) -> bool:
-    """Whether an id stands for documents of several sources, in whichever part it has its source already."""
-    docs = pl.concat([p.docs.select("id", "source", bare=p.bare_ids()) for p in parts])
-    plain = (pl.col("id") == pl.col("bare")).any()
-    ids = docs.group_by("bare").agg(plain & (pl.col("source").n_unique() > 1))
-    return bool(ids["id"].any())
+def _shares_ids(parts: list[Collection]) -> bool:
+    """Return whether sources share a bare id that some part has without its source."""
+    docs = pl.concat([part.docs.select("id", "source", bare=part.bare_ids()) for part in parts])
+    has_bare_id = (pl.col("id") == pl.col("bare")).any()
+    ids = docs.group_by("bare").agg(is_shared=has_bare_id & (pl.col("source").n_unique() > 1))
+    return bool(ids["is_shared"].any())
 
 
 def _new_ids(parts: list[Collection]) -> list[pl.DataFrame]:
-    """Name the documents of each part anew: ``id`` as it was, ``new``, and ``origin``."""
+    """Return a table for each part: the former ``id``, the ``new`` one, and ``origin``."""
     docs = pl.concat([part.docs.select("id", "source") for part in parts])
     names = version_names(docs, pl.concat([part.bare_ids() for part in parts]))
     table = docs.select("id").with_columns(names["id"].alias("new"), names["origin"])
@@ -98,7 +108,10 @@ def _new_ids(parts: list[Collection]) -> list[pl.DataFrame]:
 
 
 def _renamed(part: Collection, table: pl.DataFrame) -> Collection:
-    """Ids, origins and judgments by their new names; the part's own documents come first in the table."""
+    """Replace ids and origins in documents and judgments.
+
+    The part's own documents come first in the table, because an id may occur in several parts.
+    """
     table = table.unique("id", keep="first", maintain_order=True)
     names = dict(table.select("id", "new").iter_rows())
     origins = dict(table.select("id", "origin").iter_rows())
@@ -109,34 +122,34 @@ def _renamed(part: Collection, table: pl.DataFrame) -> Collection:
 
 
 def _inherit(docs: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
-    """Judgments plus those that versions of a judged document take over."""
+    """Return the judgments, and those that versions of a judged document take over."""
     table = docs.select(doc_id="id", origin="origin")
     judged = qrels.join(table, on="doc_id", how="inner", maintain_order="left")
-    own = (pl.col("doc_id") == pl.col("origin")).cast(pl.Int8)
-    best = judged.with_columns(own.alias("own")).sort(
-        "own", "grade", descending=True, maintain_order=True
-    )
-    best = best.unique(["query_id", "origin"], keep="first", maintain_order=True).select(
-        "query_id", "origin", "grade"
-    )
-    taken = best.join(table, on="origin", how="inner", maintain_order="left_right")
-    taken = taken.select("query_id", "doc_id", "grade").join(
+    is_origin = (pl.col("doc_id") == pl.col("origin")).cast(pl.Int8)
+    judged = judged.with_columns(is_origin=is_origin)
+    best = judged.sort("is_origin", "grade", descending=True, maintain_order=True)
+    best = best.unique(["query_id", "origin"], keep="first", maintain_order=True)
+    best = best.select("query_id", "origin", "grade")
+    inherited = best.join(table, on="origin", how="inner", maintain_order="left_right")
+    inherited = inherited.select("query_id", "doc_id", "grade").join(
         qrels, on=["query_id", "doc_id"], how="anti", maintain_order="left"
     )
-    return pl.concat([qrels, taken])
+    return pl.concat([qrels, inherited])
 
 
-def _say_missing(mixed: Collection) -> None:
+def _warn_of_missing_versions(mixed: Collection) -> None:
     sources = mixed.sources
     if not sources:
         return
     mixed.require_few_sources()
     reference = "human" if "human" in sources else sources[0]
-    for other in (name for name in sources if name != reference):
-        lone = mixed.unpaired(reference, other)
-        for here, there in ((reference, other), (other, reference)):
-            missing = lone.filter(pl.col("source") == here)["id"]
-            if len(missing):
-                shown = ", ".join(missing.head(3)) + (", …" if len(missing) > 3 else "")
-                message = f"{len(missing)} {here!r} documents have no {there!r} version: {shown}"
+    for source in sources:
+        if source == reference:
+            continue
+        lone = mixed.unpaired(reference, source)
+        for side, opposite in ((reference, source), (source, reference)):
+            ids = lone.filter(pl.col("source") == side)["id"]
+            if len(ids):
+                examples = ", ".join(ids.head(3)) + (", …" if len(ids) > 3 else "")
+                message = f"{len(ids)} {side!r} documents have no {opposite!r} version: {examples}"
                 warnings.warn(message, DataWarning, stacklevel=3)

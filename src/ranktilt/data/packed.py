@@ -1,4 +1,7 @@
-"""Packed files: gzip, bzip2, xz, Zstandard, and zip archives of one file, told by their first bytes."""
+"""Open packed files: gzip, bzip2, xz, Zstandard, and zip archives of one file.
+
+The first bytes of a file tell how it is packed.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -23,20 +25,20 @@ _SIGNS = {
     b"\x28\xb5\x2f\xfd": "Zstandard",
     b"PK\x03\x04": "zip",
 }
-"""First bytes of each kind."""
+"""First bytes of each format."""
 _BLOCK = 1 << 20
 _WORKBOOK = ("xl/", "word/", "ppt/", "content.xml")
-"""What archives begin with that are documents of an office program."""
+"""Beginnings of the names in archives that are documents of an office program."""
 
 
 def packing(start: bytes) -> str:
-    """Return what packed a file that begins so; empty for a plain one."""
+    """Return the format of a packed file by its first bytes; empty for a plain file."""
     return next((name for sign, name in _SIGNS.items() if start.startswith(sign)), "")
 
 
 @contextmanager
 def unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
-    """Give the content of an open file, unpacked where it is packed; `DataError` where that cannot be."""
+    """Yield the unpacked content of an open file; `DataError` if it cannot be unpacked."""
     kind = packing(cast(io.BufferedReader, raw).peek(6)[:6])
     try:
         if kind == "gzip":
@@ -57,14 +59,14 @@ def unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
     except DataError:
         raise
     except Exception as error:
-        # Each package for Zstandard has an exception of its own.
-        if type(error).__name__ not in ("ZstdError",):
+        # Each package for Zstandard has a class of this name, and none may be installed.
+        if type(error).__name__ != "ZstdError":
             raise
         raise DataError(path, f"cannot be unpacked ({kind}): {error}") from error
 
 
 class _Frames(io.RawIOBase):
-    """What frames of Zstandard hold; a frame that is cut off is an `EOFError`, as in Python's own readers."""
+    """The content of Zstandard frames; `EOFError` for a frame that is cut off, as for gzip."""
 
     def __init__(self, raw: IO[bytes], new_decompressor: Callable[[], Any]) -> None:
         self._raw = raw
@@ -102,16 +104,21 @@ class _Frames(io.RawIOBase):
 
 
 def _new_decompressor(path: Path) -> Callable[[], Any]:
-    """Return what makes a decompressor for one frame, of the first module that is there."""
-    for name in ("compression.zstd", "backports.zstd"):
-        with suppress(ImportError):
-            return cast(Callable[[], Any], import_module(name).ZstdDecompressor)
+    """Return a function that makes a decompressor for one frame, from any installed module."""
+    with suppress(ImportError):
+        import compression.zstd as standard_zstd  # from Python 3.14 on
+
+        return cast(Callable[[], Any], standard_zstd.ZstdDecompressor)
+    with suppress(ImportError):
+        import backports.zstd as backported_zstd
+
+        return cast(Callable[[], Any], backported_zstd.ZstdDecompressor)
     try:
-        decompressor = import_module("zstandard").ZstdDecompressor()
+        import zstandard
     except ImportError as error:
         hint = "unpack it (zstd -d), or pip install zstandard"
         raise DataError(path, f"is packed with Zstandard; {hint}") from error
-    return cast(Callable[[], Any], decompressor.decompressobj)
+    return cast(Callable[[], Any], zstandard.ZstdDecompressor().decompressobj)
 
 
 @contextmanager
@@ -124,15 +131,13 @@ def _only_member(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
         if "header.json" in names:
             hint = "write it as JSON: inspect log convert LOG --to json --output-dir DIR"
             raise DataError(path, f"is a packed log of Inspect; {hint}")
-        # macOS puts a file of attributes beside each.
+        # macOS adds a file of attributes for each.
         members = [name for name in names if not name.startswith("__MACOSX/")]
         if len(members) != 1:
-            listed = ", ".join(sorted(members)[:3])
-            raise DataError(
-                path,
-                f"expected an archive of one file, got {counted(len(members), 'file', 'files')} "
-                f"({listed}{', …' if len(members) > 3 else ''}); unpack it and name one",
-            )
+            count = counted(len(members), "file", "files")
+            listed = ", ".join(sorted(members)[:3]) + (", …" if len(members) > 3 else "")
+            message = f"expected an archive of one file, got {count} ({listed})"
+            raise DataError(path, f"{message}; unpack it and name one")
         try:
             stream = archive.open(members[0])
         except RuntimeError as error:  # a password

@@ -1,46 +1,35 @@
-"""Queries in a file of their own, without a collection: id and text, as lines, tables or JSON."""
+"""Read files of queries, without a collection: id and text, as lines, tables or JSON."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from ranktilt.data.assemble import read_rows, unjudged
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import decode_lines, line_chunks, read_text, require_path, rereadable
+from ranktilt.data.formats import json_queries
 from ranktilt.data.formats.base import QUERIES
-from ranktilt.data.formats.cells import json_ids
-from ranktilt.data.formats.column_names import folded
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.delimited import read_named_table
-from ranktilt.data.formats.ids import id_texts, texts_of
-from ranktilt.data.formats.json_values import loads, read_document, read_lines
-from ranktilt.data.formats.jsonl import read_jsonl
 from ranktilt.data.formats.parquet import PARQUET, read_table, schema_of
+from ranktilt.data.formats.query_columns import queries_of_columns
 from ranktilt.data.formats.refusals import refusal, refuse_binary
-from ranktilt.errors import DataError, UserError, located, shorten
+from ranktilt.errors import DataError, shorten
 
 _HEADER = (
     re.compile(r"_?id|q(?:uery)?[-_ ]?id", re.IGNORECASE),
     re.compile(r"text|query|question", re.IGNORECASE),
 )
-_TEXTS = ("text", "query_text", "query", "question", "title", "utterance")
-"""Names of the column of texts, the first that is there counts."""
-_QUERY_IDS = ("qid", "query_id", "queryid", "q_id", "topic_id", "topic", "number")
-_IDS = ("_id", "id")
-"""Names of the column of ids; those of queries come first."""
 
 
 def read_queries(path: str | Path) -> Collection:
-    """Read queries without documents: lines of an id, a tab and the text, tables with a header, JSON or Parquet.
+    """Read queries without documents, as a collection.
 
-    The content tells which; ``-`` is standard input.
+    The file has lines of an id, a tab and the text, or is a table with a header, JSON or Parquet;
+    its content tells which. ``-`` is standard input.
     """
     path = require_path(path)
     with rereadable(path) as file:
@@ -59,32 +48,31 @@ def query_texts(path: str | Path) -> dict[str, str]:
 
 
 def read_query_ids(path: str | Path, collection: Collection) -> list[str]:
-    """Read ids of queries, one on each line, such as ``held-out.txt`` of ``ranktilt train lora``."""
+    """Read ids of queries, one per line, such as ``held-out.txt`` of ``ranktilt train lora``."""
     names = dict.fromkeys(filter(None, map(str.strip, read_text(Path(path)).split("\n"))))
+    if not names:
+        raise DataError(path, "the file is empty")
     known = set(collection.queries["id"])
-    strange = next((name for name in names if name not in known), None)
-    if strange is not None or not names:
-        raise DataError(
-            path,
-            f"query {shorten(strange)} is not in the collection" if names else "the file is empty",
-        )
+    for name in names:
+        if name not in known:
+            raise DataError(path, f"query {shorten(name)} is not in the collection")
     return list(names)
 
 
 def _read(file: DataFile) -> pl.DataFrame:
-    """Return ``id`` and ``text`` of each query, and what else JSON lines and Parquet hold."""
+    """Return ``id`` and ``text`` of each query, and the other fields of JSON lines and Parquet."""
     refuse_binary(file, QUERIES)
     if file.binary == "Parquet":
         return read_rows(file.path) if _has_id(file) else _parquet(file)
     if file.has_json:
-        return _json(file)
+        return json_queries.read(file)
     if not file.rows:
         raise refusal(file, QUERIES)
     is_table = file.separator and (file.separator != "\t" or len(file.header) > 2)
     if is_table:
         table = read_named_table(file)
         columns = [table.frame[str(number)] for number in range(len(table.names))]
-        return _columns(file, dict(zip(table.names, columns, strict=True)))
+        return queries_of_columns(file, dict(zip(table.names, columns, strict=True)))
     if "\t" not in file.rows[0]:
         raise refusal(file, QUERIES)
     return _tab_separated(file.path)
@@ -97,67 +85,7 @@ def _has_id(file: DataFile) -> bool:
 
 def _parquet(file: DataFile) -> pl.DataFrame:
     table = read_table(file.path)
-    return _columns(file, {name: table[name] for name in table.columns})
-
-
-def _json(file: DataFile) -> pl.DataFrame:
-    is_lines = file.has_json_lines and len(file.rows) > 1
-    if is_lines or file.has_json_lines:
-        first = loads(file.rows[0])
-        if isinstance(first, Mapping) and {"_id", "text"} <= set(first):
-            return read_jsonl(file.path)
-    records = _records(file, is_lines=is_lines)
-    if isinstance(records, pl.DataFrame):
-        return records
-    if not records or not all(isinstance(record, Mapping) for record in records):
-        raise refusal(file, QUERIES)
-    columns = dict[str, pl.Series]()
-    try:
-        for name in dict.fromkeys(chain.from_iterable(records)):
-            values = [record.get(name) for record in records]
-            if not any(isinstance(value, list | Mapping) for value in values):
-                columns[name] = json_ids(values, name)
-    except UserError as error:
-        raise located(file.path, error) from error
-    return _columns(file, columns)
-
-
-def _records(file: DataFile, *, is_lines: bool) -> list[Any] | pl.DataFrame:
-    """Return the records of JSON; of an object of ids and texts, its queries."""
-    if is_lines:
-        return list(chain.from_iterable(block.values for block in read_lines(file.path)))
-    document = read_document(file.path)
-    if not isinstance(document, Mapping):
-        return document if isinstance(document, list) else [document]
-    names = set(map(folded, document))
-    is_record = not names.isdisjoint(_TEXTS) and not names.isdisjoint([*_QUERY_IDS, *_IDS])
-    if not is_record and all(isinstance(text, str) for text in document.values()):
-        return _queries(file.path, list(document), list(document.values()))
-    return [document]
-
-
-def _columns(file: DataFile, columns: Mapping[str, pl.Series]) -> pl.DataFrame:
-    """Return queries of a table's columns, which are known by their names."""
-    by_name = {folded(name): name for name in columns}
-    text = next((by_name[name] for name in _TEXTS if name in by_name), None)
-    ids = [*_QUERY_IDS, *_IDS]
-    name = next((by_name[name] for name in ids if name in by_name and by_name[name] != text), None)
-    if text is None or name is None:
-        raise refusal(file, QUERIES)
-    try:
-        names, texts = id_texts(columns[name], name), texts_of(columns[text], text)
-    except UserError as error:
-        raise located(file.path, error) from error
-    return _queries(file.path, names.to_list(), texts.fill_null("").to_list())
-
-
-def _queries(path: Path, names: list[str | None], texts: list[str]) -> pl.DataFrame:
-    if None in names or "" in names:
-        raise DataError(path, f"query {names.index(next(n for n in names if not n)) + 1} has no id")
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise DataError(path, f"query {twice!r} comes twice")
-    return pl.DataFrame({"id": names, "text": texts}, schema={"id": pl.String, "text": pl.String})
+    return queries_of_columns(file, {name: table[name] for name in table.columns})
 
 
 def _tab_separated(path: Path) -> pl.DataFrame:

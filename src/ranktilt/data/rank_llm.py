@@ -1,8 +1,9 @@
-"""Candidates as rank_llm stores them: queries, and the documents that a first stage found, with their texts."""
+"""Read candidates as rank_llm stores them: queries, and documents with texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,96 +19,115 @@ from ranktilt.errors import DataError, shorten
 
 _CONTENTS = ("content", "contents", "segment", "text", "passage", "body")
 _EXPECTED = "expected rank_llm's candidates: query and hits (or candidates) with docid and content"
+_QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CandidateList:
+    """The documents that a first stage retrieved for a query, in their order."""
+
+    query: str
+    query_text: str
+    documents: list[dict[str, str]]
+    """``doc_id``, ``title`` and ``text`` of each."""
 
 
 def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tuple[Collection, Run]:
-    """Read a first stage's lists with their texts, as a collection of these documents and a run in their order.
+    """Read the lists of a first stage: a collection of their documents, and a run in their order.
 
     A JSON list, or a line each: ``{"query", "hits": [{"qid", "docid", "content"}]}``, or as later
     versions write it ``{"query": {"qid", "text"}, "candidates": [{"docid", "doc":
     {"contents"}}]}``.
     """
     path = Path(path)
-    queries, rows = dict[str, str](), list[tuple[str, str, str, str, int]]()
-    for number, entry in enumerate(_entries(path), start=1):
-        found = _hits(entry)
-        if found is None:
-            raise DataError(path, f"entry {number}: {_EXPECTED}; got {shorten(entry)}")
-        query, text, hits = found
+    queries, rows = dict[str, str](), list[dict[str, Any]]()
+    for number, record in enumerate(_records(path), start=1):
+        candidates = _candidate_list(record)
+        if candidates is None:
+            raise DataError(path, f"entry {number}: {_EXPECTED}; got {shorten(record)}")
+        query = candidates.query
         if query in queries:
             raise DataError(path, f"entry {number}: query {query!r} came before")
-        queries[query] = text
-        rows += [(query, *hit, -rank) for rank, hit in enumerate(hits, start=1)]
+        queries[query] = candidates.query_text
+        for rank, document in enumerate(candidates.documents, start=1):
+            rows.append({"query_id": query, **document, "score": -rank})
     if not rows:
         raise DataError(path, f"{_EXPECTED}; got none")
-    frame = pl.DataFrame(
-        rows, schema=["query_id", "doc_id", "title", "text", "score"], orient="row"
-    )
-    again = frame.select("query_id", "doc_id").filter(
-        ~pl.struct("query_id", "doc_id").is_first_distinct()
-    )
-    for query, doc in again.head(1).iter_rows():
+    frame = pl.DataFrame(rows, infer_schema_length=1)
+    repeated = frame.filter(~pl.struct("query_id", "doc_id").is_first_distinct())
+    if repeated.height:
+        query, doc = repeated.select("query_id", "doc_id").row(0)
         raise DataError(path, f"document {doc!r} occurs twice for query {query!r}")
-    docs = frame.select("title", "text", id="doc_id").unique(
-        "id", keep="first", maintain_order=True
+    docs = frame.select("title", "text", id="doc_id")
+    docs = docs.unique("id", keep="first", maintain_order=True)
+    files = [str(path)]
+    judgments = pl.DataFrame(schema=_QRELS)
+    if qrels is not None:
+        files.append(str(qrels))
+        judgments = read_qrels(qrels).drop("line")
+    collection = Collection(
+        docs=docs,
+        queries=pl.DataFrame({"id": list(queries), "text": list(queries.values())}),
+        qrels=judgments,
+        spec={"candidates": str(path), "files": files},
     )
-    judgments = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
-    judged = pl.DataFrame(schema=judgments) if qrels is None else read_qrels(qrels).drop("line")
-    files = [str(path), *([] if qrels is None else [str(qrels)])]
-    named = pl.DataFrame({"id": list(queries), "text": list(queries.values())})
-    collection = Collection(docs, named, judged, {"candidates": str(path), "files": files})
-    return collection, Run.from_frame(
-        frame, queries=list(queries), spec={"ranker": str(path), "file": str(path)}
-    )
+    spec = {"ranker": str(path), "file": str(path)}
+    return collection, Run.from_frame(frame, queries=list(queries), spec=spec)
 
 
 def holds_texts(path: Path) -> bool:
-    """Whether a file looks like candidates with texts and not like a run, which may be JSON too."""
+    """Return whether a file looks like candidates with texts, and not like a run in JSON."""
     start = read_bytes(path, 4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-    return start.startswith(b"[") or (
-        start.startswith(b"{") and any(key in start for key in (b'"hits"', b'"candidates"'))
-    )
+    if start.startswith(b"["):
+        return True
+    return start.startswith(b"{") and (b'"hits"' in start or b'"candidates"' in start)
 
 
-def _entries(path: Path) -> Iterator[Any]:
+def _records(path: Path) -> Iterator[Any]:
+    """Yield the values of a JSON list, or of JSON lines."""
     data = read_bytes(path).removeprefix(b"\xef\xbb\xbf").rstrip()
     try:
         if data.lstrip().startswith(b"["):
-            entries = orjson.loads(data)
-            require_single_keys(path, data.decode(), entries)
-            yield from entries
+            records = orjson.loads(data)
+            require_single_keys(path, data.decode(), records)
+            yield from records
             return
         for number, line in enumerate(data.splitlines(), start=1):
             if line.strip():
-                entry = orjson.loads(line)
-                require_single_keys(path, line.decode(), entry, first_line=number)
-                yield entry
+                record = orjson.loads(line)
+                require_single_keys(path, line.decode(), record, first_line=number)
+                yield record
     except orjson.JSONDecodeError as error:
         raise DataError(path, f"{_EXPECTED}, as JSON: {error}") from error
 
 
-def _hits(entry: Any) -> tuple[str, str, list[tuple[str, str, str]]] | None:
-    """Query id and text, and id, title and text of each document; None where an entry is not what it should be."""
-    if not isinstance(entry, Mapping):
+def _candidate_list(record: Any) -> _CandidateList | None:
+    """Read the list of a query; None if a record is not of either form."""
+    if not isinstance(record, Mapping):
         return None
-    query, hits = entry.get("query"), entry.get("hits", entry.get("candidates"))
+    query, hits = record.get("query"), record.get("hits", record.get("candidates"))
     if not isinstance(hits, list) or not all(isinstance(hit, Mapping) for hit in hits):
         return None
     if isinstance(query, Mapping):
         name, text = query.get("qid"), query.get("text")
     else:
         name, text = next((hit.get("qid") for hit in hits), None), query
-    found = [_document(hit) for hit in hits]
-    if name is None or not isinstance(text, str) or None in found:
+    documents = list[dict[str, str]]()
+    for hit in hits:
+        document = _document(hit)
+        if document is None:
+            return None
+        documents.append(document)
+    if name is None or not isinstance(text, str):
         return None
-    return str(name), text, [one for one in found if one is not None]
+    return _CandidateList(query=str(name), query_text=text, documents=documents)
 
 
-def _document(hit: Mapping[str, Any]) -> tuple[str, str, str] | None:
+def _document(hit: Mapping[str, Any]) -> dict[str, str] | None:
     doc = hit.get("doc", hit)
     doc = doc if isinstance(doc, Mapping) else {}
     text = next((doc[name] for name in _CONTENTS if isinstance(doc.get(name), str)), None)
     name, title = hit.get("docid"), doc.get("title")
     if text is None or not isinstance(name, str | int):
         return None
-    return str(name), title if isinstance(title, str) else "", text
+    return {"doc_id": str(name), "title": title if isinstance(title, str) else "", "text": text}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,43 +23,42 @@ from ranktilt.data.formats.ids import (
     ids_of,
     kind_of,
     pandas_columns,
-    ranks_of,
-    require_frame,
     require_mapping,
     require_pandas,
     require_text,
     score_series,
-    scores_of,
 )
 from ranktilt.data.formats.notation import RUN_NOUNS, RUN_OPTIONS, NamedFile
 from ranktilt.data.formats.result_columns import result_columns
-from ranktilt.data.formats.runfile import read_run_file, read_spec, unwritable, warn_of_ranks
+from ranktilt.data.formats.runfile import read_run_file, read_spec, warn_of_ranks
 from ranktilt.data.formats.score_map import MTEB, mteb_scores
-from ranktilt.data.formats.score_order import (
-    IN_GIVEN_ORDER,
-    SCORE_ORDERS,
-    directions,
-    given_ranks,
-    order_fault,
-)
 from ranktilt.data.formats.search_responses import MAX_FAILURES
-from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten, unknown
+from ranktilt.data.run_entries import (
+    EntryOrigin,
+    Float,
+    Int64,
+    check_score_order,
+    entry_columns,
+    entry_scores,
+)
+from ranktilt.data.run_text import (
+    ENTRIES_AT_ONCE,
+    ESCAPED,
+    WITHOUT_DOCUMENTS,
+    needs_escapes,
+    sidecar_text,
+    trec_lines,
+    unescape_ids,
+)
+from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten
 
 Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float = npt.NDArray[np.float64]
 RUN_SHAPE = "{query: {document: score}}"
-_WITHOUT = "queries_without_documents"
-_AT_ONCE = 500_000
-"""Entries that are written at a time."""
 _BEND = 0.05
-"""How far, of a step, two steps may differ and still be taken for equal: 1/rank is written with few digits."""
+"""Largest relative difference of two equal steps between scores: files round 1/rank."""
 _ENDING = re.compile(
     r"(\.(trec|run|res|json|jsonl|txt|tsv|csv|parquet))?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE
 )
-_ESCAPED = "ids_percent_encoded"
-_ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff": "%EF%BB%BF"}
-"""Signs that would end a field of a TREC file, or be taken for the mark that begins one; and what stands for them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,10 +66,15 @@ class Run:
     """Scored documents per query and the spec that made them; immutable.
 
     Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]`` of `docs` (rows of the id table
-    `ids`, which is shared with the collection where one made the run) and of `scores` (higher is
-    better; finite; falling within each query; never rounded). In `spec`, ``ranker`` holds the text
-    that made the run; further keys say how. `UserError` if a score is NaN or infinite or rises, a
-    query comes twice, a document comes twice for a query, or the arrays do not fit together.
+    `ids`, which a ranker shares with the collection) and of `scores` (higher is better; finite;
+    falling within each query; never rounded). In `spec`, ``ranker`` is the text that made the run;
+    further keys say how.
+
+    Raises
+    ------
+    UserError
+        If a score is NaN or infinite or rises, a query comes twice, a document comes twice for a
+        query, or the arrays do not fit together.
     """
 
     queries: tuple[str, ...]
@@ -105,18 +109,17 @@ class Run:
             )
         if _rises(self.scores, self.offsets):
             raise UserError("a run's scores must fall within each query")
-        if (repeated := _first_repeated(self.entry_queries, self.docs)) is not None:
-            doc, query = (
-                self.ids[int(self.docs[repeated])],
-                self.queries[self.entry_queries[repeated]],
-            )
+        repeated = _first_repeated(self.entry_queries, self.docs)
+        if repeated is not None:
+            doc = self.ids[int(self.docs[repeated])]
+            query = self.queries[self.entry_queries[repeated]]
             raise UserError(f"document {doc!r} occurs twice for query {query!r}")
         for array in (self.offsets, self.docs, self.scores):
             array.setflags(write=False)
 
     @property
     def name(self) -> str:
-        """What its user calls the run, or else the text that made it; of a file its tag or stem."""
+        """Name that the user chose, else the text that made the run; of a file its tag or stem."""
         for key in ("alias", "name", "ranker"):
             if key in self.spec:
                 return str(self.spec[key])
@@ -124,17 +127,19 @@ class Run:
 
     @property
     def scored(self) -> bool:
-        """Whether its scores say more than an order: they are not read from ranks, nor ranks in another guise.
+        """Whether the scores say more than an order: they are neither ranks nor made from ranks.
 
-        Those of an order fall by equal steps in every list of three and more, or their inverses
-        rise so (1/rank).
+        Scores that are made from ranks fall by equal steps in every list of three and more, or
+        their inverses rise so (1/rank).
         """
         if self.spec.get("score_order") == "rank":
             return False
         inner = self.entry_queries[2:] == self.entry_queries[:-2]
+        if not inner.any():
+            return True
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = [_even_steps(scale, inner) for scale in (self.scores, -1 / self.scores)]
-        return not (inner.any() and any(found))
+            inverses = -1 / self.scores
+            return not (_even_steps(self.scores, inner) or _even_steps(inverses, inner))
 
     @property
     def entry_queries(self) -> Int64:
@@ -143,12 +148,12 @@ class Run:
 
     @property
     def truncated(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """What stages did not read to its end, the last first: the stage, ``limit`` in tokens, ``share`` by source."""
+        """Stages that cut texts, the last first: name, ``limit`` in tokens, ``share`` by source."""
         return stage_facts(self.spec, "truncated")
 
     @property
     def llm_answers(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """What language models answered to stages, the last first: the stage, and how many answers of each kind."""
+        """Stages that asked language models, the last first: name, and answers of each kind."""
         return stage_facts(self.spec, "llm_answers")
 
     def frame(self) -> pl.DataFrame:
@@ -157,64 +162,43 @@ class Run:
 
     def _entries(self, part: slice) -> pl.DataFrame:
         ranks = np.arange(len(self.docs)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
-        return pl.DataFrame(
-            {
-                "query_id": pl.Series(self.queries, dtype=pl.String).gather(
-                    self.entry_queries[part]
-                ),
-                "doc_id": self.ids.gather(self.docs[part]),
-                "rank": ranks[part],
-                "score": self.scores[part],
-            }
-        )
+        queries = pl.Series(self.queries, dtype=pl.String)
+        columns = {
+            "query_id": queries.gather(self.entry_queries[part]),
+            "doc_id": self.ids.gather(self.docs[part]),
+            "rank": ranks[part],
+            "score": self.scores[part],
+        }
+        return pl.DataFrame(columns)
 
     def save(self, path: str | Path) -> Path:
-        """Write the run in TREC format (compressed where `path` ends in ``.gz``), and ``<path>.json`` with its spec."""
+        """Write the run in TREC format, and its spec to ``<path>.json``.
+
+        A path that ends in ``.gz`` is compressed.
+        """
         write_files(self.contents(Path(path)))
         return Path(path)
 
     def contents(self, path: Path) -> dict[Path, bytes]:
-        """Return what `save` writes: the bytes of the run's file, not compressed, and of its sidecar.
+        """Return the content of the files that `save` writes, not compressed, by their paths.
 
-        Where an id has a blank, which would end a field, blanks and ``%`` are percent-encoded in
-        all ids of the file (``%20``, ``%25``), and the sidecar says so (``ids_percent_encoded``),
-        from which `load` gives the ids back.
+        If an id has a blank, which would end a field, blanks and ``%`` are percent-encoded in all
+        ids of the file (``%20``, ``%25``). The sidecar says so (``ids_percent_encoded``), and
+        `load` decodes them.
         """
+        queries = pl.Series(self.queries, dtype=pl.String)
         ranked = self.ids.gather(np.flatnonzero(np.bincount(self.docs)))
-        escaped = False
-        for noun, names in (
-            ("query", pl.Series(self.queries, dtype=pl.String)),
-            ("document", ranked),
-        ):
-            if (names == "").any():
-                raise UserError(f"a {noun} id is empty, which the TREC format cannot hold")
-            escaped = escaped or len(beyond_trec(names)) > 0
-        line = pl.format(
-            "{} Q0 {} {} {} ranktilt\n",
-            "query_id",
-            "doc_id",
-            "rank",
-            pl.col("score").cast(pl.String),
-        )
-        text = list[bytes]()
-        for start in range(0, len(self.docs), _AT_ONCE):  # as text it needs ten times the memory
-            part = self._entries(slice(start, start + _AT_ONCE))
-            part = _with_ids(part, list(_ESCAPES), list(_ESCAPES.values())) if escaped else part
-            text.append(part.select(line.alias("line"))["line"].str.join("").item().encode())
-        # A line of the TREC format names a document, so a query for which none was found is named
-        # beside it.
-        without = [
-            query for query, n in zip(self.queries, np.diff(self.offsets), strict=True) if not n
-        ]
-        told = {
-            **self.spec,
-            **({_WITHOUT: without} if without else {}),
-            **({_ESCAPED: True} if escaped else {}),
-        }
-        if fault := unwritable(told):
-            raise UserError(f"run {self.name!r}: its spec: {fault}")
-        spec = json.dumps(told, indent=1, default=str) + "\n"
-        return {path: b"".join(text), sidecar(path): spec.encode()}
+        is_escaped = needs_escapes(queries, ranked)
+        starts = range(0, len(self.docs), ENTRIES_AT_ONCE)
+        parts = (self._entries(slice(start, start + ENTRIES_AT_ONCE)) for start in starts)
+        lines = trec_lines(parts, is_escaped=is_escaped)
+        spec = dict(self.spec)
+        without = queries.filter(pl.Series(np.diff(self.offsets) == 0)).to_list()
+        if without:
+            spec[WITHOUT_DOCUMENTS] = without
+        if is_escaped:
+            spec[ESCAPED] = True
+        return {path: lines, sidecar(path): sidecar_text(self.name, spec)}
 
     @classmethod
     def load(
@@ -225,87 +209,89 @@ class Run:
         queries: Sequence[str] | Mapping[str, str] | None = None,
         max_failures: float = MAX_FAILURES,
     ) -> Run:
-        """Read a run from a file, whose content tells its layout, or from a folder of responses.
+        """Read a run from a file of any known layout, or from a folder of responses.
 
         TREC lines, MS MARCO's three columns, CSV and TSV with a header, JSON and JSON lines of
-        scores, lists, records and responses of engines, Parquet; plain or packed. ``spec["read_as"]``
-        says what was understood of a file that is neither TREC's nor ``{query: {document: score}}``.
-        Without scores documents are ordered by rank or place.
+        scores, lists, records and responses of engines, Parquet; plain or packed. The layout is
+        recognised by the content, and ``spec["read_as"]`` describes it, unless it is TREC's or
+        ``{query: {document: score}}``. Without scores documents are ordered by rank or position.
 
-        Entries are sorted by falling score, whatever the file's order. Queries for which nothing
-        was found are there if the spec names them, as `save` writes it.
+        Entries are sorted by falling score, whatever the file's order. Queries without a document
+        are part of the run if the sidecar names them, as `save` does.
 
         Parameters
         ----------
         path : str or Path
-            The file; ``-`` is standard input. ``FILE:query=qid,id=url,score=bm25`` names its columns,
-            nested keys by dots; ``hits=KEY`` the key of its lists, and ``keep=first`` keeps the first
-            of a document that comes twice for a query. ``<path>.json`` beside it, if there, gives the
-            spec.
+            The file; ``-`` is standard input. ``FILE:query=qid,id=url,score=bm25`` names its
+            columns, nested keys by dots; ``hits=KEY`` the key of its lists, and ``keep=first``
+            keeps the first of a document that comes twice for a query. The spec comes from
+            ``<path>.json`` if that file exists.
         score_order : {"score", "ascending", "rank"}, optional
             ``"score"``: larger is better. ``"ascending"``: smaller is better, as with distances;
-            scores become −score. ``"rank"``: the order of the file counts, which is its rank column
-            where that orders a list; scores become −rank, and equal ranks are ties. By default
-            larger is better, and scores that rise along the order of the file are refused.
-            ``spec["score_order"]`` names the two others. Scores of minus infinity are an order, too.
+            scores become −score. ``"rank"``: the order of the file counts, or its rank column if
+            that orders a list; scores become −rank, and equal ranks are ties. By default larger is
+            better, and scores that rise along the order of the file are refused.
+            ``spec["score_order"]`` has ``"ascending"`` or ``"rank"``; it is ``"rank"`` too if a
+            score is minus infinity.
         queries : sequence of str, or mapping of id to text, optional
             Ids of the queries of responses that do not name them, in their order. With texts,
-            responses that repeat the text of their query have its id.
+            responses that repeat the text of their query get its id.
         max_failures : float, optional
             Share of the responses of an engine that may be errors or partial. They are left out of
-            the run, listed in ``spec["failed"]`` and warned of.
+            the run, listed in ``spec["failed"]``, and a warning counts them.
 
         Raises
         ------
         DataError
-            Naming file and line: what the file is instead of a run, another number of fields than in
-            the first line, a score that is no finite number, a document that comes twice for a query.
-            Naming the file: scores that rise along its order, more failures than allowed.
+            With file and line, if the file is no run, a line has another number of fields than the
+            first, a score is no finite number, or a document comes twice for a query. With the
+            file, if scores rise along its order, or more responses failed than allowed.
         """
-        named = NamedFile.from_text(require_path(path), RUN_NOUNS, RUN_OPTIONS)
-        path = named.path
-        if score_order is not None and score_order not in SCORE_ORDERS:
-            raise unknown("score order", score_order, SCORE_ORDERS)
+        named_file = NamedFile.from_text(require_path(path), RUN_NOUNS, RUN_OPTIONS)
+        path = named_file.path
+        check_score_order(score_order)
         with rereadable(path) as file:
             run_file = read_run_file(
                 file,
-                columns=named.columns,
+                columns=named_file.columns,
                 score_order=score_order,
                 queries=queries,
                 max_failures=max_failures,
             )
-            return cls._from_file(path, file, run_file, keep=named.options.get("keep"))
+            return cls._from_file(path, file, run_file, keep=named_file.options.get("keep"))
 
     @classmethod
     def _from_file(cls, path: Path, file: Path, run_file: RunFile, *, keep: str | None) -> Run:
-        """Make a run of what was read; `file` holds it, and `path` is what its user calls it."""
+        """Make a run from a file's entries.
+
+        `file` is the file that was read, and `path` its name for the user: a pipe, for one, is
+        copied to a file.
+        """
         spec = _file_spec(path, run_file)
-        if spec.pop(_ESCAPED, False) is True:
-            frame = _with_ids(run_file.frame, list(_ESCAPES.values()), list(_ESCAPES))
-            run_file = replace(
-                run_file, frame=frame, queries=frame["query_id"].unique(maintain_order=True)
-            )
+        if spec.pop(ESCAPED, False) is True:
+            frame = unescape_ids(run_file.frame)
+            queries = frame["query_id"].unique(maintain_order=True)
+            run_file = replace(run_file, frame=frame, queries=queries)
         if run_file.skipped:
             entries = counted(run_file.skipped, "entry", "entries")
             _warn(f"{path}: {entries} without a query or a document id left out")
         frame = run_file.frame
         if keep is not None:
-            frame, dropped = _without_repetitions(frame)
-            spec |= {"repeated_documents_dropped": dropped} if dropped else {}
-            run_file = replace(run_file, lines=(), has_lines=False) if dropped else run_file
-        every = list(dict.fromkeys([*run_file.queries, *spec.pop(_WITHOUT, ())]))
-        order = run_file.score_order
+            frame = frame.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+        dropped = run_file.frame.height - frame.height
+        if dropped:
+            spec["repeated_documents_dropped"] = dropped
+            run_file = replace(run_file, lines=(), has_lines=False)
         run = cls._from_entries(
             frame,
-            every,
+            list(dict.fromkeys([*run_file.queries, *spec.pop(WITHOUT_DOCUMENTS, ())])),
             spec,
-            score_order=order,
-            path=file,
-            line_of=_line_of_entry(file, run_file),
+            score_order=run_file.score_order,
+            origin=EntryOrigin(path=file, line_of=_line_of_entry(file, run_file)),
         )
         if run_file.failed:
             _warn_of_failures(path, run_file.failed, len(run_file.queries))
-        if order is None:
+        if run_file.score_order is None:
             warn_of_ranks(path, frame)
         return run
 
@@ -320,11 +306,18 @@ class Run:
     ) -> Run:
         """Make a run from a table.
 
-        The frame has columns ``query_id``, ``doc_id`` and ``score``, and may have ``rank``;
-        `queries` names all queries of the run in order, each once, those without an entry too (by
-        default those of the frame), and `spec` says how it was made. `score_order` is that of
-        `load`: by default larger is better, and scores that rise along the order of the frame are
-        refused.
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Columns ``query_id``, ``doc_id`` and ``score``, and optionally ``rank``.
+        queries : iterable of str, optional
+            All queries of the run in order, each once, also those without an entry; by default
+            those of the frame.
+        spec : mapping, optional
+            How the run was made.
+        score_order : {"score", "ascending", "rank"}, optional
+            As in `load`: by default larger is better, and scores that rise along the order of the
+            frame are refused.
         """
         return cls._from_entries(frame, queries, spec or {}, score_order=score_order)
 
@@ -336,76 +329,39 @@ class Run:
         spec: Mapping[str, Any],
         *,
         score_order: str | None,
-        path: Path | None = None,
-        line_of: Callable[[int], int] | None = None,
+        origin: EntryOrigin | None = None,
     ) -> Run:
-        """Make a run of entries in the order given, as files and objects have them: every door passes here.
-
-        `path` is the file that holds them, and `line_of` tells the line of an entry.
-        """
-        if score_order is not None and score_order not in SCORE_ORDERS:
-            raise unknown("score order", score_order, SCORE_ORDERS)
-
-        def fault(message: str, entry: int | None = None) -> UserError:
-            if path is None:
-                return UserError(f"run {spec.get('ranker', 'run')!r}: {message}")
-            return DataError(
-                path, message, line=None if entry is None or line_of is None else line_of(entry)
-            )
-
+        """Make a run from entries in the order of a file or object: all constructors end here."""
+        check_score_order(score_order)
+        origin = origin or EntryOrigin(name=spec.get("ranker", "run"))
         try:
-            frame = _entry_columns(frame, is_scored=score_order != "rank")
-            given = (
-                frame["query_id"].unique(maintain_order=True)
-                if queries is None
-                else ids_of(queries, "queries")
-            )
+            frame = entry_columns(frame, is_scored=score_order != "rank")
+            names = frame["query_id"].unique(maintain_order=True)
+            if queries is not None:
+                names = ids_of(queries, "queries").alias("query_id")
         except UserError as error:
-            raise fault(str(error)) from error
-        names = given.alias("query_id")
-        if (repeated_name := names.is_first_distinct().not_().arg_max()) and names.n_unique() < len(
-            names
-        ):
-            raise fault(f"query {names[repeated_name]!r} comes twice")
+            raise origin.fault(str(error)) from error
         ids = frame["doc_id"].unique(maintain_order=True)
-        query = codes(frame["query_id"], names)
-        if len(query) and query.min() < 0:
-            raise fault(
-                f"its queries must name all of its table, got no {frame['query_id'][int(query.argmin())]!r}"
-            )
+        query = _query_numbers(frame, names, origin)
         docs = codes(frame["doc_id"], ids)
-        if (repeated := _first_repeated(query, docs)) is not None:
+        repeated = _first_repeated(query, docs)
+        if repeated is not None:
             doc, name = frame["doc_id"][repeated], frame["query_id"][repeated]
-            hint = "" if path is None else "; FILE:keep=first keeps the first"
-            raise fault(f"document {doc!r} occurs twice for query {name!r}{hint}", repeated)
-        column = frame["rank"].to_numpy() if "rank" in frame.columns else None
-        ranks = given_ranks(query, column)
-        scores = -ranks.astype(np.float64) if score_order == "rank" else scores_of(frame["score"])
-        direction = -1 if score_order == "ascending" else 1
-        if (direction * scores == -np.inf).any() and not np.isnan(scores).any():
-            scores = direction * _order_of_scores(query, direction * scores)
-            spec = {**spec, "score_order": "rank"}
-        if not (finite := np.isfinite(scores)).all():
-            wrong = int(finite.argmin())
-            doc, name, score = (
-                frame["doc_id"][wrong],
-                frame["query_id"][wrong],
-                shorten(frame["score"][wrong]),
-            )
-            message = (
-                f"query {name!r}, document {doc!r}: expected a finite number as score, got {score}"
-            )
-            raise fault(f"{message}; {IN_GIVEN_ORDER}", wrong)
-        if score_order in (None, "ascending") and (
-            message := order_fault(directions(query, ranks, scores), score_order)
-        ):
-            raise fault(message)
-        scores = -scores if score_order == "ascending" else scores
-        order = np.lexsort((-scores, query))
+            hint = "" if origin.path is None else "; FILE:keep=first keeps the first"
+            raise origin.fault(f"document {doc!r} occurs twice for query {name!r}{hint}", repeated)
+        scores = entry_scores(frame, query, score_order, origin)
+        order = np.lexsort((-scores.values, query))
         offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(names)))])
-        if score_order in ("ascending", "rank") and spec.get("score_order") != "rank":
-            spec = {**spec, "score_order": score_order}
-        return cls(tuple(names), offsets, docs[order].astype(np.int32), scores[order], ids, spec)
+        if scores.order is not None and spec.get("score_order") != "rank":
+            spec = {**spec, "score_order": scores.order}
+        return cls(
+            queries=tuple(names),
+            offsets=offsets,
+            docs=docs[order].astype(np.int32),
+            scores=scores.values[order],
+            ids=ids,
+            spec=spec,
+        )
 
     @classmethod
     def from_pandas(cls, frame: Any, *, name: str = "run", score_order: str | None = None) -> Run:
@@ -421,9 +377,8 @@ class Run:
         missing = next((field for field in needed if field not in columns), None)
         if missing:
             raise UserError(f"expected a column for {missing}, got {', '.join(names) or 'none'}")
-        table = pandas_columns(
-            frame, {names.index(column): field for field, column in columns.items()}
-        )
+        positions = {names.index(column): field for field, column in columns.items()}
+        table = pandas_columns(frame, positions)
         return cls.from_frame(table, spec={"ranker": name}, score_order=score_order)
 
     @classmethod
@@ -436,7 +391,7 @@ class Run:
     ) -> Run:
         """Make a run from ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx hold it.
 
-        `score_order` is that of `load`; the order given is that of the documents in the mapping.
+        `score_order` is that of `load`; ``"rank"`` takes the order of the documents in the mapping.
         """
         noun = f"run {require_text(name, 'name')!r}"
         for query, documents in require_mapping(scores, RUN_SHAPE, noun).items():
@@ -473,9 +428,9 @@ class Run:
     ) -> Run:
         """Make a run from the content of mteb's ``{task}_predictions.json``.
 
-        A subset and a split may be named; by default they are the only ones, or the split ``test``.
-        `score_order` is that of `load`; without it larger scores are better, for mteb's dictionaries
-        are in no order.
+        `subset` and `split` are by default the only ones, or the split ``test``. `score_order` is
+        that of `load`; by default larger scores are better, because the order of mteb's
+        dictionaries says nothing.
         """
         require_mapping(predictions, "{subset: {split: {query: {document: score}}}}", "predictions")
         scores = mteb_scores("predictions", predictions, subset, split)
@@ -496,12 +451,27 @@ class Run:
         return f"Run({self.name!r}: {len(self.queries)} queries, {len(self.docs)} entries)"
 
 
+def _query_numbers(frame: pl.DataFrame, names: pl.Series, origin: EntryOrigin) -> Int64:
+    """Return the number of each entry's query among `names`."""
+    if names.n_unique() < len(names):
+        repeated = names.is_first_distinct().not_().arg_max() or 0
+        raise origin.fault(f"query {names[repeated]!r} comes twice")
+    query = codes(frame["query_id"], names)
+    if len(query) and query.min() < 0:
+        unnamed = frame["query_id"][int(query.argmin())]
+        raise origin.fault(f"its queries must name all of its table, got no {unnamed!r}")
+    return query
+
+
 def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
-    """Return what made a file's run: as the sidecar says, or the file itself; and how the file was read."""
+    """Return the spec of a file's run: that of its sidecar, or its name; and how it was read."""
     spec: dict[str, Any] = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
-    beside = read_spec(path)
-    spec = {**({} if "ranker" in beside else spec), **beside, "file": str(path)}
-    spec.pop("read_as", None)  # of the file that the sidecar's run was once read from
+    stored_spec = read_spec(path)
+    if "ranker" in stored_spec:
+        spec = {}
+    spec = {**spec, **stored_spec, "file": str(path)}
+    # The sidecar may describe another file, which its run was once read from.
+    spec.pop("read_as", None)
     facts = {
         "read_as": run_file.read_as,
         "failed": dict(run_file.failed),
@@ -511,7 +481,7 @@ def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
 
 
 def _line_of_entry(file: Path, run_file: RunFile) -> Callable[[int], int] | None:
-    """Return what tells the line of an entry; None where entries have none."""
+    """Return a function from an entry to its line; None if entries are no lines."""
     if len(run_file.lines):
         return run_file.lines.__getitem__
     if run_file.has_lines and file.is_file():
@@ -520,27 +490,27 @@ def _line_of_entry(file: Path, run_file: RunFile) -> Callable[[int], int] | None
 
 
 def file_stem(path: str | Path) -> str:
-    """Name a run's file without its folder and the endings of runs."""
+    """Return a run file's name without its folder and the endings of runs."""
     if str(path) == STDIN:
         return "standard input"
     return _ENDING.sub("", Path(path).name) or str(path)
 
 
 def replayed_name(run: Run) -> str:
-    """What a run that was read from a file is called: by its tag where nothing beside the file says what made it."""
+    """Return the name of a file's run: its tag, or the file's stem if it has a sidecar."""
     file = str(run.spec["file"])
     return run.name if run.spec.get("ranker") == file else file_stem(file)
 
 
 def require_runs(runs: Any) -> list[Run]:
-    """Return one run or several as a list; `UserError` for what is none."""
-    found = [runs] if isinstance(runs, Run) else _run_list(runs)
-    wrong = next((run for run in found if not isinstance(run, Run)), None)
-    if wrong is not None or None in found:
-        raise UserError(
-            f"expected runs, such as Run.load(FILE), got {kind_of(wrong)}: {shorten(wrong)}"
-        )
-    return found
+    """Return a run, or several, as a list; `UserError` for anything else."""
+    values = [runs] if isinstance(runs, Run) else _run_list(runs)
+    for value in values:
+        if not isinstance(value, Run):
+            raise UserError(
+                f"expected runs, such as Run.load(FILE), got {kind_of(value)}: {shorten(value)}"
+            )
+    return values
 
 
 def _run_list(runs: Any) -> list[Any]:
@@ -552,70 +522,56 @@ def _run_list(runs: Any) -> list[Any]:
 
 
 def named_apart(runs: Iterable[Run]) -> list[Run]:
-    """Call files' runs that share a name by their stems, and where these are one too by the texts that made them."""
-    found = _run_list(runs)
-    for other in (lambda spec: file_stem(spec["file"]), lambda spec: spec["ranker"]):
-        names = [
-            run.name if isinstance(run, Run) else "" for run in found
-        ]  # what is no run is refused elsewhere
-        for number, (run, name) in enumerate(zip(found, names, strict=True)):
-            if name and names.count(name) > 1 and {"name", "file"} <= run.spec.keys():
-                found[number] = replace(run, spec={**run.spec, "name": other(run.spec)})
-    return found
+    """Rename files' runs that share a name: to their stems, then to the texts that made them."""
+    apart = _with_unshared_names(_run_list(runs), lambda spec: file_stem(spec["file"]))
+    return _with_unshared_names(apart, itemgetter("ranker"))
 
 
-def _entry_columns(frame: pl.DataFrame, *, is_scored: bool) -> pl.DataFrame:
-    """Return the columns of a run's table: ids as strings, and ranks, where there are any, as numbers."""
-    needed = ("query_id", "doc_id", *(("score",) if is_scored else ()))
-    frame = require_frame(frame, needed, "table").with_columns(
-        ids_of(frame[name], f"column {name!r}").alias(name) for name in ("query_id", "doc_id")
-    )
-    if "rank" not in frame.columns:
-        return frame
-    return frame.with_columns(rank=ranks_of(frame["rank"], "table"))
+def _with_unshared_names(runs: list[Run], name_of: Callable[[Mapping[str, Any]], str]) -> list[Run]:
+    """Rename runs that share a name to another one, which is read from their spec."""
+    # A value that is no run is refused elsewhere.
+    names = [run.name if isinstance(run, Run) else "" for run in runs]
+    renamed = list(runs)
+    for index, (run, name) in enumerate(zip(runs, names, strict=True)):
+        if name and names.count(name) > 1 and {"name", "file"} <= run.spec.keys():
+            renamed[index] = replace(run, spec={**run.spec, "name": name_of(run.spec)})
+    return renamed
 
 
 def _even_steps(scores: Float, inner: npt.NDArray[np.bool_]) -> bool:
-    """Whether scores fall by one step each within a list, wherever three of them stand in one."""
+    """Return whether scores fall by equal steps in every list.
+
+    `inner` says of each entry whether it and the next two are in the same list.
+    """
     steps = np.diff(scores)
     bends = np.abs(np.diff(steps))[inner]
-    return bool(
-        (steps[:-1][inner] < 0).all() and (bends <= _BEND * np.abs(steps[:-1][inner])).all()
-    )
+    first_steps = steps[:-1][inner]
+    return bool((first_steps < 0).all() and (bends <= _BEND * np.abs(first_steps)).all())
 
 
 def _rises(scores: Float, offsets: Int64) -> bool:
-    """Whether a score is above the one before it in the same query."""
-    up = np.zeros(len(scores), dtype=bool)
-    up[1:] = scores[1:] > scores[:-1]
-    up[offsets[:-1][offsets[:-1] < len(scores)]] = False
-    return bool(up.any())
-
-
-def beyond_trec(names: pl.Series) -> pl.Series:
-    """Return the ids that a TREC file cannot hold as they are: those with a blank, or with a byte-order mark."""
-    return names.filter(names.str.contains(r"[ \t\n\x0b\x0c\r\x{feff}]"))
-
-
-def _with_ids(frame: pl.DataFrame, signs: list[str], others: list[str]) -> pl.DataFrame:
-    return frame.with_columns(pl.col("query_id", "doc_id").str.replace_many(signs, others))
+    """Return whether a score is larger than the score before it in the same query."""
+    is_larger = np.zeros(len(scores), dtype=bool)
+    is_larger[1:] = scores[1:] > scores[:-1]
+    # The first score of a query follows one of another query.
+    is_larger[offsets[:-1][offsets[:-1] < len(scores)]] = False
+    return bool(is_larger.any())
 
 
 def codes(names: pl.Series, table: pl.Series) -> Int64:
-    """Row of each name in a table of unique names; -1 where it is not there."""
-    right = pl.DataFrame({"name": table, "row": np.arange(len(table))})
-    joined = (
-        names.alias("name").to_frame().join(right, on="name", how="left", maintain_order="left")
-    )
+    """Return the row of each name in a table of unique names; −1 for a name that is missing."""
+    rows = pl.DataFrame({"name": table, "row": np.arange(len(table))})
+    left = names.alias("name").to_frame()
+    joined = left.join(rows, on="name", how="left", maintain_order="left")
     return joined["row"].fill_null(-1).to_numpy().astype(np.int64)
 
 
 def collection_rows(run: Run, collection: Collection) -> Int64:
-    """Row in the collection of each id of a run's table, -1 where it is not there.
+    """Return the row in the collection of each id of a run's table; −1 for an unknown document.
 
-    A table that is shared with the collection needs no join. `DataError` if an id is the bare id of
-    documents of several sources: it could be any of them.
+    `DataError` if an id is the bare id of documents of several sources: it could be any of them.
     """
+    # A table that is shared with the collection needs no join.
     if run.ids is collection.ids:
         return np.arange(len(run.ids))
     rows = codes(run.ids, collection.ids)
@@ -637,27 +593,12 @@ def collection_rows(run: Run, collection: Collection) -> Int64:
     return rows
 
 
-def _order_of_scores(query: Int64, scores: Float) -> Float:
-    """Return scores that order as these do where some are minus infinity: −1, −2, … in each query, ties equal."""
-    if (scores == np.inf).any():
-        return scores
-    frame = pl.DataFrame({"query": query, "score": scores})
-    place = pl.col("score").rank("dense", descending=True).over("query")
-    return -frame.select(place)["score"].to_numpy().astype(np.float64)
-
-
-def _without_repetitions(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Keep the first entry of each query and document; returns how many others there were."""
-    kept = frame.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
-    return kept, frame.height - kept.height
-
-
 def _warn(message: str) -> None:
     warnings.warn(message, DataWarning, stacklevel=5)
 
 
 def _warn_of_failures(path: Path, failed: Mapping[str, str], answered: int) -> None:
-    """Warn that an engine did not answer some queries in full."""
+    """Warn of queries that an engine did not fully answer."""
     name, reason = next(iter(failed.items()))
     queries = counted(len(failed) + answered, "query", "queries")
     message = (
@@ -667,7 +608,7 @@ def _warn_of_failures(path: Path, failed: Mapping[str, str], answered: int) -> N
 
 
 def _first_repeated(query: Int64, docs: Int64 | Int32) -> int | None:
-    """Find the first entry whose query and document came before; None where all are distinct."""
+    """Find the first entry whose query and document came before; None if all are distinct."""
     keys = np.asarray(query, dtype=np.int64) * (int(docs.max(initial=0)) + 1) + docs
     if (np.diff(np.sort(keys)) > 0).all():
         return None
@@ -676,11 +617,14 @@ def _first_repeated(query: Int64, docs: Int64 | Int32) -> int | None:
 
 
 def stage_facts(spec: Any, fact: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return what a run's spec tells of each stage that says something of it, by the stage's text, the last first."""
-    found = list[tuple[str, Mapping[str, Any]]]()
+    """Return a fact about each stage of a run with the stage's name, the last stage first.
+
+    Stages without the fact are left out.
+    """
+    facts = list[tuple[str, Mapping[str, Any]]]()
     while isinstance(spec, Mapping):
-        said = spec.get(fact)
-        if isinstance(said, Mapping):
-            found.append((str(spec.get("name", spec.get("ranker", "run"))), said))
+        values = spec.get(fact)
+        if isinstance(values, Mapping):
+            facts.append((str(spec.get("name", spec.get("ranker", "run"))), values))
         spec = spec.get("candidates", ())
-    return found
+    return facts

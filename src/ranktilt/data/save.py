@@ -31,16 +31,16 @@ def save(
     Parameters
     ----------
     collection : Collection
-        What to write; its split's name (``test`` where it has none) names the judgments' file.
-        Without judgments there is none, and the folder is loaded with ``qrels="none"``.
+        The collection to write. The file of judgments has the name of its split, or ``test``.
+        Without judgments there is no such file, and the folder is loaded with ``qrels="none"``.
     path : str or Path
-        The folder; made where needed.
+        The folder; made if needed.
     rows_per_file : int, optional
-        Write the documents as Parquet files in ``corpus/`` with so many each, in place of one ``corpus.jsonl``:
-        smaller, and read without ever holding all texts.
+        Write the documents as Parquet files of so many each in ``corpus/``, in place of one
+        ``corpus.jsonl``. They are smaller, and loading them never holds all texts.
     beside : mapping, optional
-        Further files of the folder, name → content, which loading does not read; all files are
-        written or none. The design of versions is written as ``design.json``, and loading reads it.
+        Further files of the folder, name → content, which loading does not read. All files are
+        written or none. A design of versions is written as ``design.json``, which loading reads.
 
     Raises
     ------
@@ -50,23 +50,20 @@ def save(
     if rows_per_file is not None and rows_per_file < 1:
         raise UserError(f"expected rows_per_file of at least 1, got {rows_per_file}")
     folder = Path(path)
-    split = _split(collection)
-    files = {
-        folder / name: data for name, data in corpus_files(collection.docs, rows_per_file).items()
-    }
-    files[folder / "queries.jsonl"] = to_jsonl(collection.queries)
+    contents: dict[str, Content] = dict(corpus_files(collection.docs, rows_per_file))
+    contents["queries.jsonl"] = to_jsonl(collection.queries)
     if collection.qrels.height:
-        files[folder / "qrels" / f"{split}.tsv"] = to_tsv(collection.qrels)
-    files |= {
-        folder / name: data for name, data in (design_file(collection) | dict(beside or {})).items()
-    }
-    _refuse_other(folder, files)
+        contents[f"qrels/{_split(collection)}.tsv"] = to_tsv(collection.qrels)
+    contents |= design_file(collection)
+    contents |= beside or {}
+    files = {folder / name: content for name, content in contents.items()}
+    _refuse_another_collection(folder, files)
     write_files(files)
     return folder
 
 
 def _split(collection: Collection) -> str:
-    """Name for the judgments' file; where they were read from a file of its own, that file's, never its folder."""
+    """Return the stem of the judgments' file: the split, which may be a path to judgments."""
     name = Path(str(collection.spec.get("split", "test"))).name
     for ending in (".gz", ".tsv", ".txt", ".qrels"):
         name = name.removesuffix(ending)
@@ -74,16 +71,18 @@ def _split(collection: Collection) -> str:
 
 
 def corpus_files(docs: pl.DataFrame, rows_per_file: int | None = None) -> dict[str, Content]:
-    """Files of a corpus in BEIR's layout by name, each made a few documents at a time: JSON lines, or Parquet parts."""
+    """Return the files of a corpus in BEIR's layout by name: JSON lines, or Parquet parts.
+
+    The content is made a few documents at a time.
+    """
     if rows_per_file is None:
         return {"corpus.jsonl": partial(_lines, docs)}
-    return {
-        f"corpus/{name}": content for name, content in part_contents(docs, rows_per_file).items()
-    }
+    parts = part_contents(docs, rows_per_file)
+    return {f"corpus/{name}": content for name, content in parts.items()}
 
 
 def design_file(collection: Collection) -> dict[str, bytes]:
-    """Return the file that keeps how a collection's versions were designed, by name; none where they were not."""
+    """Return the file of the design of a collection's versions by name; empty without a design."""
     if "design" not in collection.spec:
         return {}
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
@@ -94,11 +93,13 @@ def _lines(docs: pl.DataFrame) -> Iterator[bytes]:
     return map(to_jsonl, docs.iter_slices(AT_ONCE))
 
 
-def _refuse_other(folder: Path, ours: dict[Path, Content]) -> None:
-    patterns = ("corpus*.jsonl*", "corpus/*.jsonl*", "corpus/*.parquet", "qrels/*.tsv*")
-    strange = sorted(str(p) for pattern in patterns for p in folder.glob(pattern) if p not in ours)
-    strange += [str(p) for p, data in ours.items() if p.is_file() and not holds(p, data)]
-    if strange:
-        raise UserError(
-            f"{folder}: holds another collection ({strange[0]}); choose an empty folder"
-        )
+def _refuse_another_collection(folder: Path, files: Mapping[Path, Content]) -> None:
+    """Refuse a folder with files of a collection that differ from those to write."""
+    strange = set[Path]()
+    for pattern in ("corpus*.jsonl*", "corpus/*.jsonl*", "corpus/*.parquet", "qrels/*.tsv*"):
+        strange.update(path for path in folder.glob(pattern) if path not in files)
+    changed = [
+        path for path, content in files.items() if path.is_file() and not holds(path, content)
+    ]
+    for path in [*sorted(strange, key=str), *changed]:
+        raise UserError(f"{folder}: holds another collection ({path}); choose an empty folder")

@@ -1,4 +1,4 @@
-"""What to say where documents do not name their source: nobody wrote it, and nothing is assumed."""
+"""Handle documents that do not name their source: RankTilt never assumes one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ranktilt.data.notes.inputs import ColumnValues, NoSource
 from ranktilt.errors import counted
 
 MOST_VALUES = 12
-"""A column of more values than this says something else than who wrote a document."""
+"""Most values of a column that could name who wrote a document."""
 ORIGINALS = "human"
-"""What a verb that writes versions of documents calls these, unless it is told another name."""
+"""Default source of the documents that a verb writes versions of."""
 _SHOWN = 3
 
 
 def with_source(collection: Collection, name: str) -> Collection:
-    """Name the source of the documents that have none; the spec's ``named_source`` says whose and of how many."""
+    """Name the source of the documents without one; the spec records it as ``named_source``."""
     count = collection.sourceless
     if not count:
         return collection
@@ -28,12 +28,12 @@ def with_source(collection: Collection, name: str) -> Collection:
 
 
 def with_named_side(collection: Collection, name: str) -> Collection:
-    """Name the source of all documents, as the user said, where none has one; itself where any has."""
+    """Name the source of all documents if none has one, else return the collection itself."""
     return collection if collection.sources else with_source(collection, name)
 
 
 def with_stated_sources(collection: Collection) -> Collection:
-    """Return the collection without the documents that have no source; itself where all have one."""
+    """Return the collection without its documents that have no source."""
     if not collection.sourceless:
         return collection
     docs = collection.docs.filter(pl.col("source").is_not_null())
@@ -41,13 +41,16 @@ def with_stated_sources(collection: Collection) -> Collection:
 
 
 def no_source(collection: Collection, *, advice: str) -> str:
-    """Say that nothing can be compared without a source, and which column could name it; `advice` is the other way."""
+    """Say that nothing can be compared without a source, and how to name one.
+
+    A column may name it; `advice` is another way.
+    """
     joint = "; or " if columns_of_few_values(collection.docs) else ": "
     return f"nothing to compare: {no_source_words(source_hint(collection))}{joint}{advice}"
 
 
 def source_hint(collection: Collection) -> NoSource:
-    """Note that no document has a source, and which columns have so few values that they could name it."""
+    """Return a note that no document has a source, with the columns that could name it."""
     columns = columns_of_few_values(collection.docs)[:_SHOWN]
     return NoSource(
         documents=collection.docs.height,
@@ -68,7 +71,7 @@ def no_source_words(note: NoSource) -> str:
 
 
 def columns_of_few_values(docs: pl.DataFrame) -> list[str]:
-    """Name the columns that could say who wrote a document, those of the fewest values first."""
+    """List the columns that could name who wrote a document, those of the fewest values first."""
     counts = dict[str, int]()
     for column in docs.iter_columns():
         is_raw_json = column.dtype == pl.Binary

@@ -1,4 +1,4 @@
-"""Texts of large collections in memory-mapped files, so that only what is read takes up memory."""
+"""Map the texts of large collections into memory, so that only texts in use take up memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 import numpy as np
 import polars as pl
@@ -16,16 +16,19 @@ from ranktilt.data.files import cannot_write
 from ranktilt.errors import UserError
 
 AT_ONCE = 8_192
-"""Documents whose texts are held at once."""
+"""Number of documents whose texts are processed together."""
 LARGE = 32 << 20
-"""Bytes from which texts are worth a file."""
+"""Bytes from which texts are put into a file."""
 _BYTES, _ENDS = ".bytes", ".ends"
 
 Parts = Iterable[Mapping[str, pl.Series]]
 
 
 def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
-    """Put columns of texts into files that go with this process; `make` gives them a few rows at a time."""
+    """Put columns of texts into files that vanish with this process.
+
+    `make` yields the columns a few rows at a time.
+    """
     folder = cache_folder() / "texts"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -42,37 +45,42 @@ def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
 
 
 def _write(folder: Path, parts: Parts) -> None:
-    """Write each column as its bytes and where each text ends."""
-    ends = dict[str, int]()
+    """Write the bytes of each column, and the positions at which its texts end."""
+    writers = dict[str, _ColumnWriter]()
     with ExitStack() as stack:
-        files = dict[str, Any]()
         for part in parts:
             for name, texts in part.items():
-                if name not in ends:
-                    ends[name] = 0
-                    for end in (_BYTES, _ENDS):
-                        files[name + end] = stack.enter_context(
-                            (folder / f"{name}{end}").open("wb")
-                        )
-                    files[name + _ENDS].write(bytes(8))
-                lengths = ends[name] + np.cumsum(texts.str.len_bytes().to_numpy(), dtype=np.int64)
-                files[name + _BYTES].write(texts.str.join("").cast(pl.Binary).item())
-                files[name + _ENDS].write(lengths.data)
-                ends[name] = int(lengths[-1]) if len(lengths) else ends[name]
+                if name not in writers:
+                    data = stack.enter_context((folder / f"{name}{_BYTES}").open("wb"))
+                    ends = stack.enter_context((folder / f"{name}{_ENDS}").open("wb"))
+                    writers[name] = _ColumnWriter(data, ends)
+                writers[name].write(texts)
+
+
+class _ColumnWriter:
+    """Two open files of a column, and how many bytes of texts were written."""
+
+    def __init__(self, data: IO[bytes], ends: IO[bytes]) -> None:
+        self._data, self._ends, self._size = data, ends, 0
+        ends.write(bytes(8))  # Arrow's list of ends begins with the start of the first text
+
+    def write(self, texts: pl.Series) -> None:
+        ends = self._size + np.cumsum(texts.str.len_bytes().to_numpy(), dtype=np.int64)
+        self._data.write(texts.str.join("").cast(pl.Binary).item())
+        self._ends.write(ends.data)
+        self._size = int(ends[-1]) if len(ends) else self._size
 
 
 def _column(path: Path) -> pl.Series:
-    # Only large collections need it.
+    # Only large collections need this package.
     from nanoarrow import c_array_from_buffers, large_string
 
     ends = np.memmap(f"{path}{_ENDS}", dtype=np.int64, mode="r")
-    data = (
-        np.memmap(f"{path}{_BYTES}", dtype=np.uint8, mode="r")
-        if ends[-1]
-        else np.empty(0, dtype=np.uint8)
-    )
-    # Arrow's strings are the places where texts end, and their bytes. The files are given back with
-    # the last table that holds a part of the column.
+    data = np.empty(0, dtype=np.uint8)
+    if ends[-1]:  # an empty file cannot be mapped
+        data = np.memmap(f"{path}{_BYTES}", dtype=np.uint8, mode="r")
+    # A column of strings in Arrow is the ends of its texts and their bytes. The files are freed
+    # with the last table that has a part of the column.
     buffers = [None, ends, data]
     array = c_array_from_buffers(large_string(), len(ends) - 1, buffers, null_count=0)
     return pl.Series(array).alias(path.name)

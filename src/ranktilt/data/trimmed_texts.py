@@ -1,42 +1,35 @@
-"""Texts that begin with their title, or stop at one length for all: what a builder did to one side only."""
+"""Find texts that begin with their title, or that stop at the same length as many others."""
 
 from __future__ import annotations
 
 import polars as pl
 
 PAGE_TITLE = "page_title"
-"""A column that keeps the title of documents whose title stands in their text, so that it is not ranked twice."""
+"""Column for the title of a document whose text holds it too, so that it is not ranked twice."""
 
 SHORTEST_CUT = 20
-"""Fewer words than this are no cut, but short texts."""
+"""Fewest words of a cut; texts with fewer are simply short."""
 _FEWEST, _SHARE, _LONGER, _NEIGHBOURS, _PILE = 5, 0.02, 0.05, 10, 5
 _AHEAD, _ROOM = 4, 64
 _FOLD = r"[^\p{L}\p{N}]+"
 
 
 def title_prefixed(docs: pl.DataFrame) -> pl.Series:
-    """Tell which texts begin with their title (`PAGE_TITLE`, or the origin's), word by word; null if none is known."""
-    table = docs.select(
-        "id",
-        "title",
-        "text",
-        "origin",
-        _page=PAGE_TITLE if PAGE_TITLE in docs.columns else pl.lit(None),
-    )
-    own = pl.when(pl.col("title").str.strip_chars() != "").then("title").otherwise("_page")
-    table = table.with_columns(_folded(own).alias("own"))
-    origins = table.select(pl.col("id").alias("origin"), pl.col("own").alias("given")).unique(
-        "origin", keep="first"
-    )
+    """Return which texts begin with their title, word by word; null without a title.
+
+    The title is that of the document, its `PAGE_TITLE`, or its origin's.
+    """
+    page_title = pl.col(PAGE_TITLE) if PAGE_TITLE in docs.columns else pl.lit(None)
+    title = pl.when(pl.col("title").str.strip_chars() != "").then("title").otherwise(page_title)
+    table = docs.select("id", "text", "origin", title=_folded(title))
+    origins = table.select(origin="id", origin_title="title").unique("origin", keep="first")
     table = table.join(origins, on="origin", how="left", maintain_order="left")
-    title = pl.coalesce(_known("own"), _known("given"))
-    start = pl.col("text").str.head(
-        _AHEAD * title.str.len_chars() + _ROOM
-    )  # folding a whole text takes long
-    begins = pl.concat_str(_folded(start), pl.lit(" ")).str.starts_with(
-        pl.concat_str(title, pl.lit(" "))
-    )
-    return table.select(begins.alias("title_prefixed"))["title_prefixed"]
+    title = pl.coalesce(_stated("title"), _stated("origin_title"))
+    # Only the start, because folding a long text takes long.
+    start = pl.col("text").str.head(_AHEAD * title.str.len_chars() + _ROOM)
+    blank = pl.lit(" ")
+    is_prefixed = pl.concat_str(_folded(start), blank).str.starts_with(pl.concat_str(title, blank))
+    return table.select(title_prefixed=is_prefixed)["title_prefixed"]
 
 
 def _folded(text: pl.Expr) -> pl.Expr:
@@ -45,16 +38,16 @@ def _folded(text: pl.Expr) -> pl.Expr:
     )
 
 
-def _known(name: str) -> pl.Expr:
+def _stated(name: str) -> pl.Expr:
     return pl.when(pl.col(name) != "").then(name)
 
 
 def cut_at(lengths: pl.Series) -> tuple[int | None, pl.Series]:
-    """Find the length (in words) at which the texts of a source were cut, and which have it; None if they were not.
+    """Find the length in words at which the texts of a source were cut, and which texts have it.
 
-    That is the most frequent length among those that at most 5 % of the texts exceed, at least
-    `SHORTEST_CUT`, which at least 5 texts and 2 % of them have, and 5 times as many as have any
-    other length within 10 words of it.
+    None if they were not cut. It is the most frequent length among those that at most 5 % of the
+    texts exceed, is at least `SHORTEST_CUT`, and is that of at least 5 texts, of 2 % of them, and
+    of 5 times as many as any other length within 10 words.
     """
     total = len(lengths)
     counts = lengths.rename("length").value_counts(name="texts").sort("length", descending=True)

@@ -35,7 +35,7 @@ from ranktilt.data.formats.recognition import (
 )
 from ranktilt.data.formats.refusals import ANYTHING, refusal
 from ranktilt.data.formats.response_folder import response_files
-from ranktilt.data.labels import read_labels
+from ranktilt.data.label_table import read_labels
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.texts import FileHasOtherReadings, FileNotReadable
 from ranktilt.data.queries import read_queries

@@ -105,7 +105,7 @@ class Journal:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._connection()
             if self._about is not None:
-                description = orjson.dumps({"what": "llm", **self._about})
+                description = orjson.dumps({"kind": "llm", **self._about})
                 (self.folder / ABOUT).write_bytes(description + b"\n")
             self._claimed = stack.pop_all()
         return True

@@ -18,9 +18,9 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.sources_apart import COMPARED, again_apart
 from ranktilt.data.collection import Collection
+from ranktilt.data.collection_name import NO_QRELS
 from ranktilt.data.files import sha256
-from ranktilt.data.labels import LabelFile
-from ranktilt.data.named import NO_QRELS
+from ranktilt.data.label_file import LabelFile
 from ranktilt.data.run import Run, named_apart
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.optional import nothing_fetched
@@ -238,7 +238,8 @@ def _labels_alone(
     audit: Audit, spec: Mapping[str, Any], labels: LabelFile, files: InputFiles
 ) -> Collection:
     from ranktilt.data.formats.qrels import read_qrels
-    from ranktilt.data.labels import from_labels, read_labels
+    from ranktilt.data.label_table import read_labels
+    from ranktilt.data.labels import from_labels
 
     ranked = (
         doc for run in (audit.top_results.runs if audit.top_results else ()) for doc in run.ids

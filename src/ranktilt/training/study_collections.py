@@ -9,8 +9,8 @@ from pathlib import Path, PurePath
 import polars as pl
 
 from ranktilt.data.collection import Collection
+from ranktilt.data.collection_name import NO_QRELS
 from ranktilt.data.load import load
-from ranktilt.data.named import NO_QRELS
 from ranktilt.data.rank_llm import holds_texts, read_candidates
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError, refuse_twice

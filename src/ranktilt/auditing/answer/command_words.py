@@ -10,7 +10,8 @@ import polars as pl
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.data.group_names import OTHERS, REST
-from ranktilt.data.labels import SEVERAL, LabelFile
+from ranktilt.data.label_file import LabelFile
+from ranktilt.data.text.label_values import SEVERAL
 from ranktilt.errors import UserError
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import DEFAULT_MARGIN, unit_of

@@ -1,4 +1,4 @@
-"""The bundled pairs: rewrites from this folder, human paragraphs from the installed documentation."""
+"""Read the bundled pairs: rewrites from this folder, and paragraphs of installed documentation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import importlib.resources
 import inspect
 import re
 import warnings
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import orjson
 import polars as pl
@@ -24,8 +24,9 @@ _HEADING = re.compile(r"^.+\n-{3,}\n", re.MULTILINE)
 _DOCS = dict.fromkeys(("id", "title", "text", "source", "origin"), pl.String)
 
 
-class Pair(NamedTuple):
-    """One rewrite, and where the paragraph that it rewrites is found."""
+@dataclass(frozen=True, kw_only=True)
+class BundledPair:
+    """One rewrite, and the place of the paragraph that it rewrites."""
 
     id: str
     function: str
@@ -40,44 +41,61 @@ def bundled() -> Collection:
     """Return the bundled collection: human paragraphs, and a language model's rewrite of each.
 
     The human text is read from the docstrings of the installed NumPy and SciPy, so it needs no
-    network. A pair whose paragraph the installed versions no longer hold is left out, with its
+    network. A pair whose paragraph is not in the installed versions is left out, with its
     judgments.
 
     Returns
     -------
     Collection
         Sources ``"human"`` and ``"claude"``, all human documents first. Grades are 1 (related) and
-        2 (answers the query) and the same for both versions. The spec counts the ``pairs`` there
-        are and those ``matched``, and names the versions read. Fewer than 120 matches are warned
-        of, fewer than 40 refused.
+        2 (answers the query) and the same for both versions. The spec has the number of all
+        ``pairs`` and of those ``matched``, and the versions read.
+
+    Raises
+    ------
+    UserError
+        If fewer than 40 pairs match.
+
+    Warns
+    -----
+    DataWarning
+        If fewer than 120 pairs match.
     """
-    every = pairs()
-    found = [
-        (pair, text)
-        for pair in every
-        if (text := paragraph(pair.function, pair.sha256)) is not None
-    ]
+    all_pairs = pairs()
+    matched, paragraphs = list[BundledPair](), list[str]()
+    for pair in all_pairs:
+        text = paragraph(pair.function, pair.sha256)
+        if text is not None:
+            matched.append(pair)
+            paragraphs.append(text)
     versions = {package: importlib.metadata.version(package) for package in ("numpy", "scipy")}
-    if len(found) < ENOUGH:
-        _complain(len(found), len(every), versions)
+    if len(matched) < ENOUGH:
+        _report_few_matches(len(matched), len(all_pairs), versions)
     return Collection(
-        docs=_docs(found),
+        docs=_docs(matched, paragraphs),
         queries=_queries(),
-        qrels=_qrels([pair.id for pair, _ in found]),
-        spec={"path": "bundled", "pairs": len(every), "matched": len(found), **versions},
+        qrels=_qrels([pair.id for pair in matched]),
+        spec={"path": "bundled", "pairs": len(all_pairs), "matched": len(matched), **versions},
     )
 
 
-def pairs() -> list[Pair]:
-    """Return every pair, in the order of the file, whether or not its paragraph can be found."""
+def pairs() -> list[BundledPair]:
+    """Return every pair in the order of the file, also those whose paragraph is missing."""
     rows = map(orjson.loads, _lines("rewrites.jsonl"))
     return [
-        Pair(row["_id"], row["function"], row["sha256"], row["title"], row["text"]) for row in rows
+        BundledPair(
+            id=row["_id"],
+            function=row["function"],
+            sha256=row["sha256"],
+            title=row["title"],
+            rewrite=row["text"],
+        )
+        for row in rows
     ]
 
 
 def paragraph(function: str, sha256: str) -> str | None:
-    """Find a paragraph of a docstring by the hash of its folded text; None where the function or it is gone."""
+    """Find a paragraph of a docstring by the hash of its folded text; None if it is missing."""
     module, _, name = function.rpartition(".")
     try:
         doc = getattr(importlib.import_module(module), name).__doc__
@@ -90,23 +108,36 @@ def paragraph(function: str, sha256: str) -> str | None:
     return None
 
 
-def _complain(found: int, every: int, versions: dict[str, str]) -> None:
-    where = f"numpy {versions['numpy']} and scipy {versions['scipy']}"
-    have = f"bundled: {found} of {every} paragraphs were found in the documentation of {where}"
-    remedy = "install numpy 2.0-2.4 and scipy 1.14-1.17, and run Python without -OO, which drops docstrings"
-    if found < FEWEST:
-        raise UserError(f"{have}, expected at least {FEWEST}; {remedy}")
+def _report_few_matches(match_count: int, pair_count: int, versions: dict[str, str]) -> None:
+    """Warn of few pairs, or refuse too few."""
+    packages = f"numpy {versions['numpy']} and scipy {versions['scipy']}"
+    message = (
+        f"bundled: {match_count} of {pair_count} paragraphs were found "
+        f"in the documentation of {packages}"
+    )
+    remedy = (
+        "install numpy 2.0-2.4 and scipy 1.14-1.17, and run Python without -OO, "
+        "which drops docstrings"
+    )
+    if match_count < FEWEST:
+        raise UserError(f"{message}, expected at least {FEWEST}; {remedy}")
     warnings.warn(
-        f"{have}, the other pairs are left out; for all of them, {remedy}",
+        f"{message}, the other pairs are left out; for all of them, {remedy}",
         DataWarning,
         stacklevel=3,
     )
 
 
-def _docs(found: list[tuple[Pair, str]]) -> pl.DataFrame:
-    human = [(f"{p.id}-human", p.title, text, "human", f"{p.id}-human") for p, text in found]
-    claude = [(f"{p.id}-claude", p.title, p.rewrite, "claude", f"{p.id}-human") for p, _ in found]
-    return pl.DataFrame(human + claude, schema=_DOCS, orient="row")
+def _docs(matched: list[BundledPair], paragraphs: list[str]) -> pl.DataFrame:
+    human = list[dict[str, str]]()
+    claude = list[dict[str, str]]()
+    for pair, text in zip(matched, paragraphs, strict=True):
+        shared = {"title": pair.title, "origin": f"{pair.id}-human"}
+        human.append({**shared, "id": f"{pair.id}-human", "text": text, "source": "human"})
+        claude.append(
+            {**shared, "id": f"{pair.id}-claude", "text": pair.rewrite, "source": "claude"}
+        )
+    return pl.DataFrame(human + claude, schema=_DOCS)
 
 
 def _queries() -> pl.DataFrame:
@@ -117,21 +148,15 @@ def _queries() -> pl.DataFrame:
 
 def _qrels(matched: list[str]) -> pl.DataFrame:
     known = set(matched)
-    rows = [line.split("\t") for line in _lines("qrels.tsv")[1:]]
-    data = [
-        (query, f"{pair}-{side}", int(grade))
-        for query, pair, grade in rows
-        if pair in known
-        for side in ("human", "claude")
-    ]
+    rows = list[tuple[str, str, int]]()
+    for line in _lines("qrels.tsv")[1:]:
+        query, pair, grade = line.split("\t")
+        if pair in known:
+            rows += [(query, f"{pair}-human", int(grade)), (query, f"{pair}-claude", int(grade))]
     schema = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
-    return pl.DataFrame(data, schema=schema, orient="row")
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _lines(name: str) -> list[str]:
-    text = (
-        importlib.resources.files("ranktilt.data.bundled")
-        .joinpath(name)
-        .read_text(encoding="utf-8")
-    )
-    return text.removesuffix("\n").split("\n")
+    file = importlib.resources.files("ranktilt.data.bundled").joinpath(name)
+    return file.read_text(encoding="utf-8").removesuffix("\n").split("\n")

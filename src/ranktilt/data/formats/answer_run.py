@@ -1,4 +1,4 @@
-"""Runs as JSON other than ``{query: {document: score}}``: responses, lists, records, and lines of these."""
+"""Runs as JSON: responses, lists, records, lines of these, and ``{query: {document: score}}``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import Content, ValueShape, content_of, shape_of, unwrapped
+from ranktilt.data.formats.answer_shape import ValueShape, sample_keys, shape_of
+from ranktilt.data.formats.answers import Content, content_of, unwrapped
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import RUN_COLUMNS, require_columns
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.entries import Entries, entry_ids, field_values, gather
-from ranktilt.data.formats.hit_fields import SAMPLE
 from ranktilt.data.formats.json_values import first_blocks, read_document
 from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.data.formats.score_map import MTEB, mteb_scores, read_scores
@@ -24,11 +24,11 @@ from ranktilt.data.formats.search_responses import allowed_failures, too_many_fa
 from ranktilt.errors import DataError, UserError, counted, located, shorten
 
 _BY_ORDER = (
-    "responses do not name their queries: --queries FILE (queries=[…] in Python) does, in their order; "
-    "or name the field that does: FILE:query=FIELD"
+    "responses do not name their queries: --queries FILE (queries=[…] in Python) does, in their "
+    "order; or name the field that does: FILE:query=FIELD"
 )
 _INDEX = "index"
-"""The field by which re-rankers' services name a document: its place in the request."""
+"""Field of re-ranking services for a document's position in the request."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,10 @@ def read_answers(
     queries: Sequence[Any] | None,
     request: RunRequest,
 ) -> RunFile:
-    """Read the documents of answers; `queries` has the query of each value, where these do not name it."""
+    """Read the documents of answers.
+
+    `queries` has the query of each value, or is None if values name it.
+    """
     entries = Entries()
     gather(path, entries, shape, content.values, queries=queries)
     columns = _columns(path, shape, entries)
@@ -93,7 +96,7 @@ def read_answers(
 
 
 def _read_lines(file: DataFile, request: RunRequest) -> RunFile:
-    """Read a value a line; the first ones tell where fields lie."""
+    """Read one value per line; the first ones show the paths of fields."""
     first, rest = first_blocks(file.path)
     values = list(chain.from_iterable(block.values for block in first))
     try:
@@ -116,7 +119,7 @@ def _read_lines(file: DataFile, request: RunRequest) -> RunFile:
 
 @dataclass(frozen=True, kw_only=True)
 class _LineNames:
-    """How lines get the ids of their queries."""
+    """The way to find the queries of lines: their own fields, their texts, or the order of ids."""
 
     shape: ValueShape
     request: RunRequest
@@ -127,7 +130,7 @@ class _LineNames:
     def from_shape(
         cls, shape: ValueShape, values: Sequence[Any], request: RunRequest
     ) -> _LineNames:
-        """Find out by the first lines: by what they name, by its text, or by the order of the ids."""
+        """Choose the way by the first lines."""
         is_by_text = _by_text(values, shape, request) is not None
         names_query = shape.is_flat or bool(shape.query)
         are_ids_asked = request.queries is not None and shape.names_no_ids
@@ -139,7 +142,7 @@ class _LineNames:
         )
 
     def of(self, values: Sequence[Any], start: int) -> list[str | None] | None:
-        """Return the query of each value, the first of which stands at a start; None where values name them."""
+        """Return the query of each value, of which `start` came before; None if values name it."""
         if self.is_by_text:
             texts = self.request.texts
             return [texts.get(str(self.shape.query_of(value))) for value in values]
@@ -165,7 +168,7 @@ def _is_score_map(document: Any, content: Content) -> bool:
 
 
 def _as_one_answer(content: Content, choices: Mapping[str, str]) -> Content:
-    """Take documents that name no query for one answer, whose query is named elsewhere."""
+    """Read documents without a query as one answer, whose query the user names."""
     values = content.values
     if content.keys is not None or not values or any(isinstance(value, list) for value in values):
         return content
@@ -178,7 +181,7 @@ def _as_one_answer(content: Content, choices: Mapping[str, str]) -> Content:
 
 
 def answer_in(document: Any, choices: Mapping[str, str]) -> Any:
-    """Return the answer to one query that a JSON value is; `UserError` where it is several."""
+    """Return the answer to one query in a JSON value; `UserError` if there are several."""
     content = _as_one_answer(content_of(document, RUN_COLUMNS, choices), choices)
     if content.keys is not None or len(content.values) != 1:
         raise UserError("expected a response to one query")
@@ -188,7 +191,7 @@ def answer_in(document: Any, choices: Mapping[str, str]) -> Any:
 def _queries(
     path: Path, content: Content, shape: ValueShape, request: RunRequest
 ) -> Sequence[Any] | None:
-    """Return the query of each value; None where values name them."""
+    """Return the query of each value; None if values name it."""
     if content.keys is not None:
         return content.keys
     if shape.is_flat:
@@ -206,7 +209,7 @@ def _queries(
 
 
 def _by_text(values: Sequence[Any], shape: ValueShape, request: RunRequest) -> list[str] | None:
-    """Return the id of each value's query by the text that the value repeats; None where one does not."""
+    """Return the id of each value's query by the query's text; None if a text is missing."""
     if not request.texts or not shape.query:
         return None
     names = [request.texts.get(str(shape.query_of(value))) for value in values]
@@ -226,7 +229,7 @@ def _columns(path: Path, shape: ValueShape, entries: Entries) -> EntryColumns:
     needed = ("query", "document") if shape.is_flat else ("document",)
     try:
         if records:
-            require_columns(shape.fields, needed, form=shape.form, names=_names(records))
+            require_columns(shape.fields, needed, form=shape.form, names=sample_keys(records))
     except UserError as error:
         raise DataError(path, f"{error}{_index_hint(shape, records)}") from error
     documents = field_values(records, shape.fields.get("document", ""))
@@ -241,12 +244,8 @@ def _columns(path: Path, shape: ValueShape, entries: Entries) -> EntryColumns:
     )
 
 
-def _names(records: Sequence[Any]) -> list[str]:
-    return list(dict.fromkeys(chain.from_iterable(records[:SAMPLE])))
-
-
 def _index_hint(shape: ValueShape, records: Sequence[Any]) -> str:
-    if "document" in shape.fields or _INDEX not in _names(records):
+    if "document" in shape.fields or _INDEX not in sample_keys(records):
         return ""
     return "; index is the place of a document in the request, not its id (FILE:id=index takes it)"
 
@@ -262,17 +261,19 @@ def _run(
     """Make the run of all entries."""
     _require_enough(path, entries, request)
     _require_single_queries(path, entries)
+    queries = None
+    if not shape.is_flat:
+        queries = [str(name) for name in entries.queries if name is not None]
+    joined = _joined_columns(parts)
     columns = RunColumns(
         path=path,
-        query=pl.concat([part.query for part in parts]),
-        document=pl.concat([part.document for part in parts]),
-        score=_joined([part.score for part in parts]),
-        rank=_joined([part.rank for part in parts]),
+        query=joined.query,
+        document=joined.document,
+        score=joined.score,
+        rank=joined.rank,
         names=shape.fields,
         lines=entries.lines,
-        queries=None
-        if shape.is_flat
-        else [str(name) for name in entries.queries if name is not None],
+        queries=queries,
     )
     by_score = request.score_order != "rank" and columns.score.is_given
     is_by_place = not by_score and not columns.rank.is_given
@@ -280,6 +281,15 @@ def _run(
     read_as = shape.read_as(nouns, is_by_place=is_by_place)
     run = run_of_columns(columns, request.score_order, read_as)
     return replace(run, failed=entries.failed)
+
+
+def _joined_columns(parts: Sequence[EntryColumns]) -> EntryColumns:
+    return EntryColumns(
+        query=pl.concat([part.query for part in parts]),
+        document=pl.concat([part.document for part in parts]),
+        score=_joined([part.score for part in parts]),
+        rank=_joined([part.rank for part in parts]),
+    )
 
 
 def _joined(parts: Sequence[NumberColumn]) -> NumberColumn:

@@ -1,4 +1,4 @@
-"""What readers give and are asked: the entries of a run, the grades of judgments, and how to read them."""
+"""The records between readers and their callers: entries of runs, grades, and requests."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.search_responses import MAX_FAILURES
 
 RUN, JUDGMENTS, LABELS, QUERIES = "a run", "judgments", "labels", "queries"
-"""What a file may be read as."""
+"""Kinds of content that a file can be read as."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFile:
-    """What a file holds, entry by entry in its own order."""
+    """The entries of a run's file, in the order of the file."""
 
     frame: pl.DataFrame
-    """``query_id``, ``doc_id``; ``score`` (Float64; null where ranks count); ``rank``, null where none is."""
+    """``query_id``, ``doc_id``, ``score`` (Float64; null if ranks count) and ``rank`` (or null)."""
     queries: pl.Series
-    """Every query in order of first appearance; in JSON one may have no entry."""
+    """Every query in the order of first appearance; in JSON a query may have no entry."""
     has_lines: bool = False
     """Whether each entry is a line of its own, as in TREC files."""
     first_line: int = 1
-    """The first line of these, where lines before them are comments."""
+    """Line of the first entry, after comments."""
     lines: Sequence[int] = ()
-    """The line of each entry, where these are known."""
+    """Line of each entry; empty if unknown."""
     score_order: str | None = None
-    """Which of `SCORE_ORDERS` the scores have; ``rank`` where the file has none, None where nobody named one."""
+    """One of `SCORE_ORDERS`: ``rank`` if the file has no scores, None if the user named none."""
     read_as: str = ""
-    """What was understood of a file that is neither TREC's nor ``{query: {document: score}}``."""
+    """Description of how the file is read; empty for TREC and ``{query: {document: score}}``."""
     tag: str = ""
-    """What all lines of a TREC file say made them, where that is a name and no placeholder."""
+    """Tag of all lines of a TREC file, if it is a name and no placeholder."""
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Why an engine's response to a query is an error or partial; such queries have no entries."""
+    """Faults of engines' responses by query: errors, or partial results; they have no entries."""
     skipped: int = 0
-    """Entries without a query or a document, which are left out."""
+    """Number of entries without a query or a document, which are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """How a run's file is read."""
+    """The user's options for reading a run's file."""
 
     score_order: str | None = None
     queries: Sequence[str] | None = None
@@ -55,10 +55,10 @@ class RunRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgmentFile:
-    """What a file of judgments holds, one by one in its own order."""
+    """The judgments of a file, in the order of the file."""
 
     frame: pl.DataFrame
-    """``query_id``, ``doc_id``, ``grade`` (Int32, or Float64 where one is a fraction), ``line`` (or a row)."""
+    """``query_id``, ``doc_id``, ``grade`` (Int32, or Float64 with fractions), ``line`` or row."""
     has_lines: bool = True
     """Whether ``line`` is a line of the file."""
     read_as: str = ""
@@ -67,9 +67,9 @@ class JudgmentFile:
 
 @dataclass(frozen=True, kw_only=True)
 class FileLayout:
-    """One layout of files: how it is recognised, and how it is read."""
+    """A layout of files, with the functions that recognise and read it."""
 
     name: str
-    """What it is called, such as ``TREC run``."""
+    """Name such as ``TREC run``."""
     sniff: Callable[[DataFile], bool]
     read: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Names by which columns and fields are known: which one holds the query, the document, its score, rank or grade."""
+"""Recognise columns and fields by their names: query, document, score, rank and grade."""
 
 from __future__ import annotations
 
@@ -97,27 +97,27 @@ GRADE = (
 )
 LABEL = ("source", "label", "is_ai", "origin", "group", "author", "generated")
 RUN_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "score": SCORE, "rank": RANK}
-"""Names of each column of a run, the first that is there counts."""
+"""Names of each column of a run, in the order of preference."""
 QRELS_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "grade": GRADE}
 DISTANCES = frozenset({"distance", "_distance", "$dist", "distances"})
-"""Scores of which smaller ones are usually better."""
+"""Names of scores of which smaller ones are usually better."""
 _ENDINGS = {"score": ("_score",), "grade": ("_label", "_grade", "_rating", "_relevance")}
-"""How names of columns end that say which score or grade it is, such as ``bm25_score``."""
+"""Endings of the names of a particular score or grade, such as ``bm25_score``."""
 NOUNS = {"query": "query", "document": "id", "score": "score", "rank": "rank", "grade": "grade"}
-"""The key by which each is named in ``FILE:key=column``."""
+"""Keys of the columns in ``FILE:key=column``."""
 
 
 def folded(name: str) -> str:
-    """Return a name as those of this module are written: ``Doc ID`` is ``doc_id``."""
+    """Return a name in the spelling of this module: ``doc_id`` for ``Doc ID``."""
     return re.sub(r"[\s-]+", "_", name.strip().casefold())
 
 
 def find_columns(
     names: Iterable[str], valid: Names, choices: Mapping[str, str] = {}
 ) -> dict[str, str]:
-    """Return the name of each column that is there: the one that the user named, or the first that is known.
+    """Return the name of each column in a file: the user's choice, or the first known name.
 
-    `choices` has a user's names by `NOUNS`; `UserError` where one is not there.
+    `choices` has the user's names by `NOUNS`; `UserError` if a name is no column of the file.
     """
     present = [name.strip() for name in names]
     by_folded = {folded(name): name for name in reversed(present)}
@@ -134,7 +134,7 @@ def find_columns(
 
 
 def known_name(column: str, known: Sequence[str], names: Sequence[str]) -> str:
-    """Return the first of some known names that is there, or the only one that ends as such names do; else empty."""
+    """Return the first known name in `names`, or the only one with a known ending; else empty."""
     for name in known:
         if name in names:
             return name
@@ -144,20 +144,19 @@ def known_name(column: str, known: Sequence[str], names: Sequence[str]) -> str:
 
 
 def _chosen(choice: str, present: Sequence[str]) -> str:
-    """Return the column that a user named: by its name, or of a file without names by its number."""
+    """Return the user's choice; refuse one that is no column."""
     if choice in present:
         return choice
     raise unknown("column", choice, filter(None, present))
 
 
 def require_distinct(names: Iterable[str], columns: Mapping[str, str]) -> None:
-    """Refuse a second name for one of the columns that are read, such as Score beside score."""
-    spellings = Counter(map(folded, names))
+    """Refuse two spellings of a column's name, such as Score and score."""
+    counts = Counter(map(folded, names))
     for name in columns.values():
-        if spellings[folded(name)] > 1:
-            both = " and ".join(
-                repr(spelling) for spelling in names if folded(spelling) == folded(name)
-            )
+        if counts[folded(name)] > 1:
+            spellings = [spelling for spelling in names if folded(spelling) == folded(name)]
+            both = " and ".join(map(repr, spellings))
             raise UserError(f"{both} are one column by name; keep one of them")
 
 

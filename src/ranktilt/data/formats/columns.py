@@ -1,4 +1,4 @@
-"""Columns of a table: values read from JSON, and grades."""
+"""Make columns of a table from values of JSON, and from grades."""
 
 from __future__ import annotations
 
@@ -17,31 +17,37 @@ SCALARS: dict[type, type[pl.DataType]] = {
 
 
 def whole_or_fractions(grades: pl.Series) -> pl.Series:
-    """Grades as Int32 where all are whole numbers, else as Float64; null where one is neither, or beyond 32 bits."""
+    """Return grades as Int32 if all are whole numbers, else as Float64.
+
+    Null for a grade that is no number, or beyond 32 bits.
+    """
     numbers = grades.cast(pl.Float64, strict=False)
-    whole = numbers.cast(pl.Int32, strict=False)
-    if (whole == numbers).all() and whole.null_count() == 0:
-        return whole
-    inside = numbers.is_finite() & numbers.is_between(-(2**31), 2**31 - 1)
-    return (
-        numbers.to_frame("grade").select(pl.when(inside).then("grade"))["grade"].alias(grades.name)
-    )
+    integers = numbers.cast(pl.Int32, strict=False)
+    if (integers == numbers).all() and integers.null_count() == 0:
+        return integers
+    is_in_range = numbers.is_finite() & numbers.is_between(-(2**31), 2**31 - 1)
+    table = numbers.to_frame("grade").select(pl.when(is_in_range).then("grade"))
+    return table["grade"].alias(grades.name)
 
 
 def json_series(name: str, values: list[Any]) -> pl.Series:
-    """Make a column of values read from JSON: strings, numbers or truth values if all are; else raw JSON (Binary)."""
-    kinds = {type(v) for v in values} - {type(None)}
+    """Make a column of values of JSON.
+
+    Its type is that of the values if all are strings, numbers or truth values; else it is Binary
+    and holds raw JSON.
+    """
+    kinds = {type(value) for value in values} - {type(None)}
     if not kinds:
         return pl.Series(name, values, dtype=pl.Null)
     if kinds == {int, float}:
-        return pl.Series(name, [None if v is None else float(v) for v in values], dtype=pl.Float64)
+        numbers = [None if value is None else float(value) for value in values]
+        return pl.Series(name, numbers, dtype=pl.Float64)
     kind = kinds.pop() if len(kinds) == 1 else None
-    whole = kind is not int or all(v is None or -(2**63) <= v < 2**63 for v in values)
-    if kind in SCALARS and whole:
+    fits = kind is not int or all(value is None or -(2**63) <= value < 2**63 for value in values)
+    if kind in SCALARS and fits:
         return pl.Series(name, values, dtype=SCALARS[kind])
-    return pl.Series(
-        name, [None if v is None else orjson.dumps(v) for v in values], dtype=pl.Binary
-    )
+    documents = [None if value is None else orjson.dumps(value) for value in values]
+    return pl.Series(name, documents, dtype=pl.Binary)
 
 
 def one_line(texts: pl.Series) -> pl.Series:

@@ -1,4 +1,4 @@
-"""A file before anybody knows what it is: its first lines, how its columns are parted, its JSON."""
+"""Examine the start of a file of unknown format: its first lines, its separator, its JSON."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ranktilt.data.formats.column_names import (
 )
 
 _START = 1 << 17
-"""Bytes of a file's content that are looked at."""
+"""Bytes of a file's content to examine."""
 _BOM = b"\xef\xbb\xbf"
 _JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["{\[\]]|-?[0-9]))')
 SEPARATORS = "\t,;|"
 _BETWEEN = f"{SEPARATORS} "
 _BLANKS = " \t\r\n\x0b\x0c"
 _NAMED_SEPARATOR = re.compile(r'"?sep=(.)"?')
-"""The line by which Excel is told what parts the columns."""
+"""The line that names the separator of columns for Excel."""
 _ZEROS = 0.8
 _RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
 """The line below the header of a table in Markdown."""
@@ -52,7 +52,7 @@ _BINARY = {
     b"Obj\x01": "Avro",
     b"ORC": "ORC",
 }
-"""First bytes of files that are no text, and what they are."""
+"""First bytes of files that are no text, and their formats."""
 _KNOWN = frozenset(
     (*QUERY, *DOCUMENT, *SCORE, *RANK, *GRADE, *LABEL, "text", "title", "query_text")
 )
@@ -61,21 +61,21 @@ _KNOWN = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class DataFile:
-    """A file that is being recognised; what is asked of it is read once."""
+    """A file to recognise; its start is read once."""
 
     path: Path
     columns: dict[str, str] = field(default_factory=dict)
-    """What the user says of its columns, by what they hold."""
+    """The user's choice of columns, by their content."""
 
     @cached_property
     def start(self) -> bytes:
-        """First bytes of its content, unpacked, without a byte-order mark."""
+        """First bytes of the content, unpacked, without a byte-order mark."""
         with open_bytes(self.path) as stream:
             return stream.read(_START).removeprefix(_BOM)
 
     @cached_property
     def binary(self) -> str:
-        """What it is, where it is no text; empty for text."""
+        """Format of a file that is no text; empty for text."""
         for sign, name in _BINARY.items():
             if self.start.startswith(sign):
                 return name
@@ -87,20 +87,20 @@ class DataFile:
 
     @cached_property
     def lines(self) -> list[str]:
-        """First lines that are whole, empty ones too."""
-        # Of bytes only line feeds and returns end a line; of texts so do signs that ids may hold.
+        """First complete lines, empty ones too."""
+        # Bytes are split at line feeds and returns alone; texts also at signs that ids may have.
         lines = [line.decode("utf-8", errors="replace") for line in self.start.splitlines()]
         is_whole = len(self.start) < _START or len(lines) < 2
         return lines if is_whole else lines[:-1]
 
     @cached_property
     def has_json(self) -> bool:
-        """Whether it begins as JSON does; a TREC file may begin so too."""
+        """Whether the file begins like JSON, as a TREC file may do too."""
         return bool(_JSON.match(self.start[:1000].decode("utf-8", errors="replace")))
 
     @cached_property
     def has_json_lines(self) -> bool:
-        """Whether its first line is a whole object of JSON, and another line follows or none is left."""
+        """Whether the first line is a complete JSON value, and the next one begins like one."""
         written = [line for line in self.lines if blank_fields(line)]
         if not written or not written[0].lstrip().startswith(("{", "[")):
             return False
@@ -110,7 +110,7 @@ class DataFile:
 
     @cached_property
     def comments(self) -> int:
-        """Number of lines at the head that are no data: blank, comments, or the name of the separator."""
+        """Number of lines before the data: blank lines, comments, or the name of the separator."""
         count = 0
         for line in self.lines:
             text = line.strip(_BLANKS)
@@ -122,39 +122,42 @@ class DataFile:
 
     @cached_property
     def rows(self) -> list[str]:
-        """First lines that hold data."""
+        """First lines of data."""
         return [line for line in self.lines[self.comments :] if blank_fields(line)]
 
     @cached_property
     def has_markdown(self) -> bool:
-        """Whether its first lines are a table of Markdown."""
+        """Whether the first lines are a table of Markdown."""
         return len(self.rows) > 1 and bool(_RULE.fullmatch(self.rows[1].strip()))
 
     @cached_property
     def is_headless(self) -> bool:
-        """Whether its columns are named by their numbers, so that its first line is a row."""
+        """Whether the user names columns by their numbers, so that the first line is a row."""
         choices = list(self.columns.values())
         return bool(choices) and all(choice.isdecimal() for choice in choices)
 
     @cached_property
     def separator(self) -> str:
-        """What parts the columns of a table whose first line names them; empty where it is no such table."""
+        """Separator of a table whose first line names its columns; empty for any other file."""
         if self.has_markdown:
             return ""
-        matches = [_NAMED_SEPARATOR.fullmatch(line.strip()) for line in self.lines[: self.comments]]
-        for match in matches:
+        for line in self.lines[: self.comments]:
+            match = _NAMED_SEPARATOR.fullmatch(line.strip())
             if match:
                 return match[1]
-        return self._separator_of_header()
-
-    def _separator_of_header(self) -> str:
         if not self.rows:
             return ""
         header = self.rows[0].replace('"', "").lstrip("#")
-        choices = set(self.columns.values())
         if self.is_headless:
-            most_columns = max(header.count(sign) for sign in _BETWEEN)
-            return next(sign for sign in _BETWEEN if header.count(sign) == most_columns)
+            return max(_BETWEEN, key=header.count)
+        return self._separator_of_names(header)
+
+    def _separator_of_names(self, header: str) -> str:
+        """Return the separator that leaves the most known names; empty for fewer than two.
+
+        A column that the user chose counts twice, and is enough by itself.
+        """
+        choices = set(self.columns.values())
         best, most = "", 0
         for separator in SEPARATORS:
             names = [name.strip() for name in header.split(separator)]
@@ -165,7 +168,7 @@ class DataFile:
 
     @cached_property
     def header(self) -> list[str]:
-        """Names of the columns, where the first line has them."""
+        """Names of the columns; empty if the first line has none."""
         if not self.separator or not self.rows:
             return []
         if self.is_headless:
@@ -175,17 +178,17 @@ class DataFile:
 
 
 def blank_fields(line: str) -> list[str]:
-    """Return what stands between the blanks of a line: ASCII's alone, for ids may hold others."""
+    """Split a line at ASCII's blanks; ids may have others in them."""
     return [field.decode("utf-8") for field in line.encode("utf-8").split()]
 
 
 def numbered_names(cells: Sequence[str]) -> list[str]:
-    """Return the names of columns that have none: their numbers, from 1."""
+    """Return the numbers of columns, from 1, which are their names in a file without names."""
     return [str(number) for number in range(1, len(cells) + 1)]
 
 
 def _looks_like_row(text: str) -> bool:
-    """Whether a line that begins with ``#`` is data: a TREC line whose query is called so, or a header."""
+    """Return whether a line that begins with ``#`` is a TREC line or a header, and no comment."""
     fields = blank_fields(text)
     if len(fields) in (4, 5, 6) and fields[-1] and _is_number(fields[min(len(fields), 5) - 1]):
         return True

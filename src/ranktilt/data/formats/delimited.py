@@ -93,9 +93,10 @@ def _cells(path: Path, rows: pl.DataFrame, names: list[str], separator: str) -> 
 def field_rows(
     path: Path, separator: str, *, comments: int = 0, has_quotes: bool = False
 ) -> Iterator[pl.DataFrame]:
-    """Yield the lines that are not blank, some at a time: number and fields; the first `comments` are passed over.
+    """Yield number and fields of the lines that are not blank, a chunk of lines at a time.
 
-    Quotes count as RFC 4180 has them; between tabs they do only with `has_quotes`.
+    The first `comments` lines are passed over. Quotes are those of RFC 4180; between tabs they are
+    plain, unless `has_quotes`.
     """
     chunks = list[tuple[int, str]]()
     for first_line, lines in line_chunks(path):

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import ValueShape
+from ranktilt.data.formats.answer_shape import ValueShape
 from ranktilt.data.formats.cells import json_ids
 from ranktilt.data.formats.hit_fields import plain_value
 from ranktilt.data.formats.notation import value_at

@@ -1,7 +1,7 @@
-"""Grades in the stored logs of evaluation tools: Inspect, promptfoo and DeepEval, where a sample is a graded pair.
+"""Read grades in the logs of evaluation tools: Inspect, promptfoo and DeepEval.
 
-A sample names its pair in what its author gave it (Inspect's ``metadata``, promptfoo's ``vars``,
-DeepEval's ``additionalMetadata``), and has a score by each of its scorers.
+A sample is a graded pair. It names the pair in fields of its author (Inspect's ``metadata``,
+promptfoo's ``vars``, DeepEval's ``additionalMetadata``), and has a score by each of its scorers.
 """
 
 from __future__ import annotations
@@ -22,24 +22,34 @@ from ranktilt.data.formats.response_layouts import has_path
 from ranktilt.errors import DataError, UserError, join_words, located
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-"""What Inspect's scorers call correct, incorrect, partly correct and no answer, and its values of them."""
+"""Inspect's letters for correct, incorrect, partly correct and no answer, and their values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradeLog:
-    """Where one tool keeps samples, their pairs and their scores."""
+    """The layout of one tool's log."""
 
     tool: str
     samples: tuple[str, ...]
-    """Paths of the list of samples; the first that is there counts."""
+    """Paths of the list of samples, in the order of preference."""
     signs: tuple[str, ...]
-    """Paths of which a sample has one."""
+    """Paths by which the tool is recognised: a sample has one of them."""
     pairs: tuple[str, ...]
     """Paths of the objects in which a sample names its query and its document."""
     scores: str
     """Path of the scores: an object by scorer, or a list of records with names."""
     total: str = ""
-    """Path of one score in all."""
+    """Path of the overall score, if the tool has one."""
+
+    def samples_in(self, values: Any) -> list[Any]:
+        """Return the samples in a log: a list of them, or an object with one; empty if none."""
+        if isinstance(values, list):
+            return values
+        for path in self.samples:
+            samples = value_at(values, path)
+            if isinstance(samples, list):
+                return samples
+        return []
 
 
 LOGS = (
@@ -68,37 +78,35 @@ LOGS = (
 )
 
 
-def log_of(values: Any) -> tuple[GradeLog, list[Any]] | None:
-    """Return the tool whose log a JSON value or some lines of JSON are, and its samples; None for anything else."""
+def log_of(values: Any) -> GradeLog | None:
+    """Recognise the log of a tool in a JSON value or the values of lines; None if it is none."""
     for log in LOGS:
-        samples = values if isinstance(values, list) else _samples(values, log)
+        samples = log.samples_in(values)
         if not samples or not all(isinstance(sample, Mapping) for sample in samples):
             continue
         if any(has_path(samples[0], sign) for sign in log.signs):
-            return log, samples
+            return log
     return None
-
-
-def _samples(document: Any, log: GradeLog) -> list[Any]:
-    for path in log.samples:
-        samples = value_at(document, path)
-        if isinstance(samples, list):
-            return samples
-    return []
 
 
 def read_log(
     file: DataFile, log: GradeLog, samples: Sequence[Any], lines: Sequence[int] = ()
 ) -> JudgmentFile:
-    """Read the grades of a log's samples; `DataError` where these name no pair, or have several scores each."""
+    """Read the grades of a log's samples.
+
+    `DataError` if samples do not name their pair, or have several scores each.
+    """
     try:
         query, document = _pair_paths(file, log, samples)
         scorer = _scorer(file, log, samples)
+        query_ids = json_ids([value_at(sample, query) for sample in samples], "query")
+        document_ids = json_ids([value_at(sample, document) for sample in samples], "document")
+        grades = NumberColumn.from_json([_grade(sample, log, scorer) for sample in samples])
         return judgments_of_columns(
             file.path,
-            query=json_ids([value_at(sample, query) for sample in samples], "query"),
-            document=json_ids([value_at(sample, document) for sample in samples], "document"),
-            grade=NumberColumn.from_json([_grade(sample, log, scorer) for sample in samples]),
+            query=query_ids,
+            document=document_ids,
+            grade=grades,
             noun=f"score of {scorer}",
             lines=lines,
             read_as=f"log of {log.tool}: {query}, {document}, {scorer}",
@@ -108,7 +116,7 @@ def read_log(
 
 
 def _pair_paths(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> tuple[str, str]:
-    """Return the paths of a sample's query and document: as the user names them, or by their names."""
+    """Return the paths of a sample's query and document: the user's choices, or known names."""
     query, document = file.columns.get("query", ""), file.columns.get("id", "")
     for parent in log.pairs:
         paths = scalar_paths([value_at(sample, parent) for sample in samples])
@@ -119,16 +127,16 @@ def _pair_paths(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> tuple[
         document = document or (f"{parent}.{field}" if field else "")
     if query and document:
         return query, document
-    where = join_words([repr(path) for path in log.pairs[:2]], "or")
+    parents = join_words([repr(path) for path in log.pairs[:2]], "or")
     missing = "query" if not query else "document"
     raise UserError(
-        f"log of {log.tool}: no {missing} id in {where} of its samples, so they are no graded pairs; "
-        f"name its field: FILE:query=metadata.query_id,id=metadata.doc_id"
+        f"log of {log.tool}: no {missing} id in {parents} of its samples, so they are no graded "
+        "pairs; name its field: FILE:query=metadata.query_id,id=metadata.doc_id"
     )
 
 
 def _scorer(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> str:
-    """Return the scorer whose scores are the grades: the one that is named, or the only one."""
+    """Return the scorer whose scores are the grades: the user's choice, or the only one."""
     names = list(dict.fromkeys(chain.from_iterable(_scores(sample, log) for sample in samples)))
     choice = file.columns.get("grade")
     if choice is not None:

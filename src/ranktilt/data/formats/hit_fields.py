@@ -1,4 +1,4 @@
-"""Fields of records in JSON: which lie where, which one holds what, and which lists are lists of documents."""
+"""Find the fields of records in JSON: their paths, their roles, and lists of documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ranktilt.data.formats.notation import value_at
 from ranktilt.errors import UserError, join_words, shorten, unknown
 
 SAMPLE = 200
-"""Records that are looked at to find out where fields lie."""
+"""Most records to examine for the paths of fields."""
 _DEEPEST = 3
 HIT_KEYS = (
     "hits",
@@ -54,16 +54,16 @@ HIT_KEYS = (
     "objects",
     "references",
 )
-"""Names that lists of documents have; what is called otherwise is one by its records."""
+"""Names of lists of documents; a list with another name is recognised by its records."""
 NUMBER_KEYS = ("scores", "score", "similarities", "relevance_scores", "distances")
-"""Names of objects of documents and scores, and of lists of scores beside lists of ids."""
+"""Names of objects of documents and scores, and of lists of scores for lists of ids."""
 _ENDING_OF_IDS = "_ids"
-"""How names of lists of ids end."""
+"""Ending of the names of lists of ids."""
 _QUERY_PARENTS = ("query", "topic", "question", "search", "request")
 _LIKE_IDS = ("id", "_id", "qid", "number")
-"""What a query's id is called within an object that is called ``query``."""
+"""Names of a query's id in an object called ``query``."""
 _UNWRAPPED = ("$oid", "$numberDouble", "$numberInt", "$numberLong", "raw")
-"""Keys under which MongoDB and App Search keep a value."""
+"""Keys of the objects in which MongoDB and App Search wrap a value."""
 
 
 def scalar_paths(records: Sequence[Any]) -> list[str]:
@@ -88,23 +88,29 @@ def _paths_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[st
 
 
 def pick_path(paths: Sequence[str], known: Sequence[str]) -> str:
-    """Return the path whose last key is a known name: the shallowest, and of these the first by name.
+    """Return the path whose last key is a known name; empty if there is none.
 
-    Empty where there is none. A key that is spelled with dots is shallow.
+    The shallowest path counts, and among these the name that comes first in `known`.
     """
     for depth in sorted({path.count(".") for path in paths}):
         at_depth = [path for path in paths if path.count(".") == depth]
-        by_path = {folded(path): path for path in reversed(at_depth)}
-        by_key = {folded(path.rpartition(".")[2]): path for path in reversed(at_depth)}
-        for names in (by_path, by_key):
-            for name in known:
-                if name in names:
-                    return names[name]
+        path = _path_by_name(at_depth, known)
+        if path:
+            return path
     return ""
 
 
+def _path_by_name(paths: Sequence[str], known: Sequence[str]) -> str:
+    """Return the path that is a known name, or else whose last key is one."""
+    by_path = {folded(path): path for path in reversed(paths)}
+    by_key = {folded(path.rpartition(".")[2]): path for path in reversed(paths)}
+    candidates = [by_path[name] for name in known if name in by_path]
+    candidates += [by_key[name] for name in known if name in by_key]
+    return candidates[0] if candidates else ""
+
+
 def pick_query(paths: Sequence[str], known: Sequence[str]) -> str:
-    """Return the path of a record's query: a known name, or the id within an object called ``query``."""
+    """Return the path of a record's query: a known name, or an id in an object called ``query``."""
     path = pick_path([path for path in paths if "." not in path], known)
     if path:
         return path
@@ -122,9 +128,9 @@ def pick_query(paths: Sequence[str], known: Sequence[str]) -> str:
 
 
 def find_fields(records: Sequence[Any], valid: Names, choices: Mapping[str, str]) -> dict[str, str]:
-    """Return the path of each column in some records: what the user named, or what is known by its name.
+    """Return the path of each column in some records: the user's choice, or a known name.
 
-    `UserError` where a named one is not there.
+    `UserError` if a choice is no path of a record.
     """
     paths = scalar_paths(records)
     fields = dict[str, str]()
@@ -142,7 +148,7 @@ def find_fields(records: Sequence[Any], valid: Names, choices: Mapping[str, str]
 
 
 def _known_path(column: str, known: Sequence[str], paths: Sequence[str]) -> str:
-    """Return the path of a column that is known by its name, or by the end of its name; empty where none is."""
+    """Return the path of a column by its name, or by the end of its name; empty if none matches."""
     if column == "query":
         return pick_query(paths, known)
     if column == "document":
@@ -155,7 +161,7 @@ def _known_path(column: str, known: Sequence[str], paths: Sequence[str]) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value without what MongoDB and App Search wrap it in."""
+    """Return a value without the object in which MongoDB or App Search wraps it."""
     if isinstance(value, Mapping):
         for key in _UNWRAPPED:
             if key in value:
@@ -164,24 +170,22 @@ def plain_value(value: Any) -> Any:
 
 
 def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
-    """Return the path of the list of documents in some records; empty where they have none.
+    """Return the path of the list of documents in some records; empty if they have none.
 
-    `UserError` where there are several, or where a named one is none.
+    `UserError` if there are several, or if the user's choice is no list.
     """
     if choice is not None:
         if not any(isinstance(value_at(record, choice), list | Mapping) for record in records):
             raise UserError(f"{shorten(choice)} names no list of its records")
         return choice
-    paths = list[tuple[str, bool]]()
+    found_lists = list[tuple[str, bool]]()
     for record in records[:SAMPLE]:
-        paths += _lists_in(record, "", 1) if isinstance(record, Mapping) else ()
-    lists = dict.fromkeys(path for path, is_empty in paths if not is_empty)
-    if len(lists) < 2:
-        return next(iter([*lists, *(path for path, _ in paths)]), "")
-    known = [path for path in lists if _has_known_name(path)]
-    depths = [path.count(".") for path in lists]
-    shallow = [path for path in lists if path.count(".") == min(depths)]
-    candidates = known or shallow
+        if isinstance(record, Mapping):
+            found_lists += _lists_in(record, "", 1)
+    paths = list(dict.fromkeys(path for path, is_empty in found_lists if not is_empty))
+    if not paths:
+        return found_lists[0][0] if found_lists else ""
+    candidates = _likeliest_lists(paths)
     if len(candidates) > 1:
         listed = join_words([repr(path) for path in candidates])
         raise UserError(
@@ -190,8 +194,16 @@ def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
     return candidates[0]
 
 
-def _has_known_name(path: str) -> bool:
-    name = folded(path.rpartition(".")[2])
+def _likeliest_lists(paths: Sequence[str]) -> list[str]:
+    """Return the lists with known names; without any, the shallowest lists."""
+    known = [path for path in paths if _is_known(path.rpartition(".")[2])]
+    least_depth = min(path.count(".") for path in paths)
+    return known or [path for path in paths if path.count(".") == least_depth]
+
+
+def _is_known(key: str) -> bool:
+    """Return whether a key is the name of a list of documents."""
+    name = folded(key)
     return name in HIT_KEYS or name.endswith(_ENDING_OF_IDS)
 
 
@@ -204,22 +216,27 @@ def _lists_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tu
     """Yield the path of each list of documents, and whether it is empty."""
     for key, value in record.items():
         path = f"{prefix}{key}"
-        is_known = folded(key) in HIT_KEYS or folded(key).endswith(_ENDING_OF_IDS)
         if isinstance(value, list):
-            if not value and is_known:
-                yield path, True
-            elif is_hit_list(value, is_known=is_known):
+            if is_hit_list(value, is_known=_is_known(key)):
                 yield path, False
+            elif not value and _is_known(key):
+                yield path, True
         elif isinstance(value, Mapping):
-            is_scored = is_known or folded(key) in NUMBER_KEYS
-            if is_scored and value and all(map(is_number, value.values())):
+            if _is_score_map(key, value):
                 yield path, False
             elif depth < _DEEPEST:
                 yield from _lists_in(value, f"{path}.", depth + 1)
 
 
+def _is_score_map(key: str, value: Mapping[str, Any]) -> bool:
+    """Return whether an object has a score for each document."""
+    if not _is_known(key) and folded(key) not in NUMBER_KEYS:
+        return False
+    return bool(value) and all(map(is_number, value.values()))
+
+
 def is_hit_list(values: Sequence[Any], *, is_known: bool) -> bool:
-    """Return whether a list is one of documents: records with an id, or under a known name ids or pairs."""
+    """Return whether a list has documents: records with an id, or ids and pairs of a known name."""
     if not values:
         return False
     first = values[0]

@@ -1,7 +1,7 @@
-"""Ids, scores and tables as files and Python objects give them: read as their author means, or refused in one line.
+"""Check ids, scores and tables from files and Python objects, and convert them to our types.
 
-Every door to runs, judgments, labels and collections passes here. pandas turns whole numbers into
-floats beside a missing value, so the id 1.0 is ``1``; truth values, dates, fractions and missing
+All runs, judgments, labels and collections pass through here. pandas turns whole numbers into
+floats if a value is missing, so the id 1.0 is ``1``; truth values, dates, fractions and missing
 values are no ids.
 """
 
@@ -19,14 +19,14 @@ import polars as pl
 from ranktilt.errors import UserError, shorten
 
 _EXACT = 2**53
-"""Floats from here on may stand for another whole number than the one that was written."""
+"""Smallest float that may be the nearest one to another whole number, which was written."""
 NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*"
-"""A number as files write it."""
+"""Pattern of a number as files write it."""
 _NUMBER = re.compile(rf"\s*{NUMBER}")
 
 
 def require_frame(frame: Any, columns: Iterable[str], noun: str) -> pl.DataFrame:
-    """Return a polars frame that has these columns; `noun` is what it holds, such as ``docs``."""
+    """Return a polars frame if it has these columns; `noun` is its content, such as ``docs``."""
     if not isinstance(frame, pl.DataFrame):
         hint = ": pl.from_pandas(…) makes one" if _is_pandas(frame) else ""
         raise UserError(f"{noun}: expected a polars frame, got {kind_of(frame)}{hint}")
@@ -37,13 +37,14 @@ def require_frame(frame: Any, columns: Iterable[str], noun: str) -> pl.DataFrame
     if missing:
         came = ", ".join(frame.columns) or "none"
         raise UserError(
-            f"{noun}: expected columns {', '.join(needed)}; missing: {', '.join(missing)} (it has {shorten(came)})"
+            f"{noun}: expected columns {', '.join(needed)}; missing: {', '.join(missing)} "
+            f"(it has {shorten(came)})"
         )
     return frame
 
 
 def require_mapping(value: Any, shape: str, noun: str) -> Mapping[Any, Any]:
-    """Return a mapping; `shape` is what it should hold, such as ``{query: {document: score}}``."""
+    """Return a mapping; `shape` describes it, such as ``{query: {document: score}}``."""
     if not isinstance(value, Mapping):
         raise UserError(f"{noun}: expected {shape}, got {kind_of(value)}: {shorten(value)}")
     return value
@@ -56,11 +57,15 @@ def require_text(value: Any, noun: str) -> str:
     return value
 
 
-def pandas_columns(frame: Any, places: Mapping[int, str]) -> pl.DataFrame:
-    """Return columns of a pandas frame under other names, as polars reads them or else as Python objects."""
-    return pl.DataFrame(
-        [_pandas_column(frame.iloc[:, place]).alias(name) for place, name in places.items()]
-    )
+def pandas_columns(frame: Any, names: Mapping[int, str]) -> pl.DataFrame:
+    """Return columns of a pandas frame, chosen by their positions, under new names.
+
+    Values that polars cannot read stay Python objects.
+    """
+    columns = [
+        _pandas_column(frame.iloc[:, position]).alias(name) for position, name in names.items()
+    ]
+    return pl.DataFrame(columns)
 
 
 def require_pandas(frame: Any, noun: str) -> list[str]:
@@ -89,14 +94,15 @@ def kind_of(value: Any) -> str:
 
 
 def ids_of(values: Any, noun: str) -> pl.Series:
-    """Return ids as strings: strings that are not empty, whole numbers, and floats that are whole numbers.
+    """Return ids as strings; they are strings that are not empty, or whole numbers.
 
     `noun` names them in an error, such as ``qrels: column 'doc_id'``.
     """
     ids = id_texts(values if isinstance(values, pl.Series) else _series(values, noun), noun)
     if ids.null_count():
         raise UserError(f"{noun} has no value in row {ids.is_null().arg_max()}")
-    if (blank := (ids == "").arg_max()) is not None and ids[blank] == "":
+    blank = (ids == "").arg_max()
+    if blank is not None and ids[blank] == "":
         raise UserError(f"{noun} is empty in row {blank}")
     return ids
 
@@ -181,7 +187,7 @@ def _no_id(value: Any, noun: str) -> UserError:
 
 
 def texts_of(values: pl.Series, noun: str) -> pl.Series:
-    """Return a column of texts, in which numbers and dates are written out."""
+    """Return a column as texts, with numbers and dates written out."""
     try:
         return values.cast(pl.String)
     except pl.exceptions.PolarsError as error:
@@ -189,7 +195,7 @@ def texts_of(values: pl.Series, noun: str) -> pl.Series:
 
 
 def scores_of(values: pl.Series) -> npt.NDArray[np.float64]:
-    """Return scores as floats, NaN for what is none: dates, truth values, and texts, even those that look like one."""
+    """Return scores as floats; NaN for dates, truth values and texts, even texts of numbers."""
     if values.dtype == pl.Object:
         return np.array([_score(score) for score in values], dtype=np.float64)
     if values.dtype.is_numeric() or values.dtype == pl.Null:
@@ -214,7 +220,7 @@ def _score(score: Any) -> float:
 
 
 def ranks_of(values: pl.Series, noun: str) -> npt.NDArray[np.float64]:
-    """Return ranks as floats, NaN where there is none; a column of anything but numbers is refused."""
+    """Return ranks as floats, NaN for missing ones; refuse a column of anything but numbers."""
     if not values.dtype.is_numeric() and values.dtype != pl.Null:
         raise UserError(f"{noun}: expected whole numbers in column 'rank', got {values.dtype}")
     ranks = values.cast(pl.Float64).to_numpy()
@@ -224,7 +230,7 @@ def ranks_of(values: pl.Series, noun: str) -> npt.NDArray[np.float64]:
 
 
 def plain_float(text: str) -> float:
-    """Read a number as files write it; Python would also take ``1_0``, ``٣`` and ``infinity`` (`ValueError`)."""
+    """Read a number as files write it; `ValueError` for ``1_0``, ``٣`` and ``infinity`` too."""
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"expected a number, got {text!r}")
     return float(text)

@@ -1,8 +1,8 @@
-"""Judgments as JSON: ``{query: {document: grade}}`` of ranx, records, and the lists of engines' evaluations.
+"""Judgments as JSON: ``{query: {document: grade}}`` of ranx, records, and engines' evaluations.
 
 Elasticsearch's ``_rank_eval`` has ``requests`` with ``ratings``, OpenSearch's Search Relevance
-Workbench ``judgmentRatings`` with ``ratings``; both are answers whose documents have grades. Logs of
-evaluation tools are read by `grade_logs`.
+Workbench ``judgmentRatings`` with ``ratings``; both are answers whose documents have grades. Logs
+of evaluation tools are read by `grade_logs`.
 """
 
 from __future__ import annotations
@@ -11,32 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-import polars as pl
-
-from ranktilt.data.formats.answers import (
-    PLACE,
-    Content,
-    ValueShape,
-    content_of,
-    shape_of,
-    unwrapped,
-)
+from ranktilt.data.formats.answer_shape import ValueShape, shape_of
+from ranktilt.data.formats.answers import Content, content_of, unwrapped, without_envelope
 from ranktilt.data.formats.base import JudgmentFile
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import QRELS_COLUMNS, require_columns
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.entries import Entries, entry_ids, field_values, gather
 from ranktilt.data.formats.grade_logs import GradeLog, log_of, read_log, require_single_model
-from ranktilt.data.formats.hit_fields import SAMPLE
 from ranktilt.data.formats.json_values import ValueBlock, first_blocks, read_document
 from ranktilt.data.formats.judgment_columns import judgments_of_columns
-from ranktilt.data.formats.notation import value_at
 from ranktilt.data.formats.score_map import map_of
 from ranktilt.errors import DataError, UserError, located
-
-_SOURCES = "hits.hits"
-_SOURCE = "_source"
-_WORKBENCH = "judgmentRatings"
 
 
 def sniff(file: DataFile) -> bool:
@@ -48,10 +34,10 @@ def read(file: DataFile) -> JudgmentFile:
     """Read JSON of judgments: one value, or a value a line."""
     if file.has_json_lines and len(file.rows) > 1:
         return _read_lines(file)
-    document = _without_envelope(read_document(file.path))
+    document = without_envelope(read_document(file.path))
     log = log_of(document)
     if log is not None:
-        return _read_log(file, *log)
+        return _read_log(file, log, log.samples_in(document))
     document = document if file.columns else unwrapped(document)
     content = content_of(document, QRELS_COLUMNS, file.columns)
     if not file.columns and _is_grade_map(document, content):
@@ -65,22 +51,6 @@ def _read_log(
 ) -> JudgmentFile:
     require_single_model(file, log, samples)
     return read_log(file, log, samples, lines)
-
-
-def _without_envelope(document: Any) -> Any:
-    """Return the judgments that an engine stores as documents, without what it returns them in."""
-    hits = value_at(document, _SOURCES)
-    if not isinstance(hits, list):
-        return document
-    sources = [hit.get(_SOURCE) for hit in hits if isinstance(hit, Mapping)]
-    lists = [
-        source[_WORKBENCH]
-        for source in sources
-        if isinstance(source, Mapping) and _WORKBENCH in source
-    ]
-    if lists and all(isinstance(judgments, list) for judgments in lists):
-        return list(chain.from_iterable(lists))
-    return sources if sources else document
 
 
 def _is_grade_map(document: Any, content: Content) -> bool:
@@ -111,22 +81,22 @@ def _read_lines(file: DataFile) -> JudgmentFile:
     values = list(chain.from_iterable(block.values for block in first))
     log = log_of(values)
     if log is not None:
-        every = [*first, *blocks]
-        samples = list(chain.from_iterable(block.values for block in every))
-        lines = list(chain.from_iterable(block.lines for block in every))
-        return _read_log(file, log[0], samples, lines)
+        all_blocks = [*first, *blocks]
+        samples = list(chain.from_iterable(block.values for block in all_blocks))
+        lines = list(chain.from_iterable(block.lines for block in all_blocks))
+        return _read_log(file, log, samples, lines)
     content = Content(values=values, form="JSON lines")
     return _read_values(file, content, chain(first, blocks))
 
 
 def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock]) -> JudgmentFile:
-    """Read the judgments of all values; the first ones tell where fields lie."""
+    """Read the judgments of all values; the first ones show the paths of fields."""
     path = file.path
     try:
         if not content.values:
             raise UserError("expected judgments, got none")
         shape = shape_of(content, QRELS_COLUMNS, file.columns)
-        has_grades = "grade" in shape.fields or not _holds_bare_ids(content, shape)
+        has_grades = "grade" in shape.fields or not shape.has_bare_ids(content.values)
         _require_shape(content, shape, needs_grade=has_grades)
     except UserError as error:
         raise located(path, error) from error
@@ -139,34 +109,25 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
         raise DataError(path, f"query {query!r}: {fault}", line=line)
     records = entries.records
     grades = [1] * len(records)
+    read_as = shape.read_as(("document", "grade"), is_by_place=False)
     if has_grades:
         grades = [_without_truth(grade) for grade in field_values(records, shape.fields["grade"])]
+    else:
+        read_as += ", all of them relevant (grade 1)"
+    documents = field_values(records, shape.fields["document"])
     return judgments_of_columns(
         path,
-        query=_query_ids(entries, path),
-        document=entry_ids(
-            path, "document", field_values(records, shape.fields["document"]), entries
-        ),
+        query=entry_ids(path, "query", entries.query, entries),
+        document=entry_ids(path, "document", documents, entries),
         grade=NumberColumn.from_json(grades),
         noun=shape.fields.get("grade", "grade"),
         lines=entries.lines,
-        read_as=shape.read_as(("document", "grade"), is_by_place=False)
-        + ("" if has_grades else ", all of them relevant (grade 1)"),
+        read_as=read_as,
     )
 
 
-def _query_ids(entries: Entries, path: Any) -> pl.Series:
-    return entry_ids(path, "query", entries.query, entries)
-
-
-def _holds_bare_ids(content: Content, shape: ValueShape) -> bool:
-    """Return whether documents are ids alone, as lists of relevant documents are."""
-    lists = [shape.hits_of(value) or [] for value in content.values[:SAMPLE]]
-    return not shape.is_flat and all(set(hit) == {PLACE} for hit in chain.from_iterable(lists))
-
-
 def _require_shape(content: Content, shape: ValueShape, *, needs_grade: bool) -> None:
-    """Refuse what names no query, no document or, where one is needed, no grade."""
+    """Refuse values that have no query, no document or, if it is needed, no grade."""
     names_query = bool(shape.query) or content.keys is not None
     columns = {**shape.fields, **({"query": shape.query} if names_query else {})}
     record = content.values[0]
@@ -176,5 +137,5 @@ def _require_shape(content: Content, shape: ValueShape, *, needs_grade: bool) ->
 
 
 def _without_truth(value: Any) -> Any:
-    """Return a grade; of a truth value 1 or 0."""
+    """Return a grade; 1 or 0 for a truth value."""
     return int(value) if isinstance(value, bool) else value

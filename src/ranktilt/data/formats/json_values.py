@@ -18,16 +18,16 @@ from ranktilt.errors import DataError, shorten
 _FIRST = 200
 """Values by which fields are told."""
 _BEYOND = ("NaN", "Infinity")
-"""What Python's json writes although JSON has no such numbers."""
+"""Numbers that Python's json writes, although JSON does not have them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ValueBlock:
-    """Values of some lines."""
+    """The values of some lines."""
 
     values: list[Any]
     lines: list[int]
-    """The line of each."""
+    """Line of each value."""
 
 
 def read_document(path: Path) -> Any:
@@ -45,7 +45,7 @@ def read_document(path: Path) -> Any:
 
 
 def read_lines(path: Path) -> Iterator[ValueBlock]:
-    """Read a file that has a JSON value in every line that is not blank, some lines at a time."""
+    """Yield the JSON values of the lines that are not blank, a chunk of lines at a time."""
     for first_line, lines in line_chunks(path):
         decode_lines(path, first_line, lines)
         block = ValueBlock(values=[], lines=[])
@@ -61,7 +61,7 @@ def read_lines(path: Path) -> Iterator[ValueBlock]:
 
 
 def first_blocks(path: Path) -> tuple[list[ValueBlock], Iterator[ValueBlock]]:
-    """Read so many lines that fields can be told by them; returns these, and the rest to be read."""
+    """Read enough lines to find the fields; return these, and an iterator over the rest."""
     blocks = read_lines(path)
     first = list[ValueBlock]()
     count = 0

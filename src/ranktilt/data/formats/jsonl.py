@@ -1,8 +1,9 @@
-"""JSON lines to a table: every line checked, unknown fields kept, memory bounded by a chunk."""
+"""Read JSON lines to a table: every line checked, unknown fields kept, a chunk at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,18 @@ from ranktilt.errors import DataError, shorten
 
 _ID = "_id"
 SWAP = {"id": _ID, _ID: "id"}
-"""A further column called as the field of the id is kept under the other name."""
+"""Field and column of the id have different names; a further field ``id`` is column ``_id``."""
 _FIRST = ("id", "title", "text", "source", "origin")
 STRINGS = ("title", "source", "origin")
 
 
 def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Read a BEIR corpus or query file, one JSON object a line; fields in `strings` must be strings where given.
+    """Read a BEIR corpus or query file, one JSON object per line.
 
-    ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as
-    column ``_id``), see `json_series`; null where a line lacks it or gives null, NaN or an
-    infinity. Texts of a large file are mapped.
+    Columns are ``id`` and ``text``, then every other field in the order of appearance (a field
+    ``id`` as column ``_id``), with the types of `json_series`; null if a line lacks the field, or
+    has null, NaN or an infinity. Fields in `strings` must be strings. Texts of a large file are
+    mapped.
     """
     if path.is_file() and path.stat().st_size >= LARGE:
         rest = list[pl.DataFrame]()
@@ -37,10 +39,8 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
         frame = stack(list(_frames(path, strings)))
     repeated = frame["id"].is_first_distinct().not_().arg_max()
     if repeated is not None and frame["id"].n_unique() < frame.height:
-        name = frame["id"][repeated]
-        raise DataError(
-            path, f"_id {name!r} occurs twice; ids must be unique", line=nth_line(path, repeated)
-        )
+        message = f"_id {frame['id'][repeated]!r} occurs twice; ids must be unique"
+        raise DataError(path, message, line=nth_line(path, repeated))
     return frame
 
 
@@ -62,7 +62,7 @@ def _frames(path: Path, strings: tuple[str, ...]) -> Iterator[pl.DataFrame]:
 def _texts_of(
     path: Path, strings: tuple[str, ...], rest: list[pl.DataFrame]
 ) -> Iterator[dict[str, pl.Series]]:
-    """Texts of a file chunk by chunk; what else it holds goes into `rest`."""
+    """Yield the texts of a file chunk by chunk, and put its other fields into `rest`."""
     rest.clear()
     for frame in _frames(path, strings):
         rest.append(frame.drop("text"))
@@ -70,56 +70,52 @@ def _texts_of(
 
 
 def _frame(rows: list[dict[str, Any]], strings: tuple[str, ...]) -> pl.DataFrame | None:
-    """Table of a chunk's objects, or None where one is not what it should be."""
+    """Make a table of a chunk's objects, which are emptied of id and text; None for a faulty one.
+
+    This is the hot path of loading: whole columns are checked, and `_first_fault` finds the line.
+    """
     ids = [row.pop(_ID, None) for row in rows]
     texts = [row.pop("text", None) for row in rows]
     kinds = set(map(type, ids))
-    known = all(
-        row[name] is None or type(row[name]) is str
-        for name in strings
-        for row in rows
-        if name in row
-    )
-    if not (kinds <= {str, int} and set(map(type, texts)) <= {str} and known and "" not in ids):
+    if not kinds <= {str, int} or "" in ids or not set(map(type, texts)) <= {str}:
         return None
     if int in kinds:
-        ids = [str(i) for i in ids]
-    extras = dict.fromkeys(name for row in rows for name in row)
-    try:
-        columns = {
-            SWAP.get(name, name): _column([row.get(name) for row in rows]) for name in extras
-        }
-    except orjson.JSONEncodeError:  # nested too deeply
-        return None
-    return pl.DataFrame(
-        {
-            "id": pl.Series(ids, dtype=pl.String),
-            "text": pl.Series(texts, dtype=pl.String),
-            **columns,
-        }
-    )
+        ids = [str(id) for id in ids]
+    names = dict.fromkeys(chain.from_iterable(rows))
+    columns = {"id": pl.Series(ids, dtype=pl.String), "text": pl.Series(texts, dtype=pl.String)}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        if name in strings and not set(map(type, values)) <= {str, type(None)}:
+            return None
+        try:
+            columns[SWAP.get(name, name)] = _column(values)
+        except orjson.JSONEncodeError:  # nested too deeply
+            return None
+    return pl.DataFrame(columns)
 
 
 def _column(values: list[Any]) -> pl.Series:
-    if {type(v) for v in values} - {type(None)} == {
-        int,
-        float,
-    }:  # raw, so that nothing depends on the chunks
-        return pl.Series([None if v is None else orjson.dumps(v) for v in values], dtype=pl.Binary)
+    if {type(value) for value in values} - {type(None)} == {int, float}:
+        # Raw JSON, so that the type of a column does not depend on where chunks end.
+        documents = [None if value is None else orjson.dumps(value) for value in values]
+        return pl.Series(documents, dtype=pl.Binary)
     return json_series("", values)
 
 
 def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Stack tables by column name, null where one lacks a column; columns of several types become raw JSON."""
+    """Stack tables by the names of their columns.
+
+    Null if a table lacks a column; columns of several types become raw JSON.
+    """
     kinds: dict[str, set[pl.DataType]] = {}
     for frame in frames:
         for name, kind in frame.schema.items():
             kinds.setdefault(name, set()).add(kind)
     targets = {name: _common(types - {pl.Null()}) for name, types in kinds.items()}
-    aligned = [
-        frame.with_columns(_as(frame[name], targets[name]) for name in frame.columns)
-        for frame in frames
-    ]
+    aligned = list[pl.DataFrame]()
+    for frame in frames:
+        columns = [_as(frame[name], targets[name]) for name in frame.columns]
+        aligned.append(frame.with_columns(columns))
     return pl.concat(aligned, how="diagonal", rechunk=False)
 
 
@@ -130,9 +126,8 @@ def _common(kinds: set[pl.DataType]) -> pl.DataType:
 def _as(series: pl.Series, kind: pl.DataType) -> pl.Series:
     if series.dtype in (kind, pl.Null()):
         return series.cast(kind)
-    return pl.Series(
-        series.name, [None if v is None else orjson.dumps(v) for v in series], dtype=pl.Binary
-    )
+    documents = [None if value is None else orjson.dumps(value) for value in series]
+    return pl.Series(series.name, documents, dtype=pl.Binary)
 
 
 def _first_fault(
@@ -143,30 +138,27 @@ def _first_fault(
         if not line or line.isspace():
             continue
         text = decode_lines(path, number, [line])
-        if message := _fault(json_object(path, number, line), strings):
+        message = _fault(json_object(path, number, line), strings)
+        if message:
             return DataError(path, f"{message}: {shorten(text)}", line=number)
     return DataError(path, "cannot be read as JSON objects with _id and text")
 
 
 def _fault(row: dict[str, Any], strings: tuple[str, ...]) -> str:
-    """Say what is wrong with a line; empty where nothing is."""
+    """Describe the fault of a line; empty if it has none."""
     for name in (_ID, "text"):
         if row.get(name) is None:
             return f"expected the fields _id and text, {name} is missing"
     if type(row[_ID]) not in (str, int) or row[_ID] == "":
         return "expected _id to be a string that is not empty"
-    strange = next(
-        (name for name in ("text", *strings) if not isinstance(row.get(name), str | None)), None
-    )
-    return (
-        ""
-        if strange is None
-        else f"expected {strange} to be a string, got {type(row[strange]).__name__}"
-    )
+    for name in ("text", *strings):
+        if not isinstance(row.get(name), str | None):
+            return f"expected {name} to be a string, got {type(row[name]).__name__}"
+    return ""
 
 
 def json_objects(path: Path, *, reported: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Read a file of one JSON object a line: its number, and the object; blank lines hold none."""
+    """Yield the number and the object of each line that is not blank."""
     for first_line, lines in line_chunks(path, reported=reported):
         for number, line in enumerate(lines, start=first_line):
             if line and not line.isspace():
@@ -174,32 +166,37 @@ def json_objects(path: Path, *, reported: bool = False) -> Iterator[tuple[int, d
 
 
 def json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    """Parse a line that holds an object; `DataError` says what it holds instead."""
+    """Parse a line of one object; `DataError` if it is anything else."""
     try:
         row = parse_json(line)
-        got = type(row).__name__
+        came = type(row).__name__
     except orjson.JSONDecodeError as error:
-        row, got = None, f"broken JSON ({error})"
+        row, came = None, f"broken JSON ({error})"
     if isinstance(row, dict):
         require_single_keys_in_lines(path, [line], [row], first_line=number)
         return row
     text = shorten(line[:200].decode(errors="replace"))
-    raise DataError(path, f"expected one JSON object, got {got}: {text}", line=number)
+    raise DataError(path, f"expected one JSON object, got {came}: {text}", line=number)
 
 
 def to_jsonl(frame: pl.DataFrame) -> bytes:
-    """Write a table as JSON lines, the inverse of `read_jsonl`; fields have one order, and nulls are left out."""
+    """Write a table as JSON lines, the inverse of `read_jsonl`.
+
+    Fields always have the same order, and nulls are left out.
+    """
     rest = sorted(set(frame.columns) - set(_FIRST))
     frame = frame.select(*(name for name in _FIRST if name in frame.columns), *rest)
     names = [SWAP.get(name, name) for name in frame.columns]
-    columns = [
-        [None if v is None else orjson.Fragment(v) for v in s]
-        if s.dtype == pl.Binary
-        else s.to_list()
-        for s in frame.iter_columns()
-    ]
-    out = []
+    columns = [_json_values(column) for column in frame.iter_columns()]
+    lines = list[bytes]()
     for row in zip(*columns, strict=True):
-        item = {n: v for n, v in zip(names, row, strict=True) if v is not None}
-        out.append(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
-    return b"".join(out)
+        fields = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        lines.append(orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE))
+    return b"".join(lines)
+
+
+def _json_values(column: pl.Series) -> list[Any]:
+    """Return values for orjson to write; Binary is JSON already."""
+    if column.dtype != pl.Binary:
+        return column.to_list()
+    return [None if value is None else orjson.Fragment(value) for value in column]

@@ -52,7 +52,8 @@ def judgments_of_columns(
         )
     skipped = rated.filter(pl.col("query_id").is_null() | pl.col("doc_id").is_null()).height
     if 2 * skipped > rated.height:
-        message = f"no query or document id in {counted(skipped, 'judgment', 'judgments')} of {rated.height:,}"
+        judgments = counted(skipped, "judgment", "judgments")
+        message = f"no query or document id in {judgments} of {rated.height:,}"
         raise DataError(path, f"{message}; name the columns: FILE:query=COLUMN,id=COLUMN")
     return JudgmentFile(
         frame=rated.drop("is_given").with_columns(whole_or_fractions(rated["grade"])),

@@ -1,4 +1,4 @@
-"""Files named with their columns: ``FILE:query=qid,id=url``, as options and Python take them."""
+"""Read the names of files with their columns: ``FILE:query=qid,id=url``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ranktilt.errors import UserError, unknown
 PAIRS = r"[\w.-]+=[^=,]+(?:,[\w.-]+=[^=,]+)*"
 _NOTATION = re.compile(rf"(?P<file>.+?):(?P<pairs>{PAIRS})")
 FIRST = "first"
-"""The only choice of ``keep`` and ``several`` so far."""
+"""The only choice of ``keep`` and ``several``."""
 RUN_NOUNS = ("query", "id", "score", "rank", "hits")
 QRELS_NOUNS = ("query", "id", "grade", "hits")
 RUN_OPTIONS = {"keep": (FIRST,)}
@@ -23,11 +23,11 @@ QRELS_OPTIONS = {"several": (FIRST,)}
 
 @dataclass(frozen=True, kw_only=True)
 class NamedFile:
-    """A file, and what its user says about it."""
+    """A file, and the user's choices for it."""
 
     path: Path
     columns: Mapping[str, str] = field(default_factory=dict)
-    """Column or key by what it holds: ``{"id": "document.url"}``; ``hits`` names the key of lists."""
+    """Column or key by its content: ``{"id": "document.url"}``; ``hits`` names the key of lists."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Choices: ``{"keep": "first"}``."""
 
@@ -35,13 +35,13 @@ class NamedFile:
     def from_text(
         cls, text: str | Path, nouns: Sequence[str], options: Mapping[str, Sequence[str]]
     ) -> NamedFile:
-        """Read ``FILE:query=qid,keep=first``; the name of a file that exists is that file's."""
-        pairs = split_notation(text)
-        if pairs is None:
+        """Read ``FILE:query=qid,keep=first``; the whole text is the path if such a file exists."""
+        notation = split_notation(text)
+        if notation is None:
             return cls(path=Path(text))
-        file, assigned = pairs
+        file, pairs = notation
         names = dict[str, str]()
-        for key, value in assigned:
+        for key, value in pairs:
             if key in names:
                 raise UserError(f"{text}: {key} is named twice")
             if key not in nouns and key not in options:
@@ -57,7 +57,7 @@ class NamedFile:
 
 
 def split_notation(text: str | Path) -> tuple[str, list[tuple[str, str]]] | None:
-    """Take a file's name and its pairs of key and value apart; None where there is the name alone."""
+    """Split a text into a file's name and pairs of key and value; None for the name alone."""
     match = None if os.path.exists(text) else _NOTATION.fullmatch(str(text))
     if match is None:
         return None
@@ -66,19 +66,22 @@ def split_notation(text: str | Path) -> tuple[str, list[tuple[str, str]]] | None
 
 
 def file_of(text: str | Path) -> Path:
-    """Return the file that a text names, without what is said of its columns."""
-    pairs = split_notation(text)
-    return Path(text if pairs is None else pairs[0])
+    """Return the file in a text, without the pairs of key and value."""
+    notation = split_notation(text)
+    return Path(text if notation is None else notation[0])
 
 
 def pairs_of(text: str | Path) -> str:
-    """Return what a text says of a file's columns, as it is typed; empty where it names the file alone."""
-    pairs = split_notation(text)
-    return "" if pairs is None else ",".join(f"{key}={value}" for key, value in pairs[1])
+    """Return the pairs of key and value in a text, as users type them; empty for a file alone."""
+    notation = split_notation(text)
+    if notation is None:
+        return ""
+    _, pairs = notation
+    return ",".join(f"{key}={value}" for key, value in pairs)
 
 
 def value_at(record: Any, path: str) -> Any:
-    """Return what lies at a dotted path of nested JSON, or under a key that is spelled so; None where nothing does."""
+    """Return the value at a dotted path of nested JSON, or of a key with dots; None if absent."""
     if isinstance(record, Mapping) and path in record:
         return record[path]
     value = record

@@ -24,7 +24,7 @@ LAYOUTS = (
     FileLayout(name="table", sniff=table_qrels.sniff, read=table_qrels.read),
     FileLayout(name="lines", sniff=text_qrels.sniff, read=text_qrels.read),
 )
-"""In this order; the first that fits reads the file."""
+"""Layouts of judgments in the order of recognition."""
 _HEADER = ("query-id", "corpus-id", "score")
 
 
@@ -33,15 +33,18 @@ def read_qrels(path: str | Path) -> pl.DataFrame:
 
     ``FILE:query=q,id=url,grade=rating`` names the columns, nested keys by dots, and
     ``several=first`` keeps the first of several grades. Returns ``query_id``, ``doc_id``, ``grade``
-    (Int32, Float64 where one is a fraction) and ``line`` (of JSON and Parquet the place in the file);
-    a judgment that is repeated with the same grade is kept once. `DataError` names the line of a
+    (Int32, or Float64 with fractions) and ``line`` (in JSON and Parquet the number of the record).
+    Judgments that are repeated with the same grade are kept once. `DataError` has the line of a
     fault.
     """
     return read_qrels_as(path)[0]
 
 
 def read_qrels_as(path: str | Path) -> tuple[pl.DataFrame, str]:
-    """Read judgments as `read_qrels` does, and say what was understood of the file; empty for TREC's and BEIR's."""
+    """Read judgments as `read_qrels` does, and describe how the file is read.
+
+    The description is empty for TREC's and BEIR's lines.
+    """
     named_file = NamedFile.from_text(require_path(path), QRELS_NOUNS, QRELS_OPTIONS)
     with rereadable(named_file.path) as file:
         judgments = read_judgment_file(DataFile(path=file, columns=dict(named_file.columns)))
@@ -58,7 +61,7 @@ def read_qrels_as(path: str | Path) -> tuple[pl.DataFrame, str]:
 
 
 def read_judgment_file(file: DataFile) -> JudgmentFile:
-    """Read a file of judgments as it is: rows without ids, repetitions and contradictions are there."""
+    """Read a file of judgments as it is, with rows without ids, repetitions and contradictions."""
     refuse_binary(file, JUDGMENTS)
     for layout in LAYOUTS:
         if layout.sniff(file):
@@ -68,19 +71,24 @@ def read_judgment_file(file: DataFile) -> JudgmentFile:
 
 
 def one_grade(path: Path, frame: pl.DataFrame, *, has_lines: bool = True) -> pl.DataFrame:
-    """Keep a judgment that is repeated once; a second, different grade for a pair is a `DataError`."""
+    """Drop repeated judgments; `DataError` for a second, different grade of a pair."""
     frame = frame.unique(["query_id", "doc_id", "grade"], keep="first", maintain_order=True)
     clash = frame.filter(pl.struct("query_id", "doc_id").is_first_distinct().not_())
     if clash.height:
         row = clash.row(0, named=True)
-        message = f"a second grade ({row['grade']}) for query {row['query_id']!r}, document {row['doc_id']!r}"
-        message += "; FILE:several=first takes the first"
+        message = (
+            f"a second grade ({row['grade']}) for query {row['query_id']!r}, "
+            f"document {row['doc_id']!r}; FILE:several=first takes the first"
+        )
         raise DataError(path, message, line=row["line"] if has_lines else None)
     return frame
 
 
 def to_tsv(qrels: pl.DataFrame) -> bytes:
-    """Write judgments as a BEIR file, the inverse of `read_qrels`; `UserError` if an id has a tab or line end in it."""
+    """Write judgments as a BEIR file, the inverse of `read_qrels`.
+
+    `UserError` if an id has a tab or line end in it.
+    """
     ids = pl.concat([qrels["query_id"], qrels["doc_id"]])
     unfit = ids.filter(ids.str.contains(r"[\t\r\n]"))
     if len(unfit):
@@ -88,7 +96,6 @@ def to_tsv(qrels: pl.DataFrame) -> bytes:
             f"id {unfit[0]!r} has a tab or line end in it, which a qrels file cannot hold"
         )
     lines = ["\t".join(_HEADER)]
-    lines += [
-        f"{q}\t{d}\t{g}" for q, d, g in qrels.select("query_id", "doc_id", "grade").iter_rows()
-    ]
+    for query, doc, grade in qrels.select("query_id", "doc_id", "grade").iter_rows():
+        lines.append(f"{query}\t{doc}\t{grade}")
     return ("\n".join(lines) + "\n").encode()

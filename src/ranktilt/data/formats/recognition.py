@@ -1,4 +1,4 @@
-"""What a file is, whatever it was named as: its format, what it holds, its columns and its first record."""
+"""Recognise any file: its format, its content, its columns and its first record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answers import content_of, shape_of, unwrapped
+from ranktilt.data.formats.answer_shape import shape_of
+from ranktilt.data.formats.answers import content_of, unwrapped
 from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import (
@@ -32,14 +33,14 @@ DOCUMENTS, RESULT, EVALUATIONS = "documents", "a result of ranktilt", "values pe
 _MEASURE = re.compile(
     r"\w+@[0-9]|(ndcg|map|mrr|err|recall|p|success)(_cut|_at)?_?[0-9]*$|recip_rank|bpref"
 )
-"""How names of measures begin that evaluation programs print."""
+"""Beginning of the names of measures that evaluation programs print."""
 _LETOR = re.compile(r"\S+ qid:\S+ [0-9]+:")
 _SAVE = "save it as CSV or JSON lines"
 _MOST_ROWS = 200
-_LISTED = "is listed"
-"""Mark beside fields: documents lie in lists."""
+_SCORE_OF_TREC = 4
+"""Column of the scores in a TREC run."""
 _LONGEST = 200
-"""Signs of a first record that are kept."""
+"""Most characters of a first record."""
 _MEASURE_COLUMNS = ("measure", "metric", "ndcg", "map", "mrr", "recall", "ndcg@10", "ndcg@20")
 _TEXTS = ("text", "contents", "content", "body", "passage", "segment")
 _MARKUP = {
@@ -52,7 +53,7 @@ _MARKUP = {
     "---\n": "YAML",
     "%yaml": "YAML",
 }
-"""How files begin that are text but hold no table."""
+"""Beginnings of text files without a table, and their format."""
 _REMEDIES = {
     "a web page": "download the file itself, not the page that shows it",
     "a pointer of Git LFS": "fetch the file: git lfs pull",
@@ -62,23 +63,23 @@ _REMEDIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Recognition:
-    """What a file is."""
+    """The format of a file and its content."""
 
     format: str
-    """How it is written, such as ``CSV`` or ``TREC run``."""
+    """Format, such as ``CSV`` or ``TREC run``."""
     kinds: tuple[str, ...] = ()
-    """What it can be read as; empty for what is read as nothing."""
+    """Kinds of content that it can be read as; empty if it cannot be read."""
     columns: tuple[str, ...] = ()
-    """Names of its columns or fields."""
+    """Names of the columns or fields."""
     width: int = 0
-    """Number of its columns, where these have no names."""
+    """Number of columns, if they have no names."""
     first: str = ""
-    """Its first record."""
+    """First record."""
     remedy: str = ""
-    """What to do with it, where it is of no use as it is."""
+    """Advice for a file that cannot be used as it is."""
 
     def described(self) -> str:
-        """Return what it is in words, such as ``judgments (CSV: query, docid, rating)``."""
+        """Describe the file in words, such as ``judgments (CSV: query, docid, rating)``."""
         names = f": {', '.join(self.columns[:6])}" if self.columns else ""
         names += ", …" if len(self.columns) > 6 else ""
         if not self.kinds:
@@ -88,12 +89,12 @@ class Recognition:
 
 
 def recognise(file: DataFile) -> Recognition:
-    """Return what a file is."""
+    """Recognise a file by its content."""
     if file.binary == "Parquet":
         return _parquet(file)
-    useless = _useless(file)
-    if useless is not None:
-        return useless
+    unreadable = _unreadable(file)
+    if unreadable is not None:
+        return unreadable
     if file.has_json:
         return _json(file)
     if file.header and not file.is_headless:
@@ -101,8 +102,8 @@ def recognise(file: DataFile) -> Recognition:
     return _evaluation_table(file) or _plain_columns(file)
 
 
-def _useless(file: DataFile) -> Recognition | None:
-    """Return what a file is of which nothing can be read; None for any other."""
+def _unreadable(file: DataFile) -> Recognition | None:
+    """Recognise a file that cannot be read at all; None for any other."""
     if file.binary:
         remedy = "save it as UTF-8" if "UTF-16" in file.binary else _SAVE
         return Recognition(format=file.binary, remedy=remedy)
@@ -131,7 +132,7 @@ def _table(names: Sequence[str], form: str, rows: Sequence[str]) -> Recognition:
 
 
 def kinds_of(names: Sequence[str]) -> tuple[str, ...]:
-    """Return what a table with these columns can be read as."""
+    """Return the kinds of content that a table with these columns can be read as."""
     plain = {folded(name) for name in names}
     has_document = not plain.isdisjoint(DOCUMENT)
     has_query = not plain.isdisjoint(QUERY)
@@ -149,7 +150,7 @@ def kinds_of(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _kinds_of_pairs(names: Sequence[str]) -> tuple[str, ...]:
-    """Return what a table of queries and documents can be read as."""
+    """Return the kinds of content that a table of queries and documents can be read as."""
     run, judgments = find_columns(names, RUN_COLUMNS), find_columns(names, QRELS_COLUMNS)
     grade = folded(judgments.get("grade", ""))
     if "rank" in run or "grade" not in judgments:
@@ -176,52 +177,61 @@ def _json(file: DataFile) -> Recognition:
         kinds = kinds_of(list(document))
         if kinds:
             return Recognition(format=form, kinds=kinds, columns=tuple(document), first=first)
-    return Recognition(format=form, first=first, **_answer_kinds(unwrapped(document)))
+    return _answers(form, first, unwrapped(document))
 
 
-def _answer_kinds(document: Any) -> dict[str, Any]:
-    """Return what JSON can be read as, and its fields, by the shape of its answers."""
+@dataclass(frozen=True, kw_only=True)
+class _AnswerFields:
+    """Fields of the documents in a file's answers."""
+
+    paths: Mapping[str, str]
+    """Path of each column."""
+    are_listed: bool
+    """Whether documents are in lists."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.paths.values())
+
+    @property
+    def has_grades(self) -> bool:
+        grade = self.paths.get("grade", "")
+        is_grade = bool(grade) and folded(grade.rpartition(".")[2]) != "score"
+        return is_grade and "document" in self.paths
+
+
+def _answers(form: str, first: str, document: Any) -> Recognition:
+    """Recognise JSON by the shape of its answers."""
     if isinstance(document, Mapping) and _is_number_map(document):
         numbers = chain.from_iterable(value.values() for value in document.values())
         is_whole = all(type(number) is int for number in numbers)
-        return {"kinds": (JUDGMENTS, RUN) if is_whole else (RUN,), "columns": ("query", "document")}
-    graded = _fields_of(document, QRELS_COLUMNS)
-    if graded is not None and _is_graded(graded):
-        return {"kinds": (JUDGMENTS,), "columns": _without_mark(graded)}
-    fields = _fields_of(document, RUN_COLUMNS)
-    if fields is None or "document" not in fields:
-        return {}
-    names = _without_mark(fields)
-    is_run = "query" in fields or fields.get(_LISTED)
-    return {
-        "kinds": (RUN,) if is_run else kinds_of(names),
-        "columns": _without_mark(fields),
-    }
+        kinds: tuple[str, ...] = (JUDGMENTS, RUN) if is_whole else (RUN,)
+        columns = ("query", "document")
+        return Recognition(format=form, kinds=kinds, columns=columns, first=first)
+    graded = _answer_fields(document, QRELS_COLUMNS)
+    if graded is not None and graded.has_grades:
+        return Recognition(format=form, kinds=(JUDGMENTS,), columns=graded.columns, first=first)
+    fields = _answer_fields(document, RUN_COLUMNS)
+    if fields is None or "document" not in fields.paths:
+        return Recognition(format=form, first=first)
+    is_run = "query" in fields.paths or fields.are_listed
+    kinds = (RUN,) if is_run else kinds_of(fields.columns)
+    return Recognition(format=form, kinds=kinds, columns=fields.columns, first=first)
 
 
-def _fields_of(document: Any, valid: Names) -> dict[str, str] | None:
-    """Return the fields of a file's answers, and whether these are lists; None where it has no answers."""
+def _answer_fields(document: Any, valid: Names) -> _AnswerFields | None:
+    """Find the fields of a file's answers; None if it has no answers."""
     try:
         content = content_of(document, valid, {})
         shape = shape_of(content, valid, {})
     except UserError:
         return None
-    is_listed = not shape.is_flat or content.keys is not None
-    return {**shape.fields, **({_LISTED: "yes"} if is_listed else {})}
-
-
-def _without_mark(fields: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(name for noun, name in fields.items() if noun != _LISTED)
+    are_listed = not shape.is_flat or content.keys is not None
+    return _AnswerFields(paths=shape.fields, are_listed=are_listed)
 
 
 def _is_nested(value: Any) -> bool:
     return isinstance(value, Mapping | list)
-
-
-def _is_graded(fields: Mapping[str, str]) -> bool:
-    grade = fields.get("grade", "")
-    is_grade = bool(grade) and folded(grade.rpartition(".")[2]) != "score"
-    return is_grade and "document" in fields
 
 
 def _is_number_map(document: Mapping[str, Any]) -> bool:
@@ -233,7 +243,7 @@ def _is_number_map(document: Mapping[str, Any]) -> bool:
 
 
 def _fields(row: str) -> list[str]:
-    """Return the fields of a line, parted by what parts it into most."""
+    """Split a line at tabs, at blanks, or at the sign that gives the most fields."""
     if "\t" in row:
         return row.split("\t")
     if len(blank_fields(row)) > 1:
@@ -260,26 +270,31 @@ def _plain_columns(file: DataFile) -> Recognition:
     """Recognise lines without a header by their number of fields."""
     rows = _even_rows(file.rows[:_MOST_ROWS])
     width = len(rows[0]) if rows else 0
-    kinds: tuple[str, ...] = ()
+    form, kinds = _form_of_rows(rows, width)
+    return Recognition(format=form, kinds=kinds, width=width, first=file.rows[0][:_LONGEST])
+
+
+def _form_of_rows(rows: Sequence[Sequence[str]], width: int) -> tuple[str, tuple[str, ...]]:
+    """Return the format of rows of a width, and the kinds of content they can be read as."""
+    columns = list(zip(*rows, strict=True))
+    if width in (5, 6) and _are_numbers(columns[_SCORE_OF_TREC]):
+        return "TREC run", (RUN,)
+    if width == 4 and _are_numbers(columns[-1]):
+        if set(columns[1]) <= {"0", "Q0"}:
+            return "TREC judgments", (JUDGMENTS,)
+        return "TREC run", (RUN,)
+    if width == 3 and _are_numbers(columns[-1]):
+        if any(_MEASURE.match(name.lower()) for name in columns[0]):
+            return "trec_eval", (EVALUATIONS,)
+        return "three columns", (JUDGMENTS, RUN)
+    if width == 2:
+        return "two columns", (QUERIES, LABELS)
     form = {0: "text of lines", 1: "text of one column"}.get(width, f"text of {width} columns")
-    if width in (5, 6) and _are_numbers(row[4] for row in rows):
-        form, kinds = "TREC run", (RUN,)
-    elif width == 4 and _are_numbers(row[3] for row in rows):
-        is_judged = all(row[1] in ("0", "Q0") for row in rows)
-        form, kinds = ("TREC judgments", (JUDGMENTS,)) if is_judged else ("TREC run", (RUN,))
-    elif width == 3 and _are_numbers(row[2] for row in rows):
-        is_measured = any(_MEASURE.match(row[0].lower()) for row in rows)
-        form, kinds = "three columns", (JUDGMENTS, RUN)
-        if is_measured:
-            form, kinds = "trec_eval", (EVALUATIONS,)
-    elif width == 2:
-        form, kinds = "two columns", (QUERIES, LABELS)
-    first = file.rows[0][:_LONGEST]
-    return Recognition(format=form, kinds=kinds, width=width, first=first)
+    return form, ()
 
 
 def _even_rows(lines: Sequence[str]) -> list[list[str]]:
-    """Return the fields of lines that have as many each; none where they have not."""
+    """Return the fields of each line; empty if lines have different numbers of fields."""
     rows = [_fields(line) for line in lines]
     if len(set(map(len, rows))) > 1:
         rows = [blank_fields(line) for line in lines]

@@ -71,6 +71,6 @@ def refusal(file: DataFile, kind: str) -> DataError:
 
 
 def _example(kind: str, width: int) -> str:
-    """Return how columns are named, by their numbers where these have no names; empty for what takes none."""
+    """Return an example of naming columns, by their numbers if they have no names; or empty."""
     by_number = _OF_THREE if width == 3 else _BY_NUMBER
     return by_number.get(kind, _EXAMPLES[kind]) if width else _EXAMPLES[kind]

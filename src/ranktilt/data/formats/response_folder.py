@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.data.formats.answer_run import answer_in, read_answers
-from ranktilt.data.formats.answers import Content, shape_of
+from ranktilt.data.formats.answer_shape import shape_of
+from ranktilt.data.formats.answers import Content
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.column_names import RUN_COLUMNS
 from ranktilt.data.formats.data_file import DataFile

@@ -1,7 +1,8 @@
-"""Responses of search engines and vector stores: where each keeps its hits, their ids and their scores.
+"""The layouts of responses of search engines and vector stores: hits, their ids and scores.
 
 A row of the table is a response as its producer's documentation shows it. To add one, add a row and
-a fixture in tests/data/test_responses.py. What is in no row is read by its shape: see `answers`.
+a fixture in tests/data/test_search_responses.py. Other responses are read by their shape: see
+`answers`.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ _ANY = "*"
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseLayout:
-    """Where one producer's response keeps what is read of it."""
+    """The paths of hits, ids and scores in the responses of one producer."""
 
     producer: str
     hits: str
     """Path of the list of hits; ``*`` is the only key of its object."""
     document: tuple[str, ...] = ()
-    """Paths of the id in a hit, the first that is there counts; none for the names that all share."""
+    """Paths of the id in a hit, in the order of preference; empty for the common names."""
     score: tuple[str, ...] = ()
     rank: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
     """Paths at which the response repeats its query."""
     signs: tuple[str, ...] = ()
-    """Paths that a response of this producer has one of, where the hits' path alone does not tell."""
+    """Paths of which a response has at least one, if other producers have hits at the same path."""
     may_lack_hits: bool = False
     """Whether a response without results has no list."""
     id_after: str = ""
-    """What an id stands behind."""
+    """Sign in an id before which everything is dropped."""
 
     def fits(self, response: Any) -> bool:
         """Return whether a response is of this layout."""
@@ -204,19 +205,19 @@ LAYOUTS = (
 
 
 def layout_of(response: Any) -> ResponseLayout | None:
-    """Return the layout of a response; None for what is in no row of the table."""
+    """Return the layout of a response; None if it has none of the table."""
     if not isinstance(response, Mapping):
         return None
     return next((layout for layout in LAYOUTS if layout.fits(response)), None)
 
 
 def has_path(value: Any, path: str) -> bool:
-    """Return whether something lies at a path."""
+    """Return whether a record has a value at a path."""
     return value_at(value, path) is not None
 
 
 def hits_at(response: Any, path: str) -> Any:
-    """Return what lies at a path in which ``*`` is the only key of its object; None where nothing does."""
+    """Return the value at a path, in which ``*`` is the only key of an object; None if absent."""
     head, star, _ = path.partition(f".{_ANY}")
     value = value_at(response, head)
     if not star:
@@ -227,5 +228,5 @@ def hits_at(response: Any, path: str) -> Any:
 
 
 def first_path(record: Any, paths: Sequence[str]) -> str:
-    """Return the first of some paths at which a record holds something; empty where it holds nothing."""
+    """Return the first path at which a record has a value; empty if there is none."""
     return next((path for path in paths if has_path(record, path)), "")

@@ -10,7 +10,7 @@ _FIELDS = {"query": "query_id", "document": "doc_id", "score": "score", "rank": 
 
 
 def result_columns(names: Sequence[str]) -> dict[str, str]:
-    """Return which columns of a table of results hold ``query_id``, ``doc_id``, ``score`` and ``rank``."""
+    """Return the columns with ``query_id``, ``doc_id``, ``score`` and ``rank`` of results."""
     columns = find_columns(names, RUN_COLUMNS)
     require_distinct(names, columns)
     return {field: columns[noun] for noun, field in _FIELDS.items() if noun in columns}

@@ -1,4 +1,4 @@
-"""Columns of a run as tables and JSON hold them, made into entries: ids, scores, ranks, and what is left out."""
+"""Make the entries of a run from columns of tables and JSON: ids, scores and ranks."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ranktilt.data.formats.score_order import IN_GIVEN_ORDER
 from ranktilt.errors import DataError, counted, shorten
 
 _SHARE = 0.9
-"""Share of the steps within lists from which distances rise."""
+"""Least share of rising steps within lists of distances, best first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunColumns:
-    """The columns of a run's file, an entry a row."""
+    """The columns of a run's file, a row for each entry."""
 
     path: Path
     query: pl.Series
-    """Ids, null where there is none."""
+    """Ids; null for a missing one."""
     document: pl.Series
     score: NumberColumn
     rank: NumberColumn
     names: Mapping[str, str]
-    """What each column is called in the file."""
+    """Name of each column in the file."""
     lines: Sequence[int] = ()
-    """Line of each entry, where these are known."""
+    """Line of each entry; empty if unknown."""
     queries: Sequence[str] | None = None
     """Every query, where lists name them; entries then are ranked by their place in the list."""
 
@@ -138,7 +138,7 @@ def _no_numbers(count: int) -> pl.Series:
 
 
 def _order_of_distances(columns: RunColumns, frame: pl.DataFrame) -> str | None:
-    """Return in which order distances are, by the order in which they are given; `DataError` where neither shows."""
+    """Return the score order of distances, by the order of their lists; `DataError` if unclear."""
     score = pl.col("score")
     steps = frame.select(step=score.diff().over("query_id"))["step"]
     up, down = int((steps > 0).sum()), int((steps < 0).sum())

@@ -104,60 +104,53 @@ def read_run_file(
 
 
 def warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
-    """Warn where scores contradict the ranks, or say nothing: engines differ in which of the two they mean."""
+    """Warn if scores contradict the ranks, or if all are equal: engines mean one or the other."""
     ranked = frame.filter(pl.col("rank").is_not_null())
     hint = '(--score-order rank, score_order="rank" goes by the ranks)'
-    if ranked["score"].n_unique() <= max(
-        ranked["query_id"].n_unique(), 1
-    ):  # some engines export one for all
-        lists = (
-            ranked.group_by("query_id")
-            .agg(pl.col("score", "rank").n_unique())
-            .filter(pl.col("rank") >= _ORDERED)
-        )
-        flat, queries = (
-            lists.filter(pl.col("score") == 1).height,
-            counted(lists.height, "query", "queries"),
-        )
+    # Some engines export the same score for all documents.
+    if ranked["score"].n_unique() <= max(ranked["query_id"].n_unique(), 1):
+        lists = ranked.group_by("query_id").agg(pl.col("score", "rank").n_unique())
+        lists = lists.filter(pl.col("rank") >= _ORDERED)
+        flat = lists.filter(pl.col("score") == 1).height
         if 2 * flat > lists.height:
+            queries = counted(lists.height, "query", "queries")
             message = f"all scores are equal in {flat:,} of {queries}, though the ranks order them"
             _warn(f"{path}: {message}; such documents are tied {hint}")
-    if _falls(ranked):
+    if _is_in_both_orders(ranked):
         return
     ranked = ranked.sort("query_id", "rank", -pl.col("score"), maintain_order=True)
-    after = (pl.col("query_id") == pl.col("query_id").shift()) & (
-        pl.col("rank") > pl.col("rank").shift()
-    )
-    against = ranked.filter(after & (pl.col("score") > pl.col("score").shift()))[
-        "query_id"
-    ].n_unique()
+    is_same_query = pl.col("query_id") == pl.col("query_id").shift()
+    is_ranked_lower = pl.col("rank") > pl.col("rank").shift()
+    is_scored_higher = pl.col("score") > pl.col("score").shift()
+    contradicting = ranked.filter(is_same_query & is_ranked_lower & is_scored_higher)
+    against = contradicting["query_id"].n_unique()
     if against:
         queries = counted(frame["query_id"].n_unique(), "query", "queries")
-        _warn(
-            f"{path}: the ranks contradict the scores in {against:,} of {queries}; scores decide {hint}"
-        )
+        message = f"the ranks contradict the scores in {against:,} of {queries}"
+        _warn(f"{path}: {message}; scores decide {hint}")
 
 
 def _warn(text: str) -> None:
     warnings.warn(text, DataWarning, stacklevel=4)
 
 
-def _falls(frame: pl.DataFrame) -> bool:
-    """Whether queries stand together and, in the file's order, ranks rise and scores do not: the usual case, fast."""
-    query, rank, score = (
-        frame["query_id"].rle_id().to_numpy(),
-        frame["rank"].to_numpy(),
-        frame["score"].to_numpy(),
-    )
+def _is_in_both_orders(frame: pl.DataFrame) -> bool:
+    """Return whether a file is sorted by query, rank and falling score.
+
+    This is the usual case, which saves sorting a large file.
+    """
+    query = frame["query_id"].rle_id().to_numpy()
+    rank = frame["rank"].to_numpy()
+    score = frame["score"].to_numpy()
     if not len(query) or query[-1] + 1 != frame["query_id"].n_unique():
         return False
-    return bool(
-        ((query[1:] > query[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] <= score[:-1]))).all()
-    )
+    is_next_query = query[1:] > query[:-1]
+    is_next_rank = (rank[1:] > rank[:-1]) & (score[1:] <= score[:-1])
+    return bool((is_next_query | is_next_rank).all())
 
 
 def read_spec(run_file: Path) -> dict[str, Any]:
-    """Read the spec in a run's sidecar, empty where there is none; what is used of it is of its kind."""
+    """Read the spec in a run's sidecar; empty if there is no such file."""
     path = sidecar(run_file)
     if not os.path.exists(path):
         return {}
@@ -165,12 +158,10 @@ def read_spec(run_file: Path) -> dict[str, Any]:
         text = read_text(path)
         spec = parse_json(text)
         require_single_keys(path, text, spec)
-        if (
-            isinstance(spec, dict)
-            and spec
-            and all(isinstance(value, dict) for value in spec.values())
-        ):
-            return {}  # the same run in JSON may lie beside it under that name
+        is_object = isinstance(spec, dict) and bool(spec)
+        if is_object and all(isinstance(value, dict) for value in spec.values()):
+            # The same run as JSON may have this name: {query: {document: score}}.
+            return {}
         msgspec.convert(spec, _Sidecar)
     except ValueError as error:
         raise DataError(path, f"expected the run's spec as JSON: {error}") from error
@@ -178,7 +169,7 @@ def read_spec(run_file: Path) -> dict[str, Any]:
 
 
 def unwritable(spec: Mapping[str, Any]) -> str:
-    """Say why a spec cannot be written into a result's JSON; empty where it can."""
+    """Say why a spec cannot be written to JSON; empty if it can."""
     try:
         orjson.dumps(dict(spec), default=str, option=orjson.OPT_SERIALIZE_NUMPY)
     except (TypeError, ValueError) as error:

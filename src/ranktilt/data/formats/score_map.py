@@ -1,4 +1,4 @@
-"""JSON ``{query: {document: number}}``: runs of BEIR, Pyserini, ranx and mteb, and judgments in the same form."""
+"""JSON ``{query: {document: number}}``: runs of BEIR, Pyserini, ranx and mteb, and judgments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ranktilt.errors import DataError, UserError, located, shorten
 
 SHAPE = "{query: {document: score}}"
 MTEB = "mteb_model_meta"
-"""The key by which mteb's predictions are known."""
+"""Key in mteb's predictions by which they are recognised."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +30,13 @@ class ScoreMap:
     queries: pl.Series
     """Every query."""
     query: pl.Series
-    """Query of each entry, null where its id is empty."""
+    """Query of each entry; null if its id is empty."""
     document: pl.Series
     numbers: NumberColumn
 
 
 def map_of(path: Path, content: Mapping[str, Any]) -> ScoreMap:
-    """Take ``{query: {document: number}}`` apart; `DataError` where it is none."""
+    """Take ``{query: {document: number}}`` apart; `DataError` for anything else."""
     if not content:
         raise DataError(path, f"expected {SHAPE}, got no query")
     for query, documents in content.items():
@@ -44,19 +44,17 @@ def map_of(path: Path, content: Mapping[str, Any]) -> ScoreMap:
             message = f"query {query!r}: expected {{document: score}}, got {shorten(documents)}"
             raise DataError(path, message)
     try:
-        every = json_ids(list(content), "query")
-        names = list(chain.from_iterable(content.values()))
-        documents = json_ids(names, "document")
+        queries = json_ids(list(content), "query")
+        document_ids = json_ids(list(chain.from_iterable(content.values())), "document")
     except UserError as error:
         raise located(path, error) from error
     counts = list(map(len, content.values()))
+    numbers = list(chain.from_iterable(documents.values() for documents in content.values()))
     return ScoreMap(
-        queries=every.drop_nulls(),
-        query=every.gather(np.repeat(np.arange(len(counts)), counts)),
-        document=documents,
-        numbers=NumberColumn.from_json(
-            list(chain.from_iterable(documents.values() for documents in content.values()))
-        ),
+        queries=queries.drop_nulls(),
+        query=queries.gather(np.repeat(np.arange(len(counts)), counts)),
+        document=document_ids,
+        numbers=NumberColumn.from_json(numbers),
     )
 
 
@@ -95,23 +93,33 @@ def read_scores(path: Path, content: Mapping[str, Any], order: str | None, tag: 
 def mteb_scores(
     path: Path | str, content: Mapping[str, Any], subset: str = "", split: str = ""
 ) -> Mapping[str, Any]:
-    """Return the scores of one subset and split of mteb's predictions: the named ones, the only ones, or ``test``."""
-    parts = dict[tuple[str, str], Any]()
-    for part, splits in content.items():
-        if part == MTEB or not isinstance(splits, Mapping) or subset not in ("", part):
-            continue
-        for name, scores in splits.items():
-            if split in ("", name):
-                parts[part, name] = scores
-    chosen = list(parts) if len(parts) == 1 else [part for part in parts if part[1] == "test"]
-    if len(chosen) != 1:
-        present = ", ".join("/".join(map(str, part)) for part in parts) or "none of these"
+    """Return the scores of one subset and split of mteb's predictions.
+
+    By default the only subset and split, or the only split ``test``.
+    """
+    parts = _parts_of_predictions(content, subset, split)
+    names = list(parts)
+    if len(names) > 1:
+        names = [name for name in names if name.rpartition("/")[2] == "test"]
+    if len(names) != 1:
+        present = ", ".join(parts) or "none of these"
         hint = "Run.from_mteb(predictions, subset=…, split=…) takes one in Python"
         raise DataError(
             path, f"expected predictions of one subset and split, got {present}; {hint}"
         )
-    predictions: Mapping[str, Any] = parts[chosen[0]]
+    predictions: Mapping[str, Any] = parts[names[0]]
     if not isinstance(predictions, Mapping):
-        where = "/".join(map(str, chosen[0]))
-        raise DataError(path, f"{where}: expected {SHAPE}, got {shorten(predictions)}")
+        raise DataError(path, f"{names[0]}: expected {SHAPE}, got {shorten(predictions)}")
     return predictions
+
+
+def _parts_of_predictions(content: Mapping[str, Any], subset: str, split: str) -> dict[str, Any]:
+    """Return the predictions of each chosen ``SUBSET/SPLIT``; empty names choose all."""
+    parts = dict[str, Any]()
+    for subset_name, splits in content.items():
+        if subset_name == MTEB or not isinstance(splits, Mapping):
+            continue
+        for split_name, scores in splits.items():
+            if subset in ("", subset_name) and split in ("", split_name):
+                parts[f"{subset_name}/{split_name}"] = scores
+    return parts

@@ -1,8 +1,8 @@
-"""Responses of search engines as they come, from files and live: their hits, and every sign that they are not whole.
+"""Read responses of search engines, from files and live: hits, and signs of partial results.
 
 An engine answers in time rather than in full: shards fail, time runs out, and the response still
-looks like any other. What is partial counts as a failed query, because the results that are missing
-are not known to be at the end.
+looks like any other. A partial response counts as a failed query, because the missing results need
+not be those at the end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ranktilt.errors import counted, shorten
 Json = Mapping[str, Any]
 
 MAX_FAILURES = 0.05
-"""Share of a run's queries that may fail."""
+"""Largest share of a run's queries that may fail."""
 _IDS = ("id", "_id", "key")
 _FIRST_ERROR = 400
 """Lowest HTTP status of an error."""
@@ -35,7 +35,7 @@ def is_response(content: Any) -> bool:
 
 
 def hits_of(response: Json) -> list[Any]:
-    """Return the hits of a response, best first: records with ``id`` and ``score``, null where it has none."""
+    """Return the hits of a response, best first: records with ``id`` and ``score`` (or null)."""
     layout = layout_of(response)
     if layout is None:
         return []
@@ -52,7 +52,7 @@ def _hit(hit: Json, layout: ResponseLayout, scores: Sequence[str]) -> dict[str, 
 
 
 def response_fault(response: Any) -> str:
-    """Say why a response is an error or partial, with all signs of it; empty where it is whole."""
+    """Say why a response is an error or partial, with all signs; empty if it is complete."""
     if not is_response(response):
         return f"no response to a search: {shorten(response)}"
     return signs_of_fault(response)
@@ -69,23 +69,29 @@ def allowed_failures(total: int, max_failures: float) -> int:
 
 
 def too_many_failures(
-    failed: int, total: int, max_failures: float, *, asked: int | None = None
+    failed: int, total: int, max_failures: float, *, tried: int | None = None
 ) -> str:
-    """Say that more queries failed than allowed; `asked` is how many were tried, where not all were."""
-    tried = counted(total if asked is None else asked, "query", "queries")
+    """Say that more queries failed than allowed.
+
+    `tried` is the number of queries until then, if the rest was not tried.
+    """
+    queries = counted(total if tried is None else tried, "query", "queries")
     allowed = allowed_failures(total, max_failures)
-    return f"{failed:,} of {tried} failed, max_failures={max_failures:g} allows {allowed:,} of {total:,}"
+    return (
+        f"{failed:,} of {queries} failed, "
+        f"max_failures={max_failures:g} allows {allowed:,} of {total:,}"
+    )
 
 
 def is_error(content: Any) -> bool:
-    """Return whether it holds an error, which is no document of that name: a document has a number."""
+    """Return whether an object is an error of an engine; a document of this name has an id."""
     if not isinstance(content, Mapping):
         return False
     return isinstance(content.get("error"), Mapping | str) and "id" not in content
 
 
 def _faults(response: Json) -> Iterator[str]:
-    """Every sign of an error or of a partial response, in each engine's own words."""
+    """Yield every sign of an error or of a partial response, in each engine's own words."""
     status = response.get("status")
     has_error_status = isinstance(status, int) and status >= _FIRST_ERROR
     if response.get("error"):
@@ -104,17 +110,17 @@ def _faults(response: Json) -> Iterator[str]:
         yield from _faults(response["response"])
 
 
+def _first_value(records: Sequence[Json], key: str) -> Any:
+    return next((record[key] for record in records if record.get(key)), None)
+
+
 def _error_text(error: Any, status: Any) -> str:
-    """An error's type, reason and status, as far as it has them."""
+    """Return an error's type, reason and status, as far as it has them."""
     parts = [error] if isinstance(error, str) else []
     if isinstance(error, Mapping):
         causes = [cause for cause in error.get("root_cause") or () if isinstance(cause, Mapping)]
-        kind = error.get("type") or next(
-            (cause["type"] for cause in causes if cause.get("type")), None
-        )
-        reason = error.get("reason") or next(
-            (cause["reason"] for cause in causes if cause.get("reason")), None
-        )
+        kind = _first_value([error, *causes], "type")
+        reason = _first_value([error, *causes], "reason")
         reason = reason or error.get("msg") or error.get("message")
         parts = [str(part) for part in (kind, reason) if part]
         status = error.get("code") if status is None else status
@@ -149,8 +155,8 @@ def _cluster_faults(clusters: Any) -> Iterator[str]:
     if not lost and isinstance(total, int) and isinstance(successful, int):
         counts, lost = {"not successful": total - successful}, total - successful
     if lost:
-        told = " and ".join(f"{count} {name}" for name, count in counts.items() if count)
-        yield f"of {total} clusters {told}"
+        missing = " and ".join(f"{count} {name}" for name, count in counts.items() if count)
+        yield f"of {total} clusters {missing}"
 
 
 def _solr_faults(header: Any) -> Iterator[str]:

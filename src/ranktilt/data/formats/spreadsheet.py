@@ -1,4 +1,4 @@
-"""CSV for spreadsheets, in which no name or id is a formula: what begins like one has an apostrophe before it."""
+"""Write CSV for spreadsheets: text that begins like a formula gets an apostrophe before it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import polars as pl
 from ranktilt.data.formats.ids import NUMBER
 
 _FORMULA = r"(?s)'*[=+\-@\t\r\n].+"
-"""Spreadsheets run cells that begin with one of these; apostrophes before it count, so that `from_cell` is exact."""
+"""Text that spreadsheets run, also after apostrophes: so that `from_cell` is the exact inverse."""
 _ESCAPED = re.compile(rf"'{_FORMULA.removeprefix('(?s)')}", re.DOTALL)
 
 
 def csv_text(frame: pl.DataFrame) -> str:
-    """Return a frame as CSV whose text cells and column names are no formulas; numbers stay as they are."""
+    """Return a frame as CSV without formulas in text cells and column names."""
     safe = frame.with_columns(_escaped(pl.col(pl.String)))
-    names = pl.DataFrame({"name": frame.columns}, schema={"name": pl.String}).select(
-        _escaped(pl.col("name"))
-    )
-    safe.columns = names["name"].to_list()
+    names = pl.DataFrame({"name": frame.columns}, schema={"name": pl.String})
+    safe.columns = names.select(_escaped(pl.col("name")))["name"].to_list()
     return safe.write_csv()
 
 
@@ -29,5 +27,5 @@ def _escaped(texts: pl.Expr) -> pl.Expr:
 
 
 def from_cell(cell: str) -> str:
-    """Return the text of a cell as it was before `csv_text` wrote it."""
+    """Return the text that `csv_text` wrote into a cell."""
     return cell[1:] if _ESCAPED.fullmatch(cell) else cell

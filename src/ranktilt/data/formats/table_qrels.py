@@ -1,4 +1,4 @@
-"""Judgments as tables whose first line names the columns: CSV as Quepid exports it, TSV, and what Excel writes."""
+"""Judgments as tables with a header: CSV as Quepid exports it, TSV, and Excel's CSV."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _read_as(form: str, columns: RunColumns, request: RunRequest) -> str:
 
 
 def columns_read(columns: RunColumns, order: str | None) -> list[str]:
-    """Return the names of the columns that are read, in words at the end where none orders the documents."""
+    """Return the columns that are read, and ``in their order`` without a score or rank."""
     by_score = order != "rank" and columns.score.is_given
     nouns = ["query", "document", "score" if by_score else "rank"]
     names = [columns.names[noun] for noun in nouns if noun in columns.names]
@@ -86,7 +86,7 @@ def columns_read(columns: RunColumns, order: str | None) -> list[str]:
 
 
 def _refuse_unread_numbers(file: DataFile, table: NamedTable) -> None:
-    """Refuse a table whose only column of numbers may hold scores although it is not called so."""
+    """Refuse a table whose only column of numbers may be scores under an unknown name."""
     known = {*QUERY, *DOCUMENT, *_INDEX}
     unread = list[str]()
     for number, name in enumerate(table.names):
@@ -98,8 +98,9 @@ def _refuse_unread_numbers(file: DataFile, table: NamedTable) -> None:
     if len(unread) == 1:
         name = unread[0]
         message = f"no column is called score or rank, but {name!r} holds numbers"
-        hint = f"FILE:score={name} or FILE:rank={name} reads them, --score-order rank the order of the file"
-        raise DataError(file.path, f"{message}; {hint}")
+        hint = f"FILE:score={name} or FILE:rank={name} reads them"
+        order_hint = "--score-order rank the order of the file"
+        raise DataError(file.path, f"{message}; {hint}, {order_hint}")
 
 
 def _refuse_judgments(file: DataFile, table: NamedTable, columns: dict[str, str]) -> None:

@@ -1,10 +1,10 @@
-"""Judgments as lines: BEIR's three columns, parted by tabs or blanks, and TREC's four; both may have a header."""
+"""Judgments as lines: BEIR's three columns and TREC's four; both may have a header."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 
@@ -17,32 +17,53 @@ from ranktilt.errors import DataError, shorten
 
 _HEADER = ("query-id", "corpus-id", "score")
 _FIRST = ("query-id", "qid", "query")
-"""What a header begins with."""
+"""First fields of a header."""
 _FIELD = r"[^ \t\x0b\x0c\r]+"
 _NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
 
 
-class _Form(NamedTuple):
-    """What a line of judgments holds."""
+@dataclass(frozen=True, kw_only=True)
+class _Form:
+    """A form of lines of judgments."""
 
     expected: str
-    indices: tuple[int, int, int]
-    """Of query, document and grade."""
+    """Description for the message about a line of another form."""
+    query: int = 0
+    """Position of the query's id among the fields."""
+    document: int
+    grade: int
+    """Position of the grade: the last field."""
     noun: str
-    tabs: bool = False
+    """Name of the grade in a message."""
+    has_tabs: bool = False
 
     @property
     def width(self) -> int:
-        return self.indices[-1] + 1
+        return self.grade + 1
+
+    def fields(self, line: str) -> list[str]:
+        """Split a line into its fields."""
+        return line.split("\t") if self.has_tabs else re.findall(_FIELD, line)
 
 
-_BEIR = _Form(f"{', '.join(_HEADER)} (3 tab-separated fields)", (0, 1, 2), "score", tabs=True)
-_BLANKS = _Form(f"{', '.join(_HEADER)} (3 fields)", (0, 1, 2), "score")
-_TREC = _Form("query-id, iteration, document-id, grade (4 fields)", (0, 2, 3), "grade")
+_BEIR = _Form(
+    expected=f"{', '.join(_HEADER)} (3 tab-separated fields)",
+    document=1,
+    grade=2,
+    noun="score",
+    has_tabs=True,
+)
+_BLANKS = _Form(expected=f"{', '.join(_HEADER)} (3 fields)", document=1, grade=2, noun="score")
+_TREC = _Form(
+    expected="query-id, iteration, document-id, grade (4 fields)",
+    document=2,
+    grade=3,
+    noun="grade",
+)
 
 
-_MOST_RANKS = 5
-"""Documents of a query from which a third column that counts them is one of ranks, not of grades."""
+_FEWEST_RANKS = 5
+"""Fewest documents of a query for which a column 1, 2, … has ranks, and no grades."""
 
 
 def sniff(file: DataFile) -> bool:
@@ -50,8 +71,7 @@ def sniff(file: DataFile) -> bool:
     if file.columns or not file.rows or file.has_json:
         return False
     form = _form(file.rows[0])
-    fields = file.rows[0].split("\t") if form.tabs else re.findall(_FIELD, file.rows[0])
-    return len(fields) == form.width or form is not _BEIR
+    return len(form.fields(file.rows[0])) == form.width or form is not _BEIR
 
 
 def read(file: DataFile) -> JudgmentFile:
@@ -80,45 +100,46 @@ def read(file: DataFile) -> JudgmentFile:
 
 
 def _form(line: str) -> _Form:
-    """Tell a file's form by its first line, which may be a header; BEIR's ids may have blanks in them."""
-    number = re.compile(_NUMBER)
-    fields, tabs = re.findall(_FIELD, line), line.split("\t")
-    known = bool(number.match(fields[-1])) or fields[0].lower().replace("_", "-") in _FIRST
-    if len(tabs) == 3 and (
-        len(fields) != 4 or number.match(tabs[2]) or not number.match(fields[3])
-    ):
+    """Recognise a file's form by its first line, which may be a header."""
+    blank_fields, tab_fields = _BLANKS.fields(line), _BEIR.fields(line)
+    is_number = re.compile(_NUMBER).match
+    # Ids between tabs may have blanks in them, so that tabs count first.
+    if len(tab_fields) == _BEIR.width:
+        is_trec = len(blank_fields) == _TREC.width and is_number(blank_fields[-1])
+        if is_number(tab_fields[-1]) or not is_trec:
+            return _BEIR
+    has_header = blank_fields[0].lower().replace("_", "-") in _FIRST
+    if not has_header and not is_number(blank_fields[-1]):
         return _BEIR
-    return {3: _BLANKS, 4: _TREC}.get(len(fields), _BEIR) if known else _BEIR
+    return {_BLANKS.width: _BLANKS, _TREC.width: _TREC}.get(len(blank_fields), _BEIR)
 
 
 def _parse(path: Path, frame: pl.DataFrame, form: _Form, *, head_line: int) -> pl.DataFrame:
-    """Judgments of a chunk's lines, given as ``line`` and ``text``; ``second`` is the field after the query."""
-    split = pl.col("text").str.split("\t") if form.tabs else pl.col("text").str.extract_all(_FIELD)
+    """Return the judgments of a chunk of lines, a table of ``line`` and ``text``.
+
+    ``second`` is the field after the query, by which runs are recognised.
+    """
+    text, fields = pl.col("text"), pl.col("fields")
+    split = text.str.split("\t") if form.has_tabs else text.str.extract_all(_FIELD)
     frame = frame.with_columns(fields=split)
-    head = (
-        pl.col("fields").list.get(0, null_on_oob=True).str.to_lowercase().str.replace_all("_", "-")
-    )
-    head = head.is_in(_FIRST) & ~pl.col("fields").list.last().str.contains(_NUMBER)
-    frame = frame.filter(~((pl.col("line") == head_line) & head))
+    first = fields.list.get(0, null_on_oob=True).str.to_lowercase().str.replace_all("_", "-")
+    is_header = first.is_in(_FIRST) & ~fields.list.last().str.contains(_NUMBER)
+    frame = frame.filter(~((pl.col("line") == head_line) & is_header))
     wrong = frame.filter(pl.col("fields").list.len() != form.width)
     if wrong.height:
-        line, raw, fields = wrong.row(0)
-        message = f"expected {form.expected}, got {len(fields)}: {shorten(raw)}"
+        line, raw, cells = wrong.row(0)
+        message = f"expected {form.expected}, got {len(cells)}: {shorten(raw)}"
         raise DataError(path, message, line=line)
-    query, doc, grade = (pl.col("fields").list.get(index) for index in form.indices)
-    number = (
-        pl.when(grade.str.contains(_NUMBER))
-        .then(grade.str.strip_chars())
-        .cast(pl.Float64, strict=False)
-    )
+    grade = fields.list.get(form.grade)
+    number = pl.when(grade.str.contains(_NUMBER)).then(grade.str.strip_chars())
     frame = frame.select(
         "line",
         "text",
-        query_id=query,
-        doc_id=doc,
+        query_id=fields.list.get(form.query),
+        doc_id=fields.list.get(form.document),
         raw=grade,
-        grade=number,
-        second=pl.col("fields").list.get(1),
+        grade=number.cast(pl.Float64, strict=False),
+        second=fields.list.get(1),
     )
     _require_grades(path, frame, form.noun)
     ids = [pl.when(pl.col(name) != "").then(pl.col(name)) for name in ("query_id", "doc_id")]
@@ -132,14 +153,14 @@ def _refuse_run(path: Path, frame: pl.DataFrame) -> None:
     if first[0] in (0, 1) and first.null_count() == 0 and first.n_unique() == 1:
         if frame["second"].is_in(["0", "Q0"]).all():
             return
-        message = "expected judgments, got a run (query, document, rank, score); runs are named with --run"
-        raise DataError(path, message, line=frame["line"][0])
+        message = "expected judgments, got a run (query, document, rank, score)"
+        raise DataError(path, f"{message}; runs are named with --run", line=frame["line"][0])
 
 
 def _refuse_ranks(path: Path, frame: pl.DataFrame) -> None:
     """Refuse a run of three columns, in which the third counts 1, 2, 3, … in every query."""
     deepest = frame.group_by("query_id").len()["len"].max()
-    is_deep = isinstance(deepest, int) and deepest >= _MOST_RANKS
+    is_deep = isinstance(deepest, int) and deepest >= _FEWEST_RANKS
     if is_deep and has_ranks(frame["query_id"], frame["grade"]):
         message = "expected judgments, got a run (query, document, rank); runs are named with --run"
         raise DataError(path, message, line=frame["line"][0])

@@ -1,7 +1,7 @@
-"""Runs of three columns: MS MARCO's ``query, document, rank``, and ``query, document, score`` of dense retrievers.
+"""Runs of three columns: MS MARCO's ``query, document, rank``, and ``query, document, score``.
 
-The third column tells the two apart, and both from judgments: ranks count 1, 2, 3, … in each query,
-scores are not all whole. What could be judgments as well is refused.
+The third column distinguishes the two, and both from judgments: ranks count 1, 2, 3, … in each
+query, scores are not all whole. A file that may be judgments as well is refused.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ def sniff(file: DataFile) -> bool:
     if file.columns or file.separator or file.has_json or not file.rows:
         return False
     fields = _split(file.rows[0], _is_tabbed(file))
-    return (
-        len(fields) == 3
-        and NumberColumn.from_texts(pl.Series([fields[2]])).values.null_count() == 0
-    )
+    if len(fields) != _WIDTH:
+        return False
+    return NumberColumn.from_texts(pl.Series([fields[-1]])).values.null_count() == 0
 
 
 def _is_tabbed(file: DataFile) -> bool:

@@ -1,7 +1,7 @@
-"""TREC runs: ``query Q0 document rank score tag``, without the tag, or ``query document rank score`` alone.
+"""TREC runs: ``query Q0 document rank score tag``, or without the tag, or without Q0 and tag.
 
-Fields stand between blanks or tabs, and nothing is quoted. Lines at the head that begin with ``#``
-and hold no result are comments; ids may begin with it.
+Fields are separated by blanks or tabs, and nothing is quoted. First lines that begin with ``#`` and
+are no results are comments; ids may begin with it too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ranktilt.errors import DataError, shorten
 
 _FIELDS = "query-id, Q0, document-id, rank, score"
 _EXPECTED = {4: _FIELDS.replace(" Q0,", ""), 5: _FIELDS, 6: f"{_FIELDS}, tag"}
-_PLACES = {4: (0, 1, 2, 3), 5: (0, 2, 3, 4), 6: (0, 2, 3, 4)}
-"""Where query, document, rank and score stand in lines of so many fields."""
+_POSITIONS = {4: (0, 1, 2, 3), 5: (0, 2, 3, 4), 6: (0, 2, 3, 4)}
+"""Positions of query, document, rank and score by the number of fields in a line."""
 _TAG = re.compile(r"(?!(?:ranktilt|rank|run|runid|standard|tag)$)[a-z][\w.+-]{1,39}", re.IGNORECASE)
 _BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
 
@@ -33,19 +33,19 @@ def sniff(file: DataFile) -> bool:
     if file.columns or not file.rows:
         return False
     fields = blank_fields(file.rows[0])
-    if len(fields) not in _PLACES or _is_json(file):
+    if len(fields) not in _POSITIONS or _is_json(file):
         return False
     # A table whose first line names its columns may have so many words in it.
     if fields[1] == "Q0":
         return True
     try:
-        return not math.isnan(plain_float(fields[_PLACES[len(fields)][-1]]))
+        return not math.isnan(plain_float(fields[_POSITIONS[len(fields)][-1]]))
     except ValueError:
         return False
 
 
 def _is_json(file: DataFile) -> bool:
-    """Return whether a file that begins as JSON does is JSON: a query's id may begin so, too."""
+    """Return whether a file that begins like JSON is JSON: a query's id may begin like it too."""
     if not file.has_json:
         return False
     if file.has_json_lines:
@@ -88,16 +88,17 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
 
 
 def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
-    """Return how many fields the first line has; 0 where all lines are blank."""
-    numbered = [(n, line) for n, line in enumerate(lines, start=first_line) if line.strip()]
-    if not numbered:
+    """Return the number of fields of the first line; 0 if all lines are blank."""
+    numbered = enumerate(lines, start=first_line)
+    rows = [(number, line) for number, line in numbered if line.strip()]
+    if not rows:
         return 0
-    number, line = numbered[0]
+    number, line = rows[0]
     width = len(line.split())
-    if width not in _PLACES:
+    if width not in _POSITIONS:
         message = f"expected {_FIELDS}, got {width}: {shorten(line.decode())}"
         raise DataError(path, message, line=number)
-    if width == 4 and all(line.split()[1] in (b"0", b"Q0") for _, line in numbered):
+    if width == 4 and all(line.split()[1] in (b"0", b"Q0") for _, line in rows):
         message = (
             f"expected a run, got judgments (query, 0, document, grade): {shorten(line.decode())}"
         )
@@ -108,7 +109,10 @@ def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
 def _parse(
     path: Path, first_line: int, lines: list[bytes], *, width: int, order: str | None
 ) -> pl.DataFrame:
-    """Table of a chunk: ``query_id``, ``doc_id``, ``rank`` (null where it is no whole number), ``score``, ``tag``."""
+    """Return the table of a chunk: ``query_id``, ``doc_id``, ``rank``, ``score`` and ``tag``.
+
+    A rank that is no whole number is null.
+    """
     data = _single_blanks(lines)
     if not data:
         texts = dict.fromkeys(("query_id", "doc_id", "tag"), pl.String)
@@ -127,29 +131,30 @@ def _parse(
     )
     if frame[names[-1]].null_count():  # one line too long, another too short
         raise _wrong_width(path, first_line, lines, width)
-    query_id, doc_id, ranked, scored = (names[index] for index in _PLACES[width])
-    rank = pl.col(ranked).cast(pl.Int32, strict=False)
-    score = pl.col(scored).cast(pl.Float64, strict=False)
+    query_id, doc_id, rank_name, score_name = (names[index] for index in _POSITIONS[width])
+    rank = pl.col(rank_name).cast(pl.Int32, strict=False)
+    score = pl.col(score_name).cast(pl.Float64, strict=False)
     entries = frame.select(query_id=query_id, doc_id=doc_id, rank=rank, score=score, tag=names[-1])
     scores = entries["score"]
     # Minus infinity is below all others: programs print it for the logarithm of zero.
     is_bad = scores.is_null() | scores.is_nan() | (scores == math.inf)
-    # Without Q0 the rank is what tells a run from other tables of four columns.
+    # Without Q0 only the rank distinguishes a run from other tables of four columns.
     is_unranked = entries["rank"].is_null() & (width == 4 or order == "rank")
     wrong = ((is_bad & (order != "rank")) | is_unranked).arg_true()
     if len(wrong):
         row = int(wrong[0])
         numbers = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
-        expected, column, hint = "a finite number as score", scored, f"; {IN_GIVEN_ORDER}"
+        expected, column, hint = "a finite number as score", score_name, f"; {IN_GIVEN_ORDER}"
         if is_unranked[row]:
-            expected, column, hint = "a whole number as rank", ranked, ""
+            expected, column, hint = "a whole number as rank", rank_name, ""
         message = f"expected {expected}, got {shorten(frame[column][row])}{hint}"
         raise DataError(path, message, line=numbers[row])
     return entries
 
 
 def _single_blanks(lines: list[bytes]) -> bytes:
-    """The lines with one space between fields and none around them, without blank lines."""
+    """Join lines with one space between fields and none around them, without blank lines."""
+    # A few passes over all bytes take a fraction of the time of splitting each line.
     data = b"\n".join(lines).translate(_BLANKS)
     while b"  " in data:
         data = data.replace(b"  ", b" ")

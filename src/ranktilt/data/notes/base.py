@@ -57,7 +57,7 @@ class Note:
     """What it is about, the widest first; empty for the result as a whole."""
 
     def __init_subclass__(cls) -> None:
-        """Keep the kind, by which files are read; two of one name cannot be told apart in a file."""
+        """Register the kind, by whose name files are read; refuse a second kind of that name."""
         super().__init_subclass__()
         known = _KINDS.setdefault(cls.__name__, cls)
         if known.__module__ != cls.__module__:

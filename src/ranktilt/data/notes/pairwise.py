@@ -68,7 +68,7 @@ class ChoicesLeftOut(Note):
     file: str
     choices: int
     reason: Literal["groups", "relevance"]
-    """``groups``: not between both groups; ``relevance``: of a relevant and an irrelevant document."""
+    """``groups``: not between both groups; ``relevance``: one document is relevant, one is not."""
     protected: str
     unprotected: str
 

@@ -57,7 +57,7 @@ class TwinsNear(Note):
     other_median: float
     """Of their cosines; NaN without any."""
     auc: float
-    """Area under the ROC curve of telling the sources apart, in [0, 1]; NaN where it is not known."""
+    """Area under the ROC curve for separating the sources, in [0, 1]; NaN if unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""Texts: analyzers, and what can be seen in a text itself."""
+"""Analyze texts: split them into terms, and measure properties of a text by itself."""

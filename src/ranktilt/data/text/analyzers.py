@@ -1,4 +1,4 @@
-"""Text to terms: the analyzers, and the vocabulary that numbers the terms."""
+"""Turn texts into terms: the analyzers, and the vocabulary that numbers the terms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from ranktilt.errors import unknown
 _LETTER = r"[[\p{L}\p{Nl}\p{M}]--[\p{Han}\p{Hiragana}]]"
 _STANDARD = (
     r"[\p{Han}\p{Hiragana}]"
-    rf"|(?:{_LETTER}(?:[.:'\u2019\u00b7\u2027]{_LETTER})*|\p{{Nd}}(?:[.,;'\u2019]\p{{Nd}})*|[\w--[\p{{L}}\p{{M}}\p{{N}}]])+"
+    rf"|(?:{_LETTER}(?:[.:'\u2019\u00b7\u2027]{_LETTER})*"
+    r"|\p{Nd}(?:[.,;'\u2019]\p{Nd})*"
+    r"|[\w--[\p{L}\p{M}\p{N}]])+"
 )
 # Where Porter's program departs from his paper: see `porter`. A vowel and then a consonant stand
 # before the ending.
@@ -31,13 +33,15 @@ _STEP_2 = re.compile(".*(?:[aeiou]|(?<=[^aeiou])y)[^aeiou].*(logi|bli)")
 Normalize = Callable[[list[str]], list[str | None]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Analyzer:
-    """How text becomes terms: a way to split it, then a map from distinct tokens to terms (None drops one)."""
+    """A way to turn texts into terms: split them, then map each distinct token to a term."""
 
     name: str
     split: Callable[[pl.Series], pl.Series]
+    """Function from texts to lists of tokens."""
     normalize: Normalize
+    """Function from tokens to terms; None for a token to drop."""
 
 
 @cache
@@ -51,42 +55,46 @@ def analyzer(name: str) -> Analyzer:
     lower case, that stemmer.
     """
     if name == "english":
-        return Analyzer(name, _split_standard, _english)
+        return Analyzer(name=name, split=_split_standard, normalize=_english)
     if name == "paper":
-        return Analyzer(name, nltk_tokens, _drop(stop_words("nltk")))
+        return Analyzer(name=name, split=nltk_tokens, normalize=_drop(stop_words("nltk")))
     if name == "whitespace":
-        return Analyzer(name, lambda texts: texts.str.extract_all(r"\S+"), list)
+        return Analyzer(name=name, split=_split_at_blanks, normalize=list)
     if name not in analyzers():
         raise unknown("analyzer", name, analyzers())
     stem = Stemmer.Stemmer(name).stemWords
-    return Analyzer(name, _split_standard, lambda tokens: list(stem(tokens)))
+    return Analyzer(name=name, split=_split_standard, normalize=lambda tokens: list(stem(tokens)))
 
 
 def analyzers() -> list[str]:
     """Return the names of all analyzers."""
-    languages = [n for n in Stemmer.algorithms() if n not in ("english", "porter", "lovins")]
+    replaced = ("english", "porter", "lovins")
+    languages = [name for name in Stemmer.algorithms() if name not in replaced]
     return ["english", "paper", "whitespace", *languages]
 
 
 @cache
 def stop_words(name: str) -> frozenset[str]:
-    """Return English stop words: Lucene's 33, or NLTK's 179 as they were before 2024, when the papers used them."""
-    text = (
-        package_files("ranktilt.data.text")
-        .joinpath(f"stopwords-{name}-english.txt")
-        .read_text(encoding="utf-8")
-    )
-    return frozenset(text.split())
+    """Return English stop words: Lucene's 33, or NLTK's 179 of before 2024, as the papers used."""
+    file = package_files("ranktilt.data.text").joinpath(f"stopwords-{name}-english.txt")
+    return frozenset(file.read_text(encoding="utf-8").split())
 
 
 def _split_standard(texts: pl.Series) -> pl.Series:
     return texts.str.to_lowercase().str.extract_all(_STANDARD)
 
 
+def _split_at_blanks(texts: pl.Series) -> pl.Series:
+    return texts.str.extract_all(r"\S+")
+
+
 def _english(tokens: list[str]) -> list[str | None]:
-    bare = [t[:-2] if t.endswith(("'s", "\u2019s")) else t for t in tokens]
+    words = [token[:-2] if token.endswith(("'s", "\u2019s")) else token for token in tokens]
     stop = stop_words("lucene")
-    return [None if t in stop or not t else s for t, s in zip(bare, porter(bare), strict=True)]
+    return [
+        None if word in stop or not word else stem
+        for word, stem in zip(words, porter(words), strict=True)
+    ]
 
 
 def porter(words: list[str]) -> list[str]:
@@ -95,48 +103,55 @@ def porter(words: list[str]) -> list[str]:
     The program departs from the paper (Porter 1980), which Snowball follows: words of two letters
     stay as they are, and in step 2 ``logi`` becomes ``log`` and ``bli`` becomes ``ble``.
     """
-    stem = Stemmer.Stemmer("porter")
+    stemmer = Stemmer.Stemmer("porter")
     stems = []
-    for word, found in zip(words, stem.stemWords(words), strict=True):
+    for word, stem in zip(words, stemmer.stemWords(words), strict=True):
         if len(word) < 3:
-            found = word
-        elif _DEPARTURE.search(word) and (step2 := _STEP_2.fullmatch(found)):
-            found = found[:-1] if step2[1] == "logi" else stem.stemWord(found[:-1] + "e")
-        stems.append(found)
+            stem = word
+        elif _DEPARTURE.search(word) and (ending := _STEP_2.fullmatch(stem)):
+            stem = stem[:-1] if ending[1] == "logi" else stemmer.stemWord(stem[:-1] + "e")
+        stems.append(stem)
     return stems
 
 
 def _drop(stop: frozenset[str]) -> Normalize:
-    return lambda tokens: [None if t in stop else t for t in tokens]
+    return lambda tokens: [None if token in stop else token for token in tokens]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TokenCodes:
-    """The tokens of some texts, one after the other, by their places among the distinct ones."""
+    """The tokens of some texts, one after the other, as numbers of distinct tokens."""
 
     names: list[str]
+    """Distinct tokens."""
     code: npt.NDArray[np.uint32]
+    """Row of each token in `names`."""
     counts: npt.NDArray[np.uint32]
-    """Tokens of each text."""
+    """Number of tokens of each text."""
 
     @classmethod
-    def from_texts(cls, how: Analyzer, texts: pl.Series) -> TokenCodes:
+    def from_texts(cls, analyzer: Analyzer, texts: pl.Series) -> TokenCodes:
         """Split texts as an analyzer does."""
-        tokens = how.split(texts)
+        tokens = analyzer.split(texts)
         flat = tokens.explode(empty_as_null=False)
+        # Polars numbers categories across all columns of the process, so that codes have gaps.
         code = flat.cast(pl.Categorical).to_physical().to_numpy()
         first = np.full(int(code.max(initial=0)) + 1, -1)
         first[code[::-1]] = np.arange(len(code))[::-1]
-        held = np.flatnonzero(first >= 0)
-        place = np.cumsum(first >= 0, dtype=np.uint32) - np.uint32(1)
-        return cls(flat.gather(first[held]).to_list(), place[code], tokens.list.len().to_numpy())
+        is_used = first >= 0
+        row = np.cumsum(is_used, dtype=np.uint32) - np.uint32(1)
+        return cls(
+            names=flat.gather(first[np.flatnonzero(is_used)]).to_list(),
+            code=row[code],
+            counts=tokens.list.len().to_numpy(),
+        )
 
 
 class Vocabulary:
-    """Distinct tokens to term numbers, growing with the documents and fixed for the queries."""
+    """Distinct terms and their numbers, growing with the documents and fixed for the queries."""
 
-    def __init__(self, how: Analyzer, names: Iterable[str] = ()) -> None:
-        self.how = how
+    def __init__(self, analyzer: Analyzer, names: Iterable[str] = ()) -> None:
+        self.analyzer = analyzer
         self.terms: dict[str, int] = {name: number for number, name in enumerate(names)}
         self._of_token: dict[str, int] = {}
 
@@ -146,19 +161,19 @@ class Vocabulary:
     def encode(
         self, tokens: TokenCodes, *, grow: bool
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return text number and term number of every token that is a term."""
-        # Sorted, because the codes' order is not ours and term numbers decide the order in which
-        # scores add up.
-        self._learn(sorted(name for name in tokens.names if name not in self._of_token), grow)
-        term = np.array([self._of_token.get(name, -1) for name in tokens.names], dtype=np.int64)[
-            tokens.code
-        ]
-        owner = np.repeat(np.arange(len(tokens.counts)), tokens.counts)
-        keep = term >= 0
-        return owner[keep], term[keep]
+        """Return the text's number and the term's number of every token that is a term."""
+        # Sorted, because polars decides the order of the codes, while term numbers decide the
+        # order in which scores add up.
+        unknown_tokens = sorted(name for name in tokens.names if name not in self._of_token)
+        self._learn(unknown_tokens, grow)
+        terms = [self._of_token.get(name, -1) for name in tokens.names]
+        term = np.array(terms, dtype=np.int64)[tokens.code]
+        text = np.repeat(np.arange(len(tokens.counts)), tokens.counts)
+        is_term = term >= 0
+        return text[is_term], term[is_term]
 
     def _learn(self, tokens: list[str], grow: bool) -> None:
-        for token, term in zip(tokens, self.how.normalize(tokens), strict=True):
+        for token, term in zip(tokens, self.analyzer.normalize(tokens), strict=True):
             if term is None:
                 number = -1
             elif grow:

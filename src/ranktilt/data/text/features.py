@@ -1,4 +1,4 @@
-"""Properties of texts as numbers, a value for each text."""
+"""Measure properties of texts, a number for each text."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def sentences(texts: pl.Series) -> pl.Series:
 
 
 def words_per_sentence(texts: pl.Series) -> Floats:
-    """Return the mean number of words of a sentence; NaN for a text without words."""
+    """Return the mean number of words per sentence; NaN for a text without words."""
     return np.asarray(_word_counts(texts) / sentences(texts).to_numpy().astype(np.float64))
 
 
 def readability(texts: pl.Series) -> Floats:
     """Return the Coleman-Liau grade; NaN for a text without words.
 
-    5.88 · letters a word − 29.6 · sentences a word − 15.8.
+    5.88 · letters per word − 29.6 · sentences per word − 15.8.
     """
     word_counts = _word_counts(texts)
     sentence_counts = sentences(texts).to_numpy().astype(np.float64)
@@ -35,16 +35,16 @@ def readability(texts: pl.Series) -> Floats:
 
 
 def type_token_ratio(texts: pl.Series) -> Floats:
-    """Return distinct terms over all terms of a text, 0 to 1; NaN for a text without a term."""
+    """Return the number of distinct terms over that of all terms, 0 to 1; NaN without a term."""
     terms = texts.str.to_lowercase().str.extract_all(r"\w+")
     return share(terms.list.n_unique().to_numpy(), terms.list.len().to_numpy())
 
 
 def query_word_share(docs: pl.DataFrame, queries: pl.DataFrame, qrels: pl.DataFrame) -> Floats:
-    """Return the share of a query's distinct terms that a document holds, 0 to 1.
+    """Return the share of a query's distinct terms that a document contains, 0 to 1.
 
-    The mean over the queries to which a document is relevant (a grade of 1 or more); NaN for a
-    document that is relevant to none. `docs` and `queries` have ``id`` and ``text``.
+    It is the mean over the queries for which a document is relevant (a grade of 1 or more); NaN for
+    a document that is relevant for none. `docs` and `queries` have ``id`` and ``text``.
     """
     query_rows = queries.select(query_id="id").with_row_index("query")
     text_rows = docs.select(doc_id="id").with_row_index("row")

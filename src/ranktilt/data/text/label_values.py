@@ -1,4 +1,4 @@
-"""Labels as they are written: which of them name no group, and which are one name in several spellings.
+"""Read the values of labels: which name no group, which name several, which are alike.
 
 Every label passes through `known_labels`, whichever file or table it comes from.
 """
@@ -19,35 +19,36 @@ import polars as pl
 from ranktilt.errors import join_words
 
 NO_LABEL = ("", "nan", "NaN", "<NA>", "NaT")
-"""What names no group: nothing, and missing values as pandas and numpy write them into text."""
+"""Values that name no group: empty ones, and missing values as pandas and numpy write them."""
+SEVERAL = "|"
+"""Separator of the groups of a document in several, and of the groups that a side unites."""
 _NULL_WORDS = frozenset({"na", "n/a", "#n/a", "none", "null", "nil", "nan", "undefined", "\\n"})
-"""Words that may stand for a missing value, in small letters; they may as well be names, and so are groups."""
+"""Lower-case words that may stand for a missing value; they may be names too, and so are groups."""
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlikeLabels:
-    """Labels that are most likely one name in several spellings."""
+    """Labels that are most likely spellings of the same name."""
 
     labels: tuple[str, ...]
-    """The plainest spelling first."""
+    """The spellings, the plainest first."""
     difference: str
-    """In what alone they differ, such as ``case``."""
+    """The only difference between the spellings, such as ``case``."""
 
     @property
     def options(self) -> str:
-        """Return the options of the command line that make them one."""
-        plain, *others = self.labels
-        return " ".join(f"--name {shlex.quote(f'{label}={plain}')}" for label in others)
+        """Options of the command line that merge the labels."""
+        plain, *spellings = self.labels
+        return " ".join(f"--name {shlex.quote(f'{label}={plain}')}" for label in spellings)
 
     @property
     def joined(self) -> str:
-        """Return the labels as they are written; those that print alike with their code points."""
-        is_told_apart = len({unicodedata.normalize("NFC", label) for label in self.labels}) == len(
-            self.labels
-        )
-        return join_words([repr(label) if is_told_apart else ascii(label) for label in self.labels])
+        """The labels in quotes; with code points if they look alike on a screen."""
+        composed = {unicodedata.normalize("NFC", label) for label in self.labels}
+        quote = repr if len(composed) == len(self.labels) else ascii
+        return join_words([quote(label) for label in self.labels])
 
 
 def known_labels(column: pl.Series) -> pl.Series:
@@ -60,13 +61,20 @@ def known_labels(column: pl.Series) -> pl.Series:
     return column.set(is_missing.fill_null(value=False), None)
 
 
+def split_labels(column: pl.Series) -> pl.Series:
+    """Return the groups that each value names, as lists; null for a value that names none."""
+    lists = column.str.split(SEVERAL).list.eval(pl.element().str.strip_chars())
+    groups = lists.list.eval(pl.element().filter(~pl.element().is_in(NO_LABEL)))
+    return groups.set(groups.list.len() == 0, None)
+
+
 def null_words(labels: Iterable[str]) -> list[str]:
-    """Return the labels that may stand for a missing value, although they are words."""
+    """Return the labels that are words for a missing value, such as ``none``."""
     return [label for label in labels if label.strip().casefold() in _NULL_WORDS]
 
 
 def as_numbers(column: pl.Series) -> pl.Series:
-    """Return a column of strings as whole numbers or numbers where every value is one; others as they are."""
+    """Convert a column of strings to integers or floats if every value is one."""
     if column.dtype != pl.String:
         return column
     for kind in (pl.Int64, pl.Float64):
@@ -77,7 +85,7 @@ def as_numbers(column: pl.Series) -> pl.Series:
 
 
 def alike_labels(labels: Iterable[str]) -> list[AlikeLabels]:
-    """Return the labels that differ in spelling alone: in case, blanks, Unicode form, or how a number is written."""
+    """Find labels that differ only in case, blanks, Unicode form, or how a number is written."""
     by_name = defaultdict[str, list[str]](list)
     for label in dict.fromkeys(labels):
         by_name[_as_number(_plain(label, _SPELLINGS.values()))].append(label)
@@ -101,23 +109,24 @@ _SPELLINGS: dict[str, Callable[[str], str]] = {
     "blanks": _without_blanks,
     "Unicode form": _compatible,
 }
-"""What is said of a difference, and what takes it away."""
+"""Kinds of difference by name, each with the function that removes it."""
 
 
 def _plain(label: str, steps: Iterable[Callable[[str], str]]) -> str:
     """Return a label without some differences of spelling."""
     steps = list(steps)
-    for _ in range(
-        2
-    ):  # each may leave something to another: a full-width blank becomes one that can go
-        for step in steps:
-            label = step(label)
+    # Twice, because a later step may leave work to an earlier one: NFKC makes a blank of a
+    # full-width blank.
+    for step in [*steps, *steps]:
+        label = step(label)
     return label
 
 
 def _as_number(label: str) -> str:
     """Return a number in its shortest form, any other label as it is."""
-    return repr(float(label)) if _NUMBER.fullmatch(label) and math.isfinite(float(label)) else label
+    if not _NUMBER.fullmatch(label) or not math.isfinite(float(label)):
+        return label
+    return repr(float(label))
 
 
 def _plainest_first(spellings: Sequence[str]) -> tuple[str, ...]:

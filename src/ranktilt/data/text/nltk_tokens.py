@@ -1,22 +1,41 @@
-"""NLTK's tokens of many texts: those of its two tokenizers, each distinct word read once."""
+"""Split many texts as NLTK's two tokenizers do, reading each distinct word once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
 from ranktilt.optional import need
 
 _MARK = "\ue000"
-"""Stands for a neighbour: of no script, so that no rule of the tokenizer looks at it."""
+"""Placeholder for a neighbouring word: of no script, so that no rule of the tokenizer applies."""
 _SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _CLOSING = "])}>\"'»”\u2019" + _SPACE
-"""What may follow the full stop that ends a sentence."""
+"""Signs that may follow the full stop at the end of a sentence."""
 _WORDS_A_CALL = 2_000
-Words = Callable[[str], list[str]]
-_Parts = tuple[str, list[str], str]
+Tokenize = Callable[[str], list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sentence:
+    """The parts of a sentence to which different rules of the tokenizer apply."""
+
+    first: str
+    """First word; empty if the sentence does not have two words."""
+    middle: list[str]
+    end: str
+    """Last word, and the signs after it; the full text of a sentence without two words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TokenTables:
+    """The tokens of each distinct word in each position of a sentence."""
+
+    first: Mapping[str, list[str]]
+    middle: Mapping[str, list[str]]
+    end: Mapping[str, list[str]]
 
 
 def require_nltk() -> None:
@@ -27,53 +46,72 @@ def require_nltk() -> None:
 def nltk_tokens(texts: Iterable[str]) -> pl.Series:
     """Split texts into sentences (untrained Punkt) and these into words (``NLTKWordTokenizer``).
 
-    The tokenizer's rules look no further than the blank beside a word, but for a sentence's first
-    word and its end. Words between these are therefore read once each, many at a time: the same
-    tokens, twice as fast.
+    The tokenizer's rules look no further than the blank next to a word, except for the first word
+    of a sentence and its end. All other words are therefore read once each, many at a time: the
+    same tokens, twice as fast.
     """
-    punkt = need(
-        "nltk.tokenize.punkt", extra="paper", for_="analyzer 'paper'"
-    ).PunktSentenceTokenizer()
-    words: Words = (
-        need("nltk.tokenize.destructive", extra="paper", for_="analyzer 'paper'")
-        .NLTKWordTokenizer()
-        .tokenize
+    punkt_module = need("nltk.tokenize.punkt", extra="paper", for_="analyzer 'paper'")
+    words_module = need("nltk.tokenize.destructive", extra="paper", for_="analyzer 'paper'")
+    split_sentences: Tokenize = punkt_module.PunktSentenceTokenizer().tokenize
+    tokenize: Tokenize = words_module.NLTKWordTokenizer().tokenize
+    sentences_of_texts = list[list[_Sentence]]()
+    for text in texts:
+        sentences_of_texts.append([_sentence(sentence) for sentence in split_sentences(text)])
+    tables = _token_tables(sentences_of_texts, tokenize)
+    tokens_of_texts = list[list[str]]()
+    for sentences in sentences_of_texts:
+        tokens = list[str]()
+        for sentence in sentences:
+            if not sentence.first:
+                tokens += tokenize(sentence.end)
+                continue
+            tokens += tables.first[sentence.first]
+            for word in sentence.middle:
+                tokens += tables.middle[word]
+            tokens += tables.end[sentence.end]
+        tokens_of_texts.append(tokens)
+    return pl.Series(tokens_of_texts, dtype=pl.List(pl.String))
+
+
+def _sentence(text: str) -> _Sentence:
+    """Split a sentence at blanks into its first word, the words in the middle, and the end."""
+    cut = text.rfind(" ", 0, len(text.rstrip(_CLOSING)))
+    first, *middle = text[: max(cut, 0)].split(" ")
+    if not first or _MARK in text:
+        return _Sentence(first="", middle=[], end=text)
+    return _Sentence(first=first, middle=[word for word in middle if word], end=text[cut + 1 :])
+
+
+def _token_tables(
+    sentences_of_texts: Iterable[Iterable[_Sentence]], tokenize: Tokenize
+) -> _TokenTables:
+    """Read each distinct word once for each position in a sentence."""
+    first_words, middle_words, ends = set[str](), dict[str, None](), set[str]()
+    for sentences in sentences_of_texts:
+        for sentence in sentences:
+            if sentence.first:
+                first_words.add(sentence.first)
+                middle_words.update(dict.fromkeys(sentence.middle))
+                ends.add(sentence.end)
+    return _TokenTables(
+        first={word: tokenize(f"{word} {_MARK}")[:-1] for word in first_words},
+        middle=_middle_tokens(list(middle_words), tokenize),
+        end={end: tokenize(f"{_MARK} {end}")[1:] for end in ends},
     )
-    sentences = [[_parts(sentence) for sentence in punkt.tokenize(text)] for text in texts]
-    every = list(chain.from_iterable(sentences))
-    first = {word: words(f"{word} {_MARK}")[:-1] for word in {word for word, _, _ in every if word}}
-    inner = dict(
-        _inner(list(dict.fromkeys(word for _, middle, _ in every for word in middle)), words)
-    )
-    last = {end: words(f"{_MARK} {end}")[1:] for end in {end for word, _, end in every if word}}
-
-    def tokens(sentence: _Parts) -> Iterator[str]:
-        word, middle, end = sentence
-        if not word:
-            return iter(words(end))
-        return chain(first[word], chain.from_iterable(inner[one] for one in middle), last[end])
-
-    found = [[token for sentence in text for token in tokens(sentence)] for text in sentences]
-    return pl.Series(found, dtype=pl.List(pl.String))
 
 
-def _parts(sentence: str) -> _Parts:
-    """First word, the words between, and the end; all is end where there are not two words."""
-    cut = sentence.rfind(" ", 0, len(sentence.rstrip(_CLOSING)))
-    first, *middle = sentence[: max(cut, 0)].split(" ")
-    if not first or _MARK in sentence:
-        return "", [], sentence
-    return first, [word for word in middle if word], sentence[cut + 1 :]
-
-
-def _inner(distinct: Sequence[str], words: Words) -> Iterator[tuple[str, list[str]]]:
-    """Tokens of each word as between two others."""
-    for start in range(0, len(distinct), _WORDS_A_CALL):
-        some = distinct[start : start + _WORDS_A_CALL]
-        found: list[list[str]] = []
-        for token in words(f" {_MARK} ".join(["", *some, ""])):
+def _middle_tokens(words: Sequence[str], tokenize: Tokenize) -> dict[str, list[str]]:
+    """Return the tokens of each word between two other words."""
+    tokens_of_word = dict[str, list[str]]()
+    for start in range(0, len(words), _WORDS_A_CALL):
+        part = words[start : start + _WORDS_A_CALL]
+        tokens = tokenize(f" {_MARK} ".join(["", *part, ""]))
+        word_tokens = list[list[str]]()
+        for token in tokens:
             if token == _MARK:
-                found.append([])
+                word_tokens.append([])
             else:
-                found[-1].append(token)
-        yield from zip(some, found, strict=False)  # behind the last word stands a mark, too
+                word_tokens[-1].append(token)
+        # A mark after the last word begins one more list, which stays empty.
+        tokens_of_word |= zip(part, word_tokens, strict=False)
+    return tokens_of_word

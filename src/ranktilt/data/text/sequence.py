@@ -1,4 +1,4 @@
-"""How much of one sequence stands in another in the same order: the longest common subsequence, exactly."""
+"""Measure how much of a sequence another one contains in the same order."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from collections.abc import Sequence
 def common_length(a: Sequence[str], b: Sequence[str]) -> int:
     """Compute the length of the longest common subsequence of two sequences of words, exactly.
 
-    Bit-parallel: one addition of a whole number as wide as `a` for each word of `b` (Hyyrö,
-    "Bit-parallel LCS-length computation revisited", AWOCA 2004).
+    Bit-parallel: one addition of an integer with as many bits as `a` has words, for each word of
+    `b` (Hyyrö, "Bit-parallel LCS-length computation revisited", AWOCA 2004).
     """
-    places: dict[str, int] = {}
-    for place, word in enumerate(a):
-        places[word] = places.get(word, 0) | 1 << place
+    positions: dict[str, int] = {}
+    for position, word in enumerate(a):
+        positions[word] = positions.get(word, 0) | 1 << position
     full = (1 << len(a)) - 1
     free = full
     for word in b:
-        matched = free & places.get(word, 0)
+        matched = free & positions.get(word, 0)
         if matched:
             free = ((free + matched) | (free - matched)) & full
     return len(a) - free.bit_count()
 
 
-def holds_share(of: Sequence[str], within: Sequence[str], share: float) -> bool:
-    """Tell whether a share (0 to 1) of one sequence's words stand in another, in the same order; False for no words.
+def holds_share(words: Sequence[str], within: Sequence[str], share: float) -> bool:
+    """Return whether a sequence contains a share (0 to 1) of `words` in the same order.
 
-    The subsequence is only computed where the lengths and then the counts of each word allow so
-    many.
+    False if there are no words.
     """
-    needed = share * len(of)
-    if not of or len(within) < needed:
+    needed = share * len(words)
+    if not words or len(within) < needed:
         return False
-    if (Counter(of) & Counter(within)).total() < needed:
+    # Counts are an upper bound that is much cheaper than the subsequence.
+    if (Counter(words) & Counter(within)).total() < needed:
         return False
-    return common_length(of, within) >= needed
+    return common_length(words, within) >= needed

@@ -15,8 +15,8 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
 from ranktilt.data.group_names import read_side
-from ranktilt.data.labels import SEVERAL
 from ranktilt.data.run import Run
+from ranktilt.data.text.label_values import SEVERAL
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.papers.wang.trec_fair import LabelledDocuments
 
@@ -179,10 +179,10 @@ def _group_members(source: LabelledDocuments, protected: str) -> _GroupMembers:
     members = source.labels.select(
         "id",
         labels=labels.list.join(SEVERAL),
-        is_protected=~is_inside if side.complement else is_inside,
+        is_protected=~is_inside if side.is_complement else is_inside,
     ).filter(is_inside | is_outside)
     if members["is_protected"].n_unique() < 2:
-        reason = f"{side.inside!r} is every {source.by}"
+        reason = f"{side.union!r} is every {source.by}"
         if len(names) == 1:
             reason = f"only {source.by} {names[0]!r}"
         raise UserError(f"nothing to compare: {reason}; expected two groups of {source.by} or more")
@@ -193,7 +193,7 @@ def _group_members(source: LabelledDocuments, protected: str) -> _GroupMembers:
         counts={
             "unlabelled": len(labels) - members.height,
             "several": int((is_inside & is_outside).sum()),
-            "several_are": side.inside,
+            "several_are": side.union,
             "of": len(labels),
         },
     )

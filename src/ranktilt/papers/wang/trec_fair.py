@@ -10,10 +10,11 @@ from typing import Any
 
 import polars as pl
 
+from ranktilt.data.collection_name import CollectionName, read_name
 from ranktilt.data.formats.delimited import LINE
 from ranktilt.data.irds import dataset_qrels, dataset_queries, find_dataset, open_library
-from ranktilt.data.labels import SEVERAL, one_row_each, read_delimited, split_labels
-from ranktilt.data.named import Named, read_name
+from ranktilt.data.label_table import one_row_each, read_delimited
+from ranktilt.data.text.label_values import SEVERAL, split_labels
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.progress import report
 
@@ -117,7 +118,7 @@ def _label_column(origin: str | Path, columns: list[str], by: str | None) -> str
     return by or columns[0]
 
 
-def _read_irds(name: Named, by: str | None) -> LabelledDocuments:
+def _read_irds(name: CollectionName, by: str | None) -> LabelledDocuments:
     with open_library(name) as library:
         dataset = find_dataset(library, name, ["docs", "queries", "qrels"])
         known_fields = (*_TEXTS, *_RESERVED, "doc_id")
@@ -139,7 +140,9 @@ def _read_irds(name: Named, by: str | None) -> LabelledDocuments:
     )
 
 
-def _stream_labels(dataset: Any, name: Named, by: str, judged_ids: set[str]) -> pl.DataFrame:
+def _stream_labels(
+    dataset: Any, name: CollectionName, by: str, judged_ids: set[str]
+) -> pl.DataFrame:
     """Return the labels of judged documents; no text stays in memory."""
     rows, document_count = list[tuple[str, list[str]]](), dataset.docs_count() or 0
     for number, doc in enumerate(dataset.docs_iter(), start=1):
@@ -151,7 +154,7 @@ def _stream_labels(dataset: Any, name: Named, by: str, judged_ids: set[str]) -> 
     return pl.DataFrame(rows, schema=_LABELS, orient="row")
 
 
-def _read_labels(value: Any, name: Named, by: str) -> list[str]:
+def _read_labels(value: Any, name: CollectionName, by: str) -> list[str]:
     labels = [value] if isinstance(value, str) else value or []
     if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
         raise UserError(
@@ -166,7 +169,7 @@ def _read_labels(value: Any, name: Named, by: str) -> list[str]:
     return list(dict.fromkeys(label.strip() for label in labels if label.strip()))
 
 
-def _fetch_texts(name: Named, ids: Sequence[str]) -> pl.DataFrame:
+def _fetch_texts(name: CollectionName, ids: Sequence[str]) -> pl.DataFrame:
     with open_library(name) as library:
         store = find_dataset(library, name, ["docs"]).docs_store()
         documents = store.get_many(list(ids))

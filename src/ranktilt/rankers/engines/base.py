@@ -166,7 +166,7 @@ class LiveEngine(TemplatedQueries):
                 # An engine that has answered nothing yet will not answer the rest.
                 all_failed = failed == done >= fewest
                 if reply.failure and (failed > allowed or all_failed):
-                    message = too_many_failures(failed, total, self.max_failures, asked=done)
+                    message = too_many_failures(failed, total, self.max_failures, tried=done)
                     raise UserError(
                         f"{self!r}: {message}: {names[reply.number]!r}: {reply.failure}"
                     )

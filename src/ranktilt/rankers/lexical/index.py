@@ -50,7 +50,7 @@ class Terms:
 
     def of_queries(self, texts: pl.Series) -> sp.csr_array:
         """Count the collection's terms in queries; other terms are left out."""
-        tokens = TokenCodes.from_texts(self.vocabulary.how, texts)
+        tokens = TokenCodes.from_texts(self.vocabulary.analyzer, texts)
         owner, term = self.vocabulary.encode(tokens, grow=False)
         return _count(owner, term, (len(texts), len(self.vocabulary)))
 

@@ -24,11 +24,11 @@ class CacheInventory:
     def records(self) -> list[dict[str, Any]]:
         return [
             {
-                "what": one.what,
+                "kind": one.kind,
                 "model": one.model or None,
                 "bytes": one.size,
                 "paid": one.paid,
-                "last_use": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one.used)),
+                "last_use": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one.last_use)),
                 "folder": str(one.folder),
             }
             for one in self.entries
@@ -45,8 +45,8 @@ def cache_blocks(cache: CacheInventory) -> list[Block]:
 
 
 _COLUMNS = (
-    (named("what"), lambda one: one.what),
+    (named("what"), lambda one: one.kind),
     (worded("model"), lambda one: one.model or DASH),
     ("size", lambda one: number(one.size, size)),
-    ("last use", lambda one: ago(one.used)),
+    ("last use", lambda one: ago(one.last_use)),
 )

@@ -1,4 +1,4 @@
-"""Collections by name: ``hub:OWNER/NAME@REVISION`` and ``irds:ID``, beside folders."""
+"""Read the names of public collections: ``hub:OWNER/NAME@REVISION`` and ``irds:ID``."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ from ranktilt.errors import DataError, UserError, unknown
 KINDS = ("hub", "irds")
 NO_QRELS = "none"
 DOCS = ("all", "judged")
-"""Which documents to keep: all of them, or the judged ones and their versions only."""
+"""Choices of documents: all of them, or only the judged ones and their versions."""
 
 
-@dataclass(frozen=True)
-class Named:
-    """A collection's name, taken apart: its library (``hub`` or ``irds``), its name there, and the hub's revision."""
+@dataclass(frozen=True, kw_only=True)
+class CollectionName:
+    """The name of a collection in a library."""
 
     kind: str
+    """``hub`` (Hugging Face) or ``irds`` (ir_datasets)."""
     id: str
+    """Name of the collection in its library."""
     revision: str | None = None
+    """Commit, branch or tag of the hub."""
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.id}" + (f"@{self.revision}" if self.revision else "")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What of a collection is loaded; see `ranktilt.data.load.load`."""
+class LoadOptions:
+    """The parts of a collection to load; see `ranktilt.data.load.load`."""
 
     split: str | None = None
     qrels: str | Path | None = None
@@ -38,7 +41,7 @@ class Wanted:
 
 
 def choose_split(splits: Collection[str], name: str | None, where: str | Path) -> str:
-    """Return the split that is named; ``test``, or the only one, where none is."""
+    """Return the split `name`; without a name the only split, or ``test``."""
     if name is None:
         name = next(iter(splits)) if len(splits) == 1 else "test"
     if name not in splits:
@@ -46,16 +49,18 @@ def choose_split(splits: Collection[str], name: str | None, where: str | Path) -
     return name
 
 
-def read_name(path: str | Path) -> Named | None:
-    """Read the name of a collection that a library keeps; None for a folder: what has no prefix, or is on disk."""
+def read_name(path: str | Path) -> CollectionName | None:
+    """Read the name of a library's collection; None for a folder.
+
+    A path without a prefix is a folder, and so is one that exists.
+    """
     kind, colon, rest = str(path).partition(":")
-    named = colon and kind in KINDS and not os.path.exists(path)
-    name, at, revision = rest.partition("@") if kind == "hub" else (rest, "", "")
-    if not named:
+    if not colon or kind not in KINDS or os.path.exists(path):
         return None
+    name, at, revision = rest.partition("@") if kind == "hub" else (rest, "", "")
     if not name.strip("/"):
         example = "hub:IR-Cocktail/scifact" if kind == "hub" else "irds:beir/scifact/test"
         raise UserError(f"{path}: expected a name after the colon, such as {example}")
     if at and not revision:
         raise UserError(f"{path}: expected a revision after the @, such as {path}v1")
-    return Named(kind, name.strip("/"), revision or None)
+    return CollectionName(kind=kind, id=name.strip("/"), revision=revision or None)

@@ -1,0 +1,52 @@
+"""Make queries from the columns of a table, which are recognised by their names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from ranktilt.data.formats.base import QUERIES
+from ranktilt.data.formats.column_names import folded
+from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.ids import id_texts, texts_of
+from ranktilt.data.formats.refusals import refusal
+from ranktilt.errors import DataError, UserError, located
+
+_TEXTS = ("text", "query_text", "query", "question", "title", "utterance")
+"""Names of the column of texts, in the order of preference."""
+_IDS = ("qid", "query_id", "queryid", "q_id", "topic_id", "topic", "number", "_id", "id")
+"""Names of the column of ids, in the order of preference: those of queries come first."""
+
+
+def are_query_fields(names: Iterable[str]) -> bool:
+    """Return whether fields or columns are those of a query: a text and an id."""
+    names = set(map(folded, names))
+    return not names.isdisjoint(_TEXTS) and not names.isdisjoint(_IDS)
+
+
+def queries_of_columns(file: DataFile, columns: Mapping[str, pl.Series]) -> pl.DataFrame:
+    """Return the queries in a table's columns; refuse a table without ids or texts."""
+    by_name = {folded(name): name for name in columns}
+    text = next((by_name[name] for name in _TEXTS if name in by_name), None)
+    id = next((by_name[name] for name in _IDS if name in by_name and by_name[name] != text), None)
+    if text is None or id is None:
+        raise refusal(file, QUERIES)
+    try:
+        ids, texts = id_texts(columns[id], id), texts_of(columns[text], text)
+    except UserError as error:
+        raise located(file.path, error) from error
+    return queries_of(file.path, ids.to_list(), texts.fill_null("").to_list())
+
+
+def queries_of(path: Path, ids: list[str | None], texts: list[str]) -> pl.DataFrame:
+    """Return ``id`` and ``text`` of queries; refuse one without an id, or that comes twice."""
+    for number, id in enumerate(ids, start=1):
+        if not id:
+            raise DataError(path, f"query {number} has no id")
+    repeated = next((id for id, count in Counter(ids).items() if count > 1), None)
+    if repeated is not None:
+        raise DataError(path, f"query {repeated!r} comes twice")
+    return pl.DataFrame({"id": ids, "text": texts}, schema={"id": pl.String, "text": pl.String})
