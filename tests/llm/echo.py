@@ -64,18 +64,18 @@ class Echo(LLM):
     def _reply(self, number: int, prompt: Prompt) -> Reply:
         if failure := self._fails.get(prompt.text):
             return Reply(number=number, failure=failure)
-        return Reply(number=number, answer=said(prompt.text, model=f"{self.name}-1"))
+        return Reply(number=number, answer=answer_to(prompt.text, model=f"{self.name}-1"))
 
 
-def said(text: str, **more: object) -> Answer:
+def answer_to(text: str, **more: object) -> Answer:
     """What the model says to a text."""
-    given = {
+    fields = {
         "finish": "stop",
         "prompt_tokens": len(text.split()),
         "completion_tokens": 2,
         "model": "echo-1",
     }
-    return Answer(text=text.upper(), **(given | more))  # type: ignore[arg-type]
+    return Answer(text=text.upper(), **(fields | more))  # type: ignore[arg-type]
 
 
 def contents(folder: Path) -> list[dict[str, Any]]:
