@@ -140,7 +140,7 @@ def ours(folder: Path, precision: str) -> Measured:
     def scored(pairs: Sequence[tuple[str, str]]) -> Any:
         places = np.arange(len(pairs))
         found = TextPairs.from_texts([q for q, _ in pairs], [d for _, d in pairs], places, places)
-        return scorer.relevance(scorer.logits(found, "scoring"))[found.entry]
+        return scorer.relevance(scorer.logits(found, "scoring"))[found.pair_of_entry]
 
     pairs, watch = shared(folder), Watch()
     with tempfile.TemporaryDirectory() as cache:

@@ -671,7 +671,7 @@ def batch_line(key: str, response: object, code: str | None = None) -> dict[str,
 
 
 def record(answer: Answer, key: str) -> JournalRecord:
-    return JournalRecord(key, "2026-01-01T00:00:00Z", "p", answer)
+    return JournalRecord(key=key, time="2026-01-01T00:00:00Z", prompt="p", answer=answer)
 
 
 def read_response(folder: Path) -> object:

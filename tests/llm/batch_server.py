@@ -60,7 +60,7 @@ class BatchServer(Server):
             (
                 n
                 for n, candidate in enumerate(reversed(self.batches), 1)
-                if f"after={batch['id']}" in query
+                if f"after={candidate['id']}" in query
             ),
             0,
         )

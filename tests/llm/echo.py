@@ -36,7 +36,7 @@ class Echo(LLM):
         self.name = name
         self.identity = f"echo:{name}"
         self.concurrency = concurrency
-        self.asked: list[str] = []
+        self.asked_texts: list[str] = []
         self.seeds: list[int | None] = []
         self.closed = 0
         self._delay, self._fails, self._before = delay, fails or {}, before
@@ -58,7 +58,7 @@ class Echo(LLM):
     def _ask(self, prompt: Prompt) -> None:
         if self._before:
             self._before(prompt.text)
-        self.asked.append(prompt.text)
+        self.asked_texts.append(prompt.text)
         self.seeds.append(prompt.seed)
 
     def _reply(self, number: int, prompt: Prompt) -> Reply:

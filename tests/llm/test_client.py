@@ -45,7 +45,7 @@ def test_a_digest_is_of_the_messages_alone_and_generate_builds_the_sampling_and_
     stream = echo.generate((Prompt(str(n)) for n in range(100)), **options)
     assert next(stream).answer is not None, "replies come one by one"
     stream.close()
-    assert (echo.sampling, echo.closed, len(echo.asked)) == (Sampling(**options), 1, 2)
+    assert (echo.sampling, echo.closed, len(echo.asked_texts)) == (Sampling(**options), 1, 2)
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ def test_a_poisoned_journal_recovers(tmp_path: Path, name: str) -> None:
     idle = Echo()
     with Journal(tmp_path) as journal:
         replies = list(journalled(idle, requests("one", "two"), journal, sampling=COLD))
-    assert idle.asked == []
+    assert idle.asked_texts == []
     answers = {reply.number: reply.answer for reply in replies}
     assert answers[0] is not None
     assert {field: getattr(answers[0], field) for field in CLEANED[name]} == CLEANED[name]
@@ -245,7 +245,7 @@ def test_a_stored_answer_that_cannot_be_read_is_asked_again_once(
         echo = Echo()
         with Journal(tmp_path) as journal:
             replies = list(journalled(echo, requests("one", "two"), journal, sampling=COLD))
-        assert echo.asked == expected
+        assert echo.asked_texts == expected
         assert sorted(reply.answer.text for reply in replies if reply.answer) == ["ONE", "TWO"]
 
 

@@ -62,7 +62,11 @@ def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
             "before it is yielded"
         )
         fresh[reply.fresh] += 1
-    assert (sorted(first.asked), first.closed, fresh) == (sorted(WORDS), 1, {True: 5, False: 2})
+    assert (sorted(first.asked_texts), first.closed, fresh) == (
+        sorted(WORDS),
+        1,
+        {True: 5, False: 2},
+    )
     line = next(line for line in contents(journal.folder) if line["prompt"] == Prompt("one").digest)
     assert (line["text"], line["model"]) == ("ONE", "echo-1")
     journal.close()
@@ -73,7 +77,7 @@ def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
         (True, answer_to("new")),
         (False, answer_to("one")),
     ]
-    assert llm.asked == ["new"]
+    assert llm.asked_texts == ["new"]
     idle = Echo()
     assert [reply.fresh for reply in ask(idle, requests(*WORDS), journal, sampling)] == [False] * 5
     assert idle.closed == 0, "it is not even started"
@@ -88,11 +92,11 @@ def test_a_failure_is_not_kept_and_another_attempt_is_another_request_with_the_n
         "equal requests share it"
     )
     assert [reply.fresh for reply in replies] == [True, False, True, False]
-    assert llm.asked == ["two", "one"]
+    assert llm.asked_texts == ["two", "one"]
     assert len(journal) == 1
     llm = Echo()
     assert [reply.fresh for reply in ask(llm, requests("one", "two"), journal)] == [False, True]
-    assert llm.asked == ["two"]
+    assert llm.asked_texts == ["two"]
     llm, sampling = Echo(concurrency=1), Sampling(seed=7)
     attempts = [*requests("one"), *requests("one", attempt=2), *requests("one", attempt=3)]
     for fresh in (True, False):
@@ -132,7 +136,7 @@ def test_nothing_is_asked_where_nothing_can_be_written_and_each_model_has_a_fold
     model = Echo()
     with pytest.raises(UserError, match="cannot be used: "):
         ask(model, requests(*WORDS), Journal(tmp_path / "file" / "journal"))
-    assert not model.asked
+    assert not model.asked_texts
     folder = journal_of(Echo("a")).folder
     assert folder.parent == cache_folder() / "llm"
     assert folder == journal_of(Echo("a", concurrency=2)).folder != journal_of(Echo("b")).folder
@@ -154,15 +158,15 @@ def test_requests_are_pulled_as_they_are_needed_and_known_answers_come_first(
         next(work)
         assert len(pulled) <= count + 300
     work.close()
-    assert len(llm.asked) <= 48
+    assert len(llm.asked_texts) <= 48
     texts = [f"text {i}" for i in range(2_500)]
     ask(Echo(concurrency=32), requests(*texts), journal)
     llm = Echo()
     work = journalled(llm, requests(*texts, "new"), journal, sampling=COLD)
     assert [next(work).number for _ in range(2_000)] == list(range(2_000))
-    assert llm.asked == []
+    assert llm.asked_texts == []
     assert [reply.number for reply in work] == list(range(2_000, 2_501))
-    assert llm.asked == ["new"]
+    assert llm.asked_texts == ["new"]
 
 
 @pytest.mark.parametrize("sized", [True, False])
@@ -207,8 +211,8 @@ def test_over_any_runs_nothing_is_asked_twice(
             contextlib.closing(journalled(llm, numbered_requests, journal, sampling=COLD)) as work,
         ):
             got = [reply for reply, _ in zip(work, range(stop), strict=False)]
-        assert not stored & set(llm.asked), "an answer that is stored is not asked for"
-        assert len(llm.asked) == len(set(llm.asked))
+        assert not stored & set(llm.asked_texts), "an answer that is stored is not asked for"
+        assert len(llm.asked_texts) == len(set(llm.asked_texts))
         lines = [line["text"].lower() for line in contents(folder)]
         stored.update(lines)
         assert len(lines) == len(set(lines))

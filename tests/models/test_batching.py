@@ -275,9 +275,10 @@ class TestEnds:
     @given(st.lists(st.tuples(PLAIN, st.integers(0, 70)), max_size=8))
     @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_what_is_kept_has_as_many_tokens_as_may_stay(
-        self, tiny: Path, given: list[tuple[str, int]]
+        self, tiny: Path, budgeted_texts: list[tuple[str, int]]
     ) -> None:
-        texts, budgets = [t for t, _ in given], np.array([b for _, b in given], dtype=np.int64)
+        texts = [text for text, _ in budgeted_texts]
+        budgets = np.array([budget for _, budget in budgeted_texts], dtype=np.int64)
         ends = Tokens(tiny).ends(texts, budgets)
         for text, budget, end in zip(texts, budgets.tolist(), ends, strict=True):
             assert letters(text[:end]) == min(letters(text), max(budget, 2))
