@@ -66,7 +66,7 @@ def ours(folder: Path, given: argparse.Namespace) -> Measured:
         with watch("rewrite"):
             made = rewrite(collection, model, journal=Journal(Path(temporary)))
         calls = len(made.answers)
-    return {**watch.parts, "answers": calls, "kept": made.made[0].rewritten}
+    return {**watch.parts, "answers": calls, "kept": made.summaries[0].rewritten}
 
 
 def bare(folder: Path, given: argparse.Namespace) -> Measured:

@@ -168,7 +168,7 @@ def ours_bounded(folder: Path, given: argparse.Namespace) -> Measured:
     """Exact search of ten times as many queries in a memory that is set."""
     from ranktilt.parallel.memory_limits import MemoryLimits, limited, read_size
 
-    with limited(MemoryLimits(read_size(ALLOWED))):
+    with limited(MemoryLimits(memory=read_size(ALLOWED))):
         return ours(folder, given, cosine=True, most=MANY)
 
 

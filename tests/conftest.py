@@ -45,9 +45,9 @@ LONGEST = ("test_minilm.py", "test_benchmarks.py", "test_docs.py")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take long, so that no worker is left alone with one at the end."""
-    long = {item.path for item in items if item.get_closest_marker("long")}
+    long = {test.path for test in items if test.get_closest_marker("long")}
     order = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: (order.get(item.path.name, len(order)), item.path not in long))
+    items.sort(key=lambda test: (order.get(test.path.name, len(order)), test.path not in long))
 
 
 _imported = 0

@@ -13,5 +13,5 @@ def refused(message: str, kind: type[UserError] = UserError) -> Iterator[None]:
     """Expect an error of this kind inside the block, with this message, or what begins so where it ends in "…"."""
     with pytest.raises(kind) as caught:
         yield
-    said = str(caught.value)
-    assert said == message or (message.endswith("…") and said.startswith(message[:-1])), said
+    text = str(caught.value)
+    assert text == message or (message.endswith("…") and text.startswith(message[:-1])), text

@@ -48,7 +48,7 @@ def test_input_is_quoted_and_cut_whatever_it_is() -> None:
     assert short == {"abcde": "'abcde'", "abcdef": "'abcd…'", "a\tb\n": r"'a\tb\n'"}
     assert shorten("x" * 80) == repr("x" * 80)
     assert shorten("x" * 81) == repr("x" * 79 + "…")
-    assert [shorten(one) for one in (deep, 10**5000, 3)] == ["list", "int", "3"]
+    assert [shorten(value) for value in (deep, 10**5000, 3)] == ["list", "int", "3"]
     assert shorten([1] * 100, 10) == "[1, 1, 1,…"
 
 

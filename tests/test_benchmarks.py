@@ -97,10 +97,10 @@ def test_a_benchmark_prints_its_tables(script: str, tmp_path: Path, shared_data:
 
 @pytest.mark.long
 def test_intervals_prints_its_sections(tmp_path: Path) -> None:
-    whole = run("intervals.py", tmp_path / "RESULTS.md")
+    uninterrupted = run("intervals.py", tmp_path / "RESULTS.md")
     titles = ["Simulations", "Power at", "Sides by chance", "Verdicts on", "Sequential audits"]
-    assert [title for title in titles if f"### {title}" not in whole] == []
-    simulations = rows(whole.partition("### Power")[0])
+    assert [title for title in titles if f"### {title}" not in uninterrupted] == []
+    simulations = rows(uninterrupted.partition("### Power")[0])
     scenarios = {name.split(",")[0] for name in simulations}
     kinds = [
         "twins",
@@ -118,7 +118,7 @@ def test_intervals_prints_its_sections(tmp_path: Path) -> None:
         "factors",
     ]
     assert [kind for kind in kinds if kind not in scenarios] == []
-    assert re.search(r"rows that fail: \*\*\d+ of \d+\*\*", whole)
+    assert re.search(r"rows that fail: \*\*\d+ of \d+\*\*", uninterrupted)
 
 
 def test_tilts_that_are_undefined_in_one_precision_are_said_to_be(
@@ -195,8 +195,8 @@ def test_intervals_hold_true_values(tmp_path: Path) -> None:
 def test_claims_of_simulated_benches_are_counted(tmp_path: Path) -> None:
     text = run("mitigate_claims.py", tmp_path / "RESULTS.md")
     assert "2 simulations with 150 test queries each" in text
-    true, made = map(int, rows(text)["**all**"])
-    assert 1 <= true <= made
+    true, total = map(int, rows(text)["**all**"])
+    assert 1 <= true <= total
 
 
 @pytest.mark.long
@@ -204,11 +204,11 @@ def test_claims_of_simulated_benches_are_counted(tmp_path: Path) -> None:
 def test_train_prints_its_table(tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
     pytest.importorskip("datasets")
-    found = rows(run("train.py", tmp_path / "RESULTS.md", "--only", "train"))
+    table = rows(run("train.py", tmp_path / "RESULTS.md", "--only", "train"))
     for loss in ("MultipleNegativesRankingLoss", "with DebiasedLoss"):
-        ours = found[f"ranktilt, float32: {loss}"]
+        ours = table[f"ranktilt, float32: {loss}"]
         for trainer in ("SentenceTransformerTrainer", "SentenceTransformerTrainer, dropout 0"):
-            theirs = found[f"{trainer}: {loss}"]
+            theirs = table[f"{trainer}: {loss}"]
             assert float(ours[0]) / float(theirs[0]) == pytest.approx(
                 float(theirs[2].removesuffix("×")), abs=0.01
             )
@@ -224,19 +224,19 @@ def test_scale_prints_its_tables(tmp_path: Path) -> None:
         rows(text)
     )
     assert text.count("(target ") == 4
-    found = rows(run("scale_million.py", tmp_path / "MILLION.md"))
+    table = rows(run("scale_million.py", tmp_path / "MILLION.md"))
     for name in ("load JSON lines, write parts", "rank: dense, vectors stored"):
-        assert found[name][0].endswith(" GB")
-        assert all(map(math.isfinite, map(float, found[name][2:4])))
+        assert table[name][0].endswith(" GB")
+        assert all(map(math.isfinite, map(float, table[name][2:4])))
 
 
 def test_a_section_takes_the_place_of_its_last_version(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = argparse.Namespace(output=tmp_path / "RESULTS.md", quick=True)
+    arguments = argparse.Namespace(output=tmp_path / "RESULTS.md", quick=True)
     for name, text in (("one", "old one"), ("two", "only two \\1"), ("one", "new one")):
-        common.publish(name, text, given)
-    text = given.output.read_text(encoding="utf-8")
+        common.publish(name, text, arguments)
+    text = arguments.output.read_text(encoding="utf-8")
     assert text.index("new one") < text.index("only two \\1")
     assert ("old one" in text, text.count("start -->")) == (False, 2)
     assert capsys.readouterr().out.splitlines() == ["old one", "only two \\1", "new one"]
@@ -268,18 +268,20 @@ print('noise')
 print(json.dumps({'n': len(sys.argv), 'grown': peak_memory() - before}))
 """
     )
-    found = common.fresh(str(write(tmp_path / "toy.py", code)), "one", tmp_path, "--more")
-    assert found["n"] == 6.0
-    assert found["grown"] >= 50_000_000
+    result = common.fresh(str(write(tmp_path / "toy.py", code)), "one", tmp_path, "--more")
+    assert result["n"] == 6.0
+    assert result["grown"] >= 50_000_000
 
 
 def test_the_generated_collection_is_of_twins_and_each_query_has_one_relevant_pair() -> None:
-    made, again, other = (generate.collection(generate.QUICK, seed=seed) for seed in (0, 0, 1))
-    assert made == again
-    assert made != other
-    words = made.docs["text"].str.split(" ")
+    collection, again, reseeded = (
+        generate.collection(generate.QUICK, seed=seed) for seed in (0, 0, 1)
+    )
+    assert collection == again
+    assert collection != reseeded
+    words = collection.docs["text"].str.split(" ")
     assert set(words.list.len()) == {generate.QUICK.words}
-    twins = made.pairs(*generate.SOURCES)
+    twins = collection.pairs(*generate.SOURCES)
     assert twins.height == generate.QUICK.pairs
     human, llm = (
         words.head(twins.height).explode().str.to_lowercase(),
@@ -287,13 +289,17 @@ def test_the_generated_collection_is_of_twins_and_each_query_has_one_relevant_pa
     )
     same = human == llm.str.to_lowercase()
     assert 0.58 < same.mean() < 0.65  # 60 % stay, and a few of those drawn anew are the same
-    assert made.qrels.group_by("query_id").len()["len"].unique().to_list() == [2]
-    lengths = made.queries["text"].str.split(" ").list.len()
+    assert collection.qrels.group_by("query_id").len()["len"].unique().to_list() == [2]
+    lengths = collection.queries["text"].str.split(" ").list.len()
     assert 6 <= lengths.min() < 8 < lengths.mean() < 10 < lengths.max() <= 12
-    relevant = {q: d for q, d, _ in made.qrels.iter_rows() if d.endswith("-human")}
+    relevant = {q: d for q, d, _ in collection.qrels.iter_rows() if d.endswith("-human")}
     texts = dict(
-        zip(made.docs["id"], made.docs["text"].str.to_lowercase().str.split(" "), strict=True)
+        zip(
+            collection.docs["id"],
+            collection.docs["text"].str.to_lowercase().str.split(" "),
+            strict=True,
+        )
     )
-    for query, text in made.queries.select("id", "text").iter_rows():
+    for query, text in collection.queries.select("id", "text").iter_rows():
         plain = {word.strip(",.") for word in texts[relevant[query]]}
         assert len(plain & set(text.split())) >= 3

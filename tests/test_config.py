@@ -192,11 +192,11 @@ def test_the_nearest_file_counts_and_two_in_a_folder_are_refused(tmp_path: Path)
     assert find_configuration(inner) is None
     outer = written(tmp_path)
     assert find_configuration(inner) == outer
-    own = written(inner.parent, "[tool.ranktilt.statistics]\nseed = 4\n", "pyproject.toml")
-    assert find_configuration(inner) == own
-    assert read_configuration(own).statistics.seed == 4
+    nearest = written(inner.parent, "[tool.ranktilt.statistics]\nseed = 4\n", "pyproject.toml")
+    assert find_configuration(inner) == nearest
+    assert read_configuration(nearest).statistics.seed == 4
     written(inner, "[project]\nname = 'other'\n", "pyproject.toml")
-    assert find_configuration(inner) == own, "a project without our section is passed by"
+    assert find_configuration(inner) == nearest, "a project without our section is passed by"
     written(inner.parent)
     with pytest.raises(UserError, match="both configure"):
         find_configuration(inner)
@@ -221,9 +221,9 @@ def test_words_of_the_data_are_no_keys(tmp_path: Path) -> None:
 def test_a_project_without_our_section_is_passed_by(tmp_path: Path, text: str) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
-    own = written(tmp_path)
+    configuration = written(tmp_path)
     written(inner, text, "pyproject.toml")
-    assert find_configuration(inner) == own
+    assert find_configuration(inner) == configuration
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from ranktilt.data.load import load
 from ranktilt.data.run import Run
 from ranktilt.registry import ranker
 from ranktilt.reporting.output import table
+from ranktilt.reporting.sentences.controls import control_change
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.toy import write
 
 pytestmark = pytest.mark.data
@@ -58,15 +60,15 @@ def dl19(shared_data: Path) -> Collection:
     qrels = pl.read_csv(
         folder / "qrels.dl19-passage.txt", separator=" ", has_header=False, schema=columns
     )
-    found = [
+    listed = [
         Run.load(file).ids.alias("doc_id") for file in sorted((folder / "runs").glob("*.trec"))
     ]
-    assert len(found) == 9
-    ids, queries = pl.concat([qrels["doc_id"], *found]).unique(), qrels["query_id"].unique()
-    docs, asked = (
+    assert len(listed) == 9
+    ids, queries = pl.concat([qrels["doc_id"], *listed]).unique(), qrels["query_id"].unique()
+    docs, named_queries = (
         names.alias("id").to_frame().with_columns(text=pl.lit("")) for names in (ids, queries)
     )
-    return Collection(docs, asked, qrels)
+    return Collection(docs, named_queries, qrels)
 
 
 class TestDL19:
@@ -90,9 +92,9 @@ class TestDL19:
         measures = ["nDCG@10", "AP@100", "R@100"][: len(expected)]
         loaded = Run.load(shared_data / "dl19" / "runs" / f"{run}.trec")
         for ties in TIES:
-            found = audit(dl19, loaded, measures, by=None, ties=ties)
-            assert means(found) == pytest.approx(expected, abs=5e-5)
-            assert len(found.queries) == 43
+            result = audit(dl19, loaded, measures, by=None, ties=ties)
+            assert means(result) == pytest.approx(expected, abs=5e-5)
+            assert len(result.queries) == 43
 
     def test_groups_by_length_are_judged_against_their_random_band(
         self, dl19: Collection, shared_data: Path
@@ -104,25 +106,27 @@ class TestDL19:
         known = pl.Series("text", [texts.get(name, "") for name in dl19.docs["id"]])
         collection = Collection(dl19.docs.with_columns(known), dl19.queries, dl19.qrels)
         run = Run.load(shared_data / "dl19" / "runs" / "bm25.trec")
-        found = audit(collection, run, ["nDCG@10"], by="length:3", card=True)
-        assert found.groups == ("all", "12 to 47 words", "48 to 69 words", "70 to 193 words")
+        result = audit(collection, run, ["nDCG@10"], by="length:3", card=True)
+        assert result.groups == ("all", "12 to 47 words", "48 to 69 words", "70 to 193 words")
         sizes = np.sort([len(text.split()) for text in texts.values()])
         assert (sizes[0], sizes[-1]) == (12, 193)
-        assert means(found) == pytest.approx([0.5058], abs=5e-5)
+        assert means(result) == pytest.approx([0.5058], abs=5e-5)
         assert (
             f"{dl19.docs.height - len(texts):,} documents without length, in no group"
-            in found.notes
+            in note_sentences(result.notes)
         )
-        assert [(t.twins, t.null_low < 0 < t.null_high) for t in found.tilts] == [(False, True)] * 3
+        assert [(t.twins, t.null_low < 0 < t.null_high) for t in result.tilts] == [
+            (False, True)
+        ] * 3
         (short_long,) = (
-            t for t in found.tilts if (t.a, t.b) == ("12 to 47 words", "70 to 193 words")
+            t for t in result.tilts if (t.a, t.b) == ("12 to 47 words", "70 to 193 words")
         )
         assert short_long.value == pytest.approx(-37, abs=1)
         # The interval holds 0, but almost no shuffle of the labels favours long passages as much.
         assert short_long.low < 0 < short_long.high
         assert short_long.value < short_long.null_low
-        pages = [e for e in found.card if e.estimand.key == "page"]
-        assert [e.estimand.key for e in found.card] == ["relative delta", "page"] * 3
+        pages = [e for e in result.card if e.estimand.key == "page"]
+        assert [e.estimand.key for e in result.card] == ["relative delta", "page"] * 3
         assert all(
             e.banded and abs(e.neutral) < 0.1 and abs(e.details["shares"]) < 0.01 for e in pages
         )
@@ -151,8 +155,8 @@ class TestNFCorpus:
         human = Collection(docs, nfcorpus.queries, qrels)
         run = ranker("bm25(k1=0.9,b=0.4)").rank(human)
         for ties in TIES:
-            found = audit(human, run, ["nDCG@10", "R@100", "R@1000"], by=None, ties=ties)
-            assert means(found) == pytest.approx([0.3218, 0.2457, 0.3704], abs=0.003)
+            result = audit(human, run, ["nDCG@10", "R@100", "R@1000"], by=None, ties=ties)
+            assert means(result) == pytest.approx([0.3218, 0.2457, 0.3704], abs=0.003)
 
     @pytest.mark.parametrize(
         ("text", "human", "llm"),
@@ -164,9 +168,9 @@ class TestNFCorpus:
     def test_both_sources_with_trec_evals_ties(
         self, nfcorpus: Collection, ranked: Ranked, text: str, human: list[float], llm: list[float]
     ) -> None:
-        found = audit(nfcorpus, ranked(text), ["nDCG@1", "nDCG@3", "nDCG@5"], ties="trec_eval")
-        assert means(found, "human") == pytest.approx(human, abs=0.004)
-        assert means(found, LLM) == pytest.approx(llm, abs=0.004)
+        result = audit(nfcorpus, ranked(text), ["nDCG@1", "nDCG@3", "nDCG@5"], ties="trec_eval")
+        assert means(result, "human") == pytest.approx(human, abs=0.004)
+        assert means(result, LLM) == pytest.approx(llm, abs=0.004)
 
     def test_averaged_ties_give_tfidf_84_and_length_normalization_moves_the_tilt(
         self, nfcorpus: Collection, ranked: Ranked
@@ -216,10 +220,10 @@ class TestNFCorpus:
         deep = ranker("tfidf@8000").rank(nfcorpus)
         order = np.lexsort((deep.docs, -deep.scores, deep.entry_queries))
         rank = np.arange(len(order)) - deep.offsets[:-1][deep.entry_queries]
-        kept = order[rank < 1000]
+        first = order[rank < 1000]
         offsets = np.concatenate([[0], np.cumsum(np.minimum(np.diff(deep.offsets), 1000))])
         counts = self.head_to_head(
-            nfcorpus, Run(deep.queries, offsets, deep.docs[kept], deep.scores[kept], deep.ids)
+            nfcorpus, Run(deep.queries, offsets, deep.docs[first], deep.scores[first], deep.ids)
         )
         assert counts[2] == pytest.approx(1492, abs=2)
         assert sum(counts) == pytest.approx(3349, abs=2)
@@ -234,8 +238,8 @@ class TestNFCorpus:
     def test_the_card_of_bm25_warns_of_the_conflict(
         self, nfcorpus: Collection, ranked: Ranked
     ) -> None:
-        found = audit(nfcorpus, ranked("bm25(k1=0.9,b=0.4)"), ["nDCG@3"], card=True)
-        card = card_of(found)
+        result = audit(nfcorpus, ranked("bm25(k1=0.9,b=0.4)"), ["nDCG@3"], card=True)
+        card = card_of(result)
         page, twins = card["page"], card["relevant twins"]
         assert page.name == "ΔNDSR@20"
         assert page.value == pytest.approx(0.050, abs=0.005)
@@ -245,7 +249,7 @@ class TestNFCorpus:
             pytest.approx(1806, abs=5),
         )
         assert twins.side(twins.favours) == LLM
-        text = table(found)
+        text = table(result)
         (sentence,) = (line for line in text.splitlines() if "the answers conflict" in line)
         human, llm = sentence.split("; ")
         assert ("ΔNDSR@20" in human, "head-to-head, relevant twins" in llm) == (True, True)
@@ -258,13 +262,13 @@ class TestNFCorpus:
         self, nfcorpus: Collection, ranked: Ranked, text: str, raw: float, cut: float
     ) -> None:
         """About +39 becomes about -14, by what of a document is ranked."""
-        found = audit(nfcorpus, ranked(text), ["nDCG@3"])
+        result = audit(nfcorpus, ranked(text), ["nDCG@3"])
         plain, length = controls(
-            nfcorpus, [ranker(text)], [ranked(text)], found, which=["length"]
+            nfcorpus, [ranker(text)], [ranked(text)], result, which=["length"]
         ).controls
-        assert plain.tilts[0].value == found.tilts[0].value == pytest.approx(raw, abs=1.5)
+        assert plain.tilts[0].value == result.tilts[0].value == pytest.approx(raw, abs=1.5)
         assert length.tilts[0].value == pytest.approx(cut, abs=1.5)
-        assert length.changed == "3,584 of 7,266 documents changed"
+        assert control_change(length.control_change) == "3,584 of 7,266 documents changed"
         assert length.moves[0].high < -30
 
 
@@ -343,8 +347,8 @@ class TestPerplexityTrap:
         run, labels = converted(tmp_path, scored)
         audited, printed = command(tmp_path, "--run", run, "--groups", labels)
         twins = card_of(audited)["twins"].details
-        assert twins["whole"] == 1406
-        assert 100 * twins["whole_losses"] / 1406 == pytest.approx(53.5, abs=0.05)
+        assert twins["both"] == 1406
+        assert 100 * twins["both_losses"] / 1406 == pytest.approx(53.5, abs=0.05)
         assert "1,406" in printed
         assert "53.5" in printed
         assert audited.measures == ()
@@ -354,8 +358,8 @@ class TestSciFact:
     def test_bm25(self, scifact: Collection) -> None:
         run = ranker("bm25(k1=0.9,b=0.4)").rank(scifact)
         for ties in TIES:
-            found = audit(scifact, run, ["nDCG@10", "R@100"], by=None, ties=ties)
-            assert means(found) == pytest.approx([0.6789, 0.9253], abs=0.006)
+            result = audit(scifact, run, ["nDCG@10", "R@100"], by=None, ties=ties)
+            assert means(result) == pytest.approx([0.6789, 0.9253], abs=0.006)
 
     @pytest.mark.long
     @pytest.mark.parametrize(
@@ -371,14 +375,14 @@ class TestSciFact:
         pytest.importorskip("nltk", reason="the papers' analyzer needs nltk")
         run = ranker(text).rank(scifact)
         for ties in TIES:
-            found = [
+            values = [
                 100 * v
                 for v in means(
                     audit(scifact, run, ["nDCG@1", "nDCG@3", "nDCG@5"], by=None, ties=ties)
                 )
             ]
-            assert found == pytest.approx(expected, abs=0.4)
-            assert found == pytest.approx(published, abs=0.4)
+            assert values == pytest.approx(expected, abs=0.4)
+            assert values == pytest.approx(published, abs=0.4)
 
 
 README = Path(__file__).parents[1] / "README.md"
@@ -407,10 +411,12 @@ def test_the_lexical_rankers_of_the_table(nfcorpus: Collection, ranked: Ranked, 
 
 def test_what_the_length_control_is_said_to_show(nfcorpus: Collection, ranked: Ranked) -> None:
     run = ranked("tfidf")
-    found = controls(
+    result = controls(
         nfcorpus, [ranker("tfidf")], [run], audit(nfcorpus, run, "nDCG@1"), which=["length"]
     )
-    raw, length = (f"{control.tilts[0].value:+.1f}".replace("-", "−") for control in found.controls)
+    raw, length = (
+        f"{control.tilts[0].value:+.1f}".replace("-", "−") for control in result.controls
+    )
     text = " ".join(TOUR.read_text(encoding="utf-8").split())
     assert (
         f"TF-IDF's {raw} % on nDCG@1 becomes {length} % when both sides have the same length"
@@ -421,8 +427,8 @@ def test_what_the_length_control_is_said_to_show(nfcorpus: Collection, ranked: R
 def test_bm25_is_shown_to_favour_rewrites_where_the_noisiest_measure_shows_nothing(
     nfcorpus: Collection, ranked: Ranked
 ) -> None:
-    found = audit(nfcorpus, ranked("bm25"), keep_top=0)
-    verdict = found.verdict("bm25")
+    result = audit(nfcorpus, ranked("bm25"), keep_top=0)
+    verdict = result.verdict("bm25")
     assert (verdict.kind, verdict.side, verdict.primary) == ("favours", LLM, "nDCG@10")
-    noisiest = next(tilt for tilt in found.tilts if tilt.measure == "nDCG@1")
+    noisiest = next(tilt for tilt in result.tilts if tilt.measure == "nDCG@1")
     assert noisiest.verdict() == "inconclusive"

@@ -147,10 +147,10 @@ def test_a_ranker_of_another_package_is_found_and_ours_cannot_be_taken(install: 
     assert "shortest_first" not in sys.modules, "listed without being imported"
     assert ranker_names() == [*OURS, "shortest", "zeta"]
     assert type(rt.ranker("bm25")).__name__ == "BM25"
-    made = rt.ranker("shortest(longest=true)@1")
-    assert repr(made) == "shortest(longest=true)@1"
-    assert rt.ranker(repr(made)) == made
-    assert made.rank(toy()).frame()["doc_id"].to_list() == ["d1-llm"] * 3
+    shortest_first = rt.ranker("shortest(longest=true)@1")
+    assert repr(shortest_first) == "shortest(longest=true)@1"
+    assert rt.ranker(repr(shortest_first)) == shortest_first
+    assert shortest_first.rank(toy()).frame()["doc_id"].to_list() == ["d1-llm"] * 3
 
 
 @pytest.mark.parametrize(

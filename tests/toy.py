@@ -6,6 +6,7 @@ import json
 import os
 import resource
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +107,11 @@ def collection_of(docs: Sequence[Row], queries: Mapping[str, str], qrels: Table)
 def run_of(collection: Collection, scores: Table, **spec: Any) -> Run:
     """Make a run that shares the collection's ids; entries are sorted by falling score, ties as given."""
     row = {name: i for i, name in enumerate(collection.ids)}
-    entries = [sorted(found.items(), key=lambda item: -item[1]) for found in scores.values()]
-    flat = [entry for found in entries for entry in found]
+    by_query = [sorted(hits.items(), key=lambda hit: -hit[1]) for hits in scores.values()]
+    flat = list(chain.from_iterable(by_query))
     return Run(
         tuple(scores),
-        np.cumsum([0, *map(len, entries)]),
+        np.cumsum([0, *map(len, by_query)]),
         np.array([row[doc] for doc, _ in flat], dtype=np.int32),
         np.array([score for _, score in flat], dtype=np.float64),
         collection.ids,
@@ -185,11 +186,10 @@ def _write_rest(
 
 def write_run(path: Path, scores: Table, *, tag: str = "run") -> Path:
     """Write a run in TREC format from literals, in the order given."""
-    lines = [
-        f"{query} Q0 {doc} {rank} {score!r} {tag}\n"
-        for query, found in scores.items()
-        for rank, (doc, score) in enumerate(found.items(), start=1)
-    ]
+    lines = []
+    for query, hits in scores.items():
+        for rank, (doc, score) in enumerate(hits.items(), start=1):
+            lines.append(f"{query} Q0 {doc} {rank} {score!r} {tag}\n")
     return write(path, "".join(lines))
 
 

@@ -193,7 +193,11 @@ _NAMES = {
 __all__ = ["__version__", *_NAMES]
 
 
-name_presenter("ranktilt.reporting.presenting")
+def _presenter() -> Any:
+    return import_module("ranktilt.reporting.presenting")
+
+
+name_presenter(_presenter)
 bundle("ranktilt.papers.dai", "ranktilt.papers.wang", "ranktilt.papers.askari")
 
 

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
@@ -43,7 +43,8 @@ _ASSIGNABLE = ("machine", "statistics", "check", "mitigate")
 _LARGEST = 1_000_000
 """Bytes of a configuration file, at most."""
 _KEY_NAME = re.compile(
-    r"(api|access|secret|private)[_-]?key|passw|secret|bearer|authorization|credential|(^|[_-])(key|token)$",
+    r"(api|access|secret|private)[_-]?key|passw|secret|bearer|authorization|credential"
+    r"|(^|[_-])(key|token)$",
     re.I,
 )
 _KEY_PREFIX = re.compile(
@@ -66,7 +67,7 @@ Section = TypeVar("Section")
 
 @dataclass(frozen=True, kw_only=True)
 class MachineSettings:
-    """What work runs on."""
+    """Device, threads, memory and executor."""
 
     device: str | None = None
     """Device of models, such as ``cpu`` or ``cuda:0``."""
@@ -93,26 +94,27 @@ class StatisticsSettings:
     ties: Literal["expected", "trec_eval"] | None = None
     """Expected value over all orders of ties, or trec_eval's order by id."""
     rounding: Literal["none", "paper"] | None = None
-    """How scores are rounded before ties are looked for."""
+    """Rounding of scores before ties are looked for."""
     missing: Literal["zero", "exclude"] | None = None
-    """What queries without results count as."""
+    """Value of queries without results."""
     test: Literal["interval", "t"] | None = None
-    """The test of a tilt."""
+    """Test of a tilt."""
 
     @property
     def of_audits(self) -> dict[str, Any]:
         """Keywords of an audit that were set, without those that every verb has."""
         names = ("ties", "rounding", "missing", "test")
-        chosen = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in chosen.items() if value is not None}
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
 class MitigateSettings:
-    """What ``ranktilt mitigate`` does beside its options."""
+    """Settings of ``ranktilt mitigate`` that are no options."""
 
     always: bool = False
-    """Whether corrections are tried where the ranker is not shown to be tilted."""
+    """Whether to try corrections of a ranker that is not shown to be tilted, and to save one that
+    is not shown to level it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +124,7 @@ class LabelSettings:
     file: str
     """Path of the file, from the configuration's folder."""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """Its columns where they are called otherwise, such as ``id = "url"``."""
+    """Names of its columns if they differ, such as ``id = "url"``."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Names of its values, such as ``1 = "ai"``."""
     rest: str | None = None
@@ -131,46 +133,51 @@ class LabelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """What a configuration file says; without a file, the defaults."""
+    """The settings of a configuration file; without a file, the defaults."""
 
     path: Path | None = None
-    """The file; None where there is none."""
+    """The file; None if there is none."""
     llm: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Language models by name: ``model`` and the options of its text."""
     labels: Mapping[str, LabelSettings] = field(default_factory=dict)
     """Label files by name."""
     machine: MachineSettings = field(default_factory=MachineSettings)
-    """What work runs on."""
+    """Device, threads, memory and executor."""
     statistics: StatisticsSettings = field(default_factory=StatisticsSettings)
     """How tilts are measured and tested."""
     check: Mapping[str, Any] = field(default_factory=dict)
     """Limits of ``ranktilt check``, by name."""
     mitigate: MitigateSettings = field(default_factory=MitigateSettings)
-    """What ``ranktilt mitigate`` does beside its options."""
+    """Settings of ``ranktilt mitigate`` that are no options."""
     set_keys: tuple[str, ...] = ()
     """Keys that the file, or ``--set``, sets, such as ``statistics.seed``."""
 
 
 def find_configuration(folder: Path) -> Path | None:
-    """Return the configuration file of a folder or of the nearest folder above; None where there is none.
+    """Return the configuration file of a folder or of the nearest folder above.
 
-    `UserError` where a folder has two.
+    None if there is none; `UserError` if a folder has two.
     """
     for parent in (folder, *folder.parents):
-        own, project = parent / FILE, parent / PROJECT_FILE
+        file, project = parent / FILE, parent / PROJECT_FILE
         try:
-            has_own, has_section = _is_there(own), _has_section(project)
-        except PermissionError:  # a folder that nobody may look into has nothing to say
+            has_file, has_section = _is_there(file), _has_section(project)
+        except PermissionError:  # a folder that nobody may look into configures nothing
             continue
-        if has_own and has_section:
-            raise UserError(f"{own} and [{_SECTION}] of {project} both configure: keep one of them")
-        if has_own or has_section:
-            return own if has_own else project
+        if has_file and has_section:
+            raise UserError(
+                f"{file} and [{_SECTION}] of {project} both configure: keep one of them"
+            )
+        if has_file or has_section:
+            return file if has_file else project
     return None
 
 
 def _is_there(path: Path) -> bool:
-    """Return whether a configuration file is there; refuse a folder, a pipe or a broken link of its name."""
+    """Return whether a configuration file is there.
+
+    A folder, a pipe or a broken link of its name is refused.
+    """
     if not os.path.lexists(path):
         return False
     if not path.is_file():
@@ -189,7 +196,7 @@ def _has_section(path: Path) -> bool:
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError):
-        # Whoever broke it wants to know, if there is a section of ours in it.
+        # The author of a broken file wants to know, if a section of ours is in it.
         return re.search(rf"^\[{re.escape(_SECTION)}[.\]]", text, re.MULTILINE) is not None
     return isinstance(table.get("tool"), dict) and "ranktilt" in table["tool"]
 
@@ -210,23 +217,47 @@ def read_configuration(
     ------
     UserError
         If the file cannot be read, belongs to another user, may be written by everybody, names
-        code, holds what looks like a key, or has an unknown key or a value of a wrong type.
+        code, has something that looks like a key, or has an unknown key or a value of a wrong type.
     """
     table: dict[str, Any] = {}
     if path is not None:
-        _require_own(path)
+        _require_owner(path)
         table = _read_toml(path)
         _require_harmless(path, table)
-    where = "" if path is None else f"{path}: "
-    _require_known(
-        f"section in {path}" if path else "section",
-        table,
-        ("llm", "labels", *_ASSIGNABLE),
+    front = "" if path is None else f"{path}: "
+    _require_sections(table, path, front)
+    _assign(table, assignments or {})
+    llm, labels = table.get("llm", {}), table.get("labels", {})
+    _require_names([*llm, *labels], front)
+    _require_models(llm, front)
+
+    def section(name: str, kind: type[Section]) -> Section:
+        return read_section(f"{front}[{name}]", table.get(name, {}), kind)
+
+    return Configuration(
+        path=path,
+        llm=llm,
+        labels=_read_labels(labels, path, front),
+        machine=section("machine", MachineSettings),
+        statistics=section("statistics", StatisticsSettings),
+        check=table.get("check", {}),
+        mitigate=section("mitigate", MitigateSettings),
+        set_keys=tuple(_keys(table)),
     )
+
+
+def _require_sections(table: Mapping[str, Any], path: Path | None, front: str) -> None:
+    """Refuse unknown sections, and keys outside of any section."""
+    kind = f"section in {path}" if path else "section"
+    _require_known(kind, table, ("llm", "labels", *_ASSIGNABLE))
     for name, section in table.items():
         if not isinstance(section, dict):
-            raise UserError(f"{where}expected a section [{name}], got {name} = {section!r}")
-    for key, text in (assignments or {}).items():
+            raise UserError(f"{front}expected a section [{name}], got {name} = {section!r}")
+
+
+def _assign(table: dict[str, Any], assignments: Mapping[str, str]) -> None:
+    """Set single keys of a table."""
+    for key, text in assignments.items():
         section, _, name = key.partition(".")
         if section not in _ASSIGNABLE or not name:
             raise UserError(
@@ -234,82 +265,93 @@ def read_configuration(
                 "such as statistics.seed=1"
             )
         table.setdefault(section, {})[name] = text
-    llm = table.get("llm", {})
-    for name in (*llm, *table.get("labels", {})):
+
+
+def _require_names(names: Sequence[str], front: str) -> None:
+    """Refuse names that nobody can type on a command line."""
+    for name in names:
         if not _NAME.fullmatch(name):
             raise UserError(
-                f"{where}{name!r} cannot be typed as a name: letters, digits and _ alone"
+                f"{front}{name!r} cannot be typed as a name: letters, digits and _ alone"
             )
-    for name, entry in llm.items():
-        if not isinstance(entry, dict) or not isinstance(entry.get("model"), str):
-            raise UserError(f'{where}[llm.{name}] needs a model, such as model = "openai:MODEL"')
-    labels = {
-        name: read_section(f"{where}[labels.{name}]", entry, LabelSettings)
-        for name, entry in table.get("labels", {}).items()
-    }
-    if path is not None:
-        labels = {name: _from_folder(entry, path.parent) for name, entry in labels.items()}
-    return Configuration(
-        path=path,
-        llm=llm,
-        labels=labels,
-        machine=read_section(f"{where}[machine]", table.get("machine", {}), MachineSettings),
-        statistics=read_section(
-            f"{where}[statistics]", table.get("statistics", {}), StatisticsSettings
-        ),
-        check=table.get("check", {}),
-        mitigate=read_section(f"{where}[mitigate]", table.get("mitigate", {}), MitigateSettings),
-        set_keys=tuple(_keys(table)),
-    )
+
+
+def _require_models(llm: Mapping[str, Any], front: str) -> None:
+    """Refuse a language model without a ``model``."""
+    for name, options in llm.items():
+        if not isinstance(options, dict) or not isinstance(options.get("model"), str):
+            raise UserError(f'{front}[llm.{name}] needs a model, such as model = "openai:MODEL"')
+
+
+def _read_labels(
+    tables: Mapping[str, Any], path: Path | None, front: str
+) -> dict[str, LabelSettings]:
+    """Read the label files by name, whose paths start in the configuration's folder."""
+    labels = {}
+    for name, table in tables.items():
+        settings = read_section(f"{front}[labels.{name}]", table, LabelSettings)
+        if path is not None:
+            settings = replace(settings, file=str(path.parent / settings.file))
+        labels[name] = settings
+    return labels
 
 
 def read_section(name: str, table: Any, kind: type[Section]) -> Section:
-    """Make a dataclass of a section's keys, texts read as the types that it wants.
+    """Make a dataclass of a section's keys, reading texts as the types of its fields.
 
-    `UserError` names an unknown key with the nearest known one, and a value of a wrong type.
+    Raises
+    ------
+    UserError
+        For an unknown key, with the nearest known one, and for a value of a wrong type.
     """
     if not isinstance(table, Mapping):
         raise UserError(f"{name}: expected a section, got {table!r}")
-    _require_known(f"key of {name}", table, [f.name for f in fields(kind)])  # type: ignore[arg-type]
+    known = [option.name for option in fields(kind)]  # type: ignore[arg-type]
+    _require_known(f"key of {name}", table, known)
     try:
         return msgspec.convert(table, kind, strict=False)
     except msgspec.ValidationError as error:
-        message, _, place = str(error).partition(" - at `$.")
-        key = f" {place.rstrip('`')}" if place else ""
+        message, _, path = str(error).partition(" - at `$.")
+        key = path.rstrip("`")
+        subject = f"{name} {key}" if key else name
         if message.startswith("Invalid enum value"):
-            hint = get_type_hints(kind)[place.rstrip("`")]
-            choices = [choice for part in get_args(hint) for choice in get_args(part)]
             value = message.removeprefix("Invalid enum value ").strip("'")
-            raise unknown(f"value of {name}{key}", value, choices or get_args(hint)) from error
-        raise UserError(f"{name}{key}: {_plain(message)}") from error
+            choices = _choices(get_type_hints(kind)[key])
+            raise unknown(f"value of {subject}", value, choices) from error
+        raise UserError(f"{subject}: {_plain(message)}") from error
+
+
+def _choices(hint: Any) -> Sequence[str]:
+    """Return the choices of a `Literal`, or of a union with one."""
+    members = get_args(hint)
+    choices: list[str] = []
+    for member in members:
+        choices += get_args(member)
+    return choices or members
 
 
 def _plain(message: str) -> str:
-    """Return a message about types in words: ``Expected `int | null`, got `str` `` is of the library."""
+    """Put the library's message about types, ``Expected `int | null`, got `str` ``, into words."""
     message = message.replace(" | null`", "`")
     for kind, words in _TYPE_WORDS.items():
         message = message.replace(f"`{kind}`", words)
     return message[:1].lower() + message[1:]
 
 
-def _require_known(what: str, names: Mapping[str, Any], known: Any) -> None:
+def _require_known(kind: str, names: Mapping[str, Any], known: Sequence[str]) -> None:
     for name in names:
         if name not in known:
-            raise unknown(what, name, known)
+            raise unknown(kind, name, known)
 
 
 def _keys(table: Mapping[str, Any]) -> Iterator[str]:
-    for section, entries in table.items():
-        yield from (f"{section}.{name}" for name in entries)
+    for section, options in table.items():
+        for name in options:
+            yield f"{section}.{name}"
 
 
-def _from_folder(entry: LabelSettings, folder: Path) -> LabelSettings:
-    """Return a label file with its path from the configuration's folder."""
-    return replace(entry, file=str(folder / entry.file))
-
-
-def _require_own(path: Path) -> None:
-    """Refuse a file of another user, and one that everybody may write: it may send texts elsewhere."""
+def _require_owner(path: Path) -> None:
+    """Refuse a file of another user, or one that everybody may write: it may send texts away."""
     if os.name != "posix":
         return
     status = path.stat()
@@ -334,15 +376,10 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _require_harmless(path: Path, table: Any, key: str = "") -> None:
-    """Refuse keys and passwords, names of code, and a place where code could come from, anywhere in a file."""
+    """Refuse keys and passwords, names of code, and clusters that could run code, in any value."""
     if isinstance(table, Mapping):
-        # Names of label values and columns are words of the data.
-        is_data = key.startswith("labels.") and key.count(".") > 2
         for name, value in table.items():
-            if not name.isprintable() or name != name.strip():
-                raise UserError(f"{path}: {key}{name!r}: expected a key of letters, digits and _")
-            if _KEY_NAME.search(name) and not is_data:
-                raise _secret(path, f"{key}{name}")
+            _require_harmless_name(path, name, key)
             _require_harmless(path, value, f"{key}{name}.")
     elif isinstance(table, list):
         for value in table:
@@ -351,35 +388,48 @@ def _require_harmless(path: Path, table: Any, key: str = "") -> None:
         _require_harmless_text(path, table, key.rstrip("."))
 
 
+def _require_harmless_name(path: Path, name: str, key: str) -> None:
+    if not name.isprintable() or name != name.strip():
+        raise UserError(f"{path}: {key}{name!r}: expected a key of letters, digits and _")
+    # Names of label values and columns are words of the data.
+    is_data = key.startswith("labels.") and key.count(".") > 2
+    if _KEY_NAME.search(name) and not is_data:
+        raise _secret(path, f"{key}{name}")
+
+
 def _require_harmless_text(path: Path, text: str, key: str) -> None:
     if not text.isprintable():
         raise UserError(f"{path}: {key} has a character that cannot be printed")
-    assigned = any(_KEY_NAME.search(name) for name in _ASSIGNED.findall(text))
-    address = text.partition("://")[2]
-    if (
-        assigned
-        or _KEY_PREFIX.search(text)
-        or re.search(r"[@?#]", address)
-        or any(_looks_random(word) for word in re.split(r"[\s()/,=:@\"]+", text))
-    ):
+    if _looks_secret(text):
         raise _secret(path, key)
     if _CODE.fullmatch(text.strip()):
         raise UserError(f"{path}: {key} names code, which a configuration file may not: type it")
     if key == "machine.executor" and text.strip() not in ("local", "ray"):
         raise UserError(
-            f"{path}: {key} names a cluster, which runs what it likes with your data: type it, --executor {text}"
+            f"{path}: {key} names a cluster, which runs what it likes with your data: "
+            f"type it, --executor {text}"
         )
 
 
+def _looks_secret(text: str) -> bool:
+    """Tell whether a text has a key or a password, or an address with one."""
+    if any(_KEY_NAME.search(name) for name in _ASSIGNED.findall(text)) or _KEY_PREFIX.search(text):
+        return True
+    _, _, address = text.partition("://")
+    if re.search(r"[@?#]", address):
+        return True
+    return any(_looks_random(word) for word in re.split(r"[\s()/,=:@\"]+", text))
+
+
 def _looks_random(word: str) -> bool:
-    """Tell whether a word is none of people: long, of small and capital letters and digits in turn."""
+    """Tell whether a word is a random one: long, with letters of both cases and digits in turn."""
     has_all = all(re.search(kind, word) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
     turns = len(re.findall(r"[0-9]+", word))
     return len(word) >= 24 and has_all and turns >= 4
 
 
 def _secret(path: Path, key: str) -> UserError:
-    """The value is not shown."""
+    """Make the error for a secret, without its value."""
     return UserError(
         f"{path}: {key} looks like a secret: keys belong in the environment, such as OPENAI_API_KEY"
     )

@@ -1,4 +1,4 @@
-"""What can go wrong by the user's hand, each with one sentence that says what to do."""
+"""Mistakes that users can fix; each message is a sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -68,11 +68,14 @@ class MissingExtra(UserError):
 
 
 class DataWarning(UserWarning):
-    """Something about the data that does not stop the work but colours its result."""
+    """A property of the data that does not stop the work but affects its result."""
 
 
 def unknown(kind: str, name: object, valid: Iterable[str]) -> UserError:
-    """Make the error for a name that is not on the list `valid`: suggests the nearest, and lists up to 100."""
+    """Make the error for a name that is not in `valid`.
+
+    It suggests the nearest name, and lists up to 100.
+    """
     names = list(valid)
     near = nearest(str(name), names)
     hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -82,14 +85,18 @@ def unknown(kind: str, name: object, valid: Iterable[str]) -> UserError:
 
 
 def nearest(name: str, names: Iterable[str], count: int = 1) -> list[str]:
-    """Return the names that are most like a name, of thousands only those with the same first letter."""
-    folded = {n.casefold(): n for n in names}
-    similar = list(folded)
-    if len(similar) > _MOST_COMPARED:
-        similar = [n for n in similar if n[:1] == name[:1].casefold()][:_MOST_COMPARED]
-    return [
-        folded[n] for n in difflib.get_close_matches(name.casefold(), similar, n=count, cutoff=0.5)
-    ]
+    """Return the names that are most like a name.
+
+    Among thousands of names only those with the same first letter are compared.
+    """
+    folded = {known.casefold(): known for known in names}
+    folded_name = name.casefold()
+    candidates = list(folded)
+    if len(candidates) > _MOST_COMPARED:
+        alike = [known for known in candidates if known[:1] == folded_name[:1]]
+        candidates = alike[:_MOST_COMPARED]
+    matches = difflib.get_close_matches(folded_name, candidates, n=count, cutoff=0.5)
+    return [folded[match] for match in matches]
 
 
 def first_line(error: BaseException) -> str:
@@ -98,36 +105,39 @@ def first_line(error: BaseException) -> str:
 
 
 def refuse_twice(names: Sequence[str], noun: str) -> None:
-    """Refuse a name that comes more than once; `noun` is what each names, such as ``"ranker"``."""
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UserError(f"{noun} {twice!r} is given twice")
+    """Refuse a name that comes more than once; `noun` says what is named, such as ``"ranker"``."""
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"{noun} {name!r} is given twice")
 
 
-def counted(n: int, one: str, many: str) -> str:
-    """Count in words: ``1 query``, ``2 queries``."""
-    return f"{n:,} {one if n == 1 else many}"
+def counted(n: int, singular: str, plural: str) -> str:
+    """Write a number and its noun: ``1 query``, ``2 queries``."""
+    return f"{n:,} {singular if n == 1 else plural}"
 
 
 def join_words(names: Sequence[str], last: str = "and") -> str:
-    """Join in words: ``a``, ``a and b``, ``a, b and c``."""
+    """Join words in a sentence: ``a``, ``a and b``, ``a, b and c``."""
     return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else names[0]
 
 
 def visible(text: str) -> str:
-    r"""Show what a terminal would act on and nobody would see as signs, such as ``\x1b``; tabs and line feeds stay."""
-    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+    r"""Replace characters that a terminal would act on, or nobody would see, by escapes.
+
+    Such as ``\x1b``; tabs and line feeds stay.
+    """
+    return _UNSEEN.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def shorten(text: object, width: int = 80) -> str:
     """Quote a piece of input for an error message: its ``repr``, cut to `width` characters."""
-    if not isinstance(text, str):
-        try:
-            whole = " ".join(repr(text).split())
-        except (
-            RecursionError,
-            ValueError,
-        ):  # nested too deeply, or a number of thousands of digits
-            whole = type(text).__name__
-        return whole if len(whole) <= width else whole[: width - 1] + "…"
-    return repr(text if len(text) <= width else text[: width - 1] + "…")
+    if isinstance(text, str):
+        return repr(_cut(text, width))
+    try:
+        return _cut(" ".join(repr(text).split()), width)
+    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+        return _cut(type(text).__name__, width)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,9 +1,10 @@
-"""What packages add to RankTilt by name: rankers, measures, probes, readers, builders, layouts and presets.
+"""Objects that packages add to RankTilt by name: rankers, measures, probes, readers, presets, ….
 
-Each kind has one `ExtensionTable`, which says what RankTilt itself brings, as ``module:object``. Another package
-adds to it by an entry point of the table's group, such as ``ranktilt.builders``; a paper of RankTilt's own by the
-same group and the same form in its ``EXTENSIONS``. Nothing is imported before its name, or all names of its kind, are
-asked for: of layouts, because one entry point may hold several, and of readers, because a folder names none.
+Each kind has an `ExtensionTable` with RankTilt's own objects, as ``module:object``. Another package
+adds to it by an entry point of the table's group, such as ``ranktilt.builders``; a paper in
+RankTilt by the same group and the same form in its ``EXTENSIONS``. Nothing is imported before you
+use its name. Layouts and readers are imported together: an entry point may have several layouts,
+and a folder does not name its reader.
 """
 
 from __future__ import annotations
@@ -22,44 +23,56 @@ _bundled: list[str] = []
 
 
 def bundle(*modules: str) -> None:
-    """Name the modules of RankTilt's own papers, whose ``EXTENSIONS`` are read when a name is looked up."""
+    """Name the modules of the papers in RankTilt.
+
+    Their ``EXTENSIONS`` are read when a name is looked up.
+    """
     _bundled[:] = modules
 
 
 @dataclass(frozen=True)
 class ExtensionTable:
-    """The objects of one kind by name: RankTilt's own, its papers', and those of installed packages.
+    """The objects of one kind by name: of RankTilt, of its papers, and of installed packages.
 
-    No package can take a name of RankTilt's own.
+    No package can take a name that RankTilt uses.
     """
 
     noun: str
-    """What one of them is, for messages: ``ranker``."""
+    """Noun for messages: ``ranker``."""
     group: str
-    """The group of entry points, and the key of a paper's ``EXTENSIONS``."""
-    own: Mapping[str, str]
-    """``module:object`` by name."""
+    """Group of entry points, and key of a paper's ``EXTENSIONS``."""
+    bundled: Mapping[str, str]
+    """RankTilt's objects, as ``module:object`` by name."""
     fault: Callable[[Any, str], str] = lambda loaded, name: ""
-    """What is wrong with an object that a package brings under a name; empty where nothing is."""
+    """Returns the fault of an object that a package brings under a name; empty if it has none."""
 
     def paths(self) -> dict[str, str]:
-        """Return ``module:object`` by name; RankTilt's own come first."""
-        return {**self._known(), **{point.name: point.value for point in self._announced()}}
+        """Return ``module:object`` by name, with those of RankTilt first."""
+        return {**self._known(), **{point.name: point.value for point in self._entry_points()}}
 
     def names(self) -> list[str]:
-        """Return the names, RankTilt's own first."""
+        """Return the names, with those of RankTilt first."""
         return list(self.paths())
 
     def foreign(self) -> list[tuple[str, str]]:
-        """Return name and package of what installed packages bring, such as ``("shortest", "my-package 1.0")``."""
-        return sorted({(point.name, _package(point)) for point in self._announced()})
+        """Return name and package of the objects that installed packages bring.
+
+        Such as ``("shortest", "my-package 1.0")``.
+        """
+        return sorted({(point.name, _package(point)) for point in self._entry_points()})
 
     def load(self, name: str) -> Any:
-        """Import the object of a name; `UserError` says which names there are, or what is wrong with it."""
+        """Import the object of a name.
+
+        Raises
+        ------
+        UserError
+            If there is no such name, which lists the names there are, or the object is faulty.
+        """
         known = self._known()
         if name in known:
             return load_object(known[name])
-        points = [point for point in self._announced() if point.name == name]
+        points = [point for point in self._entry_points() if point.name == name]
         if not points:
             raise unknown(self.noun, name, self.names())
         if len({point.value for point in points}) > 1:
@@ -73,10 +86,7 @@ class ExtensionTable:
         subject = f"{self.noun} {point.name!r} of {_package(point)} ({point.value})"
         try:
             loaded = point.load()
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # a package of someone else's may fail to import in any way
+        except (Exception, SystemExit) as error:  # another package may fail in any way
             reason = next(iter(str(error).strip().splitlines()), "")
             message = f"{subject} cannot be imported: {type(error).__name__}: {reason}"
             raise UserError(message.removesuffix(": ")) from error
@@ -86,13 +96,14 @@ class ExtensionTable:
         return loaded
 
     def _known(self) -> dict[str, str]:
-        """RankTilt's own, and its papers'."""
-        known = dict(self.own)
+        """Return the objects of RankTilt and of its papers, as ``module:object`` by name."""
+        known = dict(self.bundled)
         for module in _bundled:
             known |= import_module(module).EXTENSIONS.get(self.group, {})
         return known
 
-    def _announced(self) -> list[EntryPoint]:
+    def _entry_points(self) -> list[EntryPoint]:
+        """Return the entry points of installed packages whose names are free."""
         from importlib.metadata import entry_points  # takes time, and most commands need none
 
         known = self._known()
@@ -107,7 +118,7 @@ def load_object(path: str) -> Any:
 
 
 def _package(point: EntryPoint) -> str:
-    """Name and version of the package that has an entry point."""
+    """Return name and version of the package that has an entry point."""
     if point.dist is None:
         return "an unknown package"
     return f"{point.dist.name} {point.dist.version}"

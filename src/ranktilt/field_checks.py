@@ -1,8 +1,9 @@
-"""Refuse values that a dataclass of settings does not allow: beyond its bounds, or none of its choices."""
+"""Refuse values that a dataclass of settings does not allow."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -12,27 +13,40 @@ from ranktilt.errors import UserError, unknown
 
 
 def check_fields(settings: Any, subject: str) -> None:
-    """Refuse what is none of a field's `Literal` choices, or beyond the bounds of its `msgspec.Meta`.
+    """Refuse a value that is none of its field's `Literal` choices, or beyond the field's bounds.
 
-    None is neither. Of a tuple each value is checked.
+    Bounds are those of `msgspec.Meta`. None is always allowed. Every value of a tuple is checked.
 
     Parameters
     ----------
     settings : dataclass
         Fields are annotated as ``Annotated[int, msgspec.Meta(ge=1)]`` or ``Literal[...]``.
     subject : str
-        What the settings are about, for the message, such as ``training``.
+        Subject of the settings, for the message, such as ``training``.
     """
-    for name, (choices, bounds) in _limits(type(settings)).items():  # type: ignore[arg-type]  # a class can be hashed
-        given = getattr(settings, name)
-        values = given if isinstance(given, tuple) else (given,)
+    # A class can be hashed, which mypy does not see.
+    for name, limits in _limits(type(settings)).items():  # type: ignore[arg-type]
+        setting = getattr(settings, name)
+        values = setting if isinstance(setting, tuple) else (setting,)
         for value in values:
-            if value is None:
-                continue
-            if choices and value not in choices:
-                raise unknown(f"{name} of {subject}", value, choices)
-            if bounds is not None and not _is_within(value, bounds):
-                raise UserError(f"{subject}: expected {name} of {_range(bounds)}, got {value}")
+            if value is not None:
+                _check_value(value, limits, name=name, subject=subject)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Limits:
+    """The values that a field allows."""
+
+    choices: tuple[str, ...]
+    """All values, where there are choices."""
+    bounds: msgspec.Meta | None
+
+
+def _check_value(value: Any, limits: _Limits, *, name: str, subject: str) -> None:
+    if limits.choices and value not in limits.choices:
+        raise unknown(f"{name} of {subject}", value, limits.choices)
+    if limits.bounds is not None and not _is_within(value, limits.bounds):
+        raise UserError(f"{subject}: expected {name} of {_range(limits.bounds)}, got {value}")
 
 
 def _is_within(value: float, bounds: msgspec.Meta) -> bool:
@@ -51,20 +65,22 @@ def _range(bounds: msgspec.Meta) -> str:
 
 
 @cache
-def _limits(kind: type) -> dict[str, tuple[tuple[str, ...], msgspec.Meta | None]]:
-    """Choices and bounds of each field of a dataclass."""
+def _limits(kind: type) -> dict[str, _Limits]:
+    """Return the limits of each field of a dataclass."""
     limits = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
         parts = _parts(hint)
         bounds = next((part for part in parts if isinstance(part, msgspec.Meta)), None)
-        literals = [part for part in parts if get_origin(part) is Literal]
-        choices = tuple(str(choice) for literal in literals for choice in get_args(literal))
-        limits[name] = choices, bounds
+        choices: list[str] = []
+        for part in parts:
+            if get_origin(part) is Literal:
+                choices += map(str, get_args(part))
+        limits[name] = _Limits(choices=tuple(choices), bounds=bounds)
     return limits
 
 
 def _parts(hint: Any) -> list[Any]:
-    """Return a type with everything it is made of: metadata, members of a union, elements of a tuple."""
+    """Return a type with its parts: metadata, members of a union, elements of a tuple."""
     parts = [hint, *getattr(hint, "__metadata__", ())]
     if get_origin(hint) is not Literal:
         for inner in get_args(hint):

@@ -1,4 +1,4 @@
-"""The one way to reach an optional package, and whether libraries may fetch what is not on this machine."""
+"""Optional packages, and whether libraries may fetch models that are not on this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FETCHING = ContextVar("fetching", default=True)
 
 @contextmanager
 def nothing_fetched() -> Iterator[None]:
-    """Keep models and collections from being fetched: what is named by somebody else's file is not asked for."""
+    """Keep libraries from fetching models and collections, which a stranger's file may name."""
     before = _FETCHING.set(False)
     try:
         yield
@@ -24,14 +24,14 @@ def nothing_fetched() -> Iterator[None]:
 
 
 def may_fetch() -> bool:
-    """Whether models and collections that are not on this machine may be fetched."""
+    """Return whether models and collections that are not on this machine may be fetched."""
     return _FETCHING.get()
 
 
 def need(module: str, *, extra: str, for_: str) -> Any:
-    """Import an optional package, which `extra` of RankTilt brings, or say how to install it (`MissingExtra`).
+    """Import an optional package, which `extra` of RankTilt brings.
 
-    Errors inside an installed package come through as they are.
+    `MissingExtra` says how to install it. Errors inside an installed package are not caught.
     """
     package = module.partition(".")[0]
     try:

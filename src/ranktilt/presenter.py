@@ -1,8 +1,11 @@
-"""Who shows results: reporting lies above what makes them, and the package names it here."""
+"""The module that shows results.
+
+Results may not import reporting, which lies above them; the package names the module here.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -10,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class Presenter(Protocol):
-    """What a result asks of whoever shows it."""
+    """The functions that results need to show themselves."""
 
     def notebook(self, result: Any) -> str:
         """Return HTML for a notebook's cell."""
 
     def table(self, result: Any) -> str:
-        """Return what the command line prints."""
+        """Return the text that the command line prints."""
 
     def frame(self, result: Any, part: str) -> pl.DataFrame:
         """Return the rows of one part, or of all where it is empty."""
@@ -25,7 +28,7 @@ class Presenter(Protocol):
         """Return the figure of this name, or the first one where it is empty."""
 
     def headline(self, result: Any) -> str:
-        """Return what a result says first, in one sentence."""
+        """Return the first sentence about a result."""
 
     def sentences(self, result: Any) -> str:
         """Return a result's verdicts in words, one a line."""
@@ -34,18 +37,18 @@ class Presenter(Protocol):
         """Return a verdict in words."""
 
     def derived(self, record: Any) -> dict[str, Any]:
-        """Return what a file says in words of a result, or of a part of one; nothing of most."""
+        """Return a file's sentences about a result, or a part of one; empty for most."""
 
 
-_modules: list[str] = []
+_loaders: list[Callable[[], Presenter]] = []
 
 
-def name_presenter(module: str) -> None:
-    """Name the module that shows results; it is imported when the first one is shown."""
-    _modules[:] = [module]
+def name_presenter(load: Callable[[], Presenter]) -> None:
+    """Name the function that imports the module that shows results, when a result is shown."""
+    _loaders[:] = [load]
 
 
 def presenter() -> Presenter:
     """Return the module that shows results."""
-    module: Any = import_module(_modules[0])
-    return module  # type: ignore[no-any-return]
+    (load,) = _loaders
+    return load()

@@ -1,4 +1,4 @@
-"""Presets: what a paper computed differently, by one word: ``--preset dai``."""
+"""Presets: a paper's settings by a word, such as ``--preset dai``."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from ranktilt.errors import unknown
 from ranktilt.extensions import ExtensionTable
 
 _STATISTICS = ("ties", "rounding", "missing", "test")
-"""What a preset may set of an audit."""
+"""Options of an audit that a preset may set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """What a paper computed differently; what is not set stays as it is without a preset."""
+    """The settings of a paper that differ from the usual ones."""
 
     source: str
     """The paper, such as ``Dai et al., KDD 2024``."""
     measures: tuple[str, ...] = ()
-    """Measures of an audit, where none is named."""
+    """Measures of an audit, if the user names none."""
     statistics: Mapping[str, str] = field(default_factory=dict)
     """Options of `ranktilt.audit`: ``ties``, ``rounding``, ``missing``, ``test``."""
     text: str | None = None
-    """What of a document rankers read: ``title+text``, ``text`` or ``title``."""
+    """Fields of a document that rankers read: ``title+text``, ``text`` or ``title``."""
     recipes: Mapping[str, str] = field(default_factory=dict)
-    """A ranker of the paper by the name that is typed: ``bm25:dai`` by ``bm25``."""
+    """Rankers of the paper by the name that users type: ``bm25:dai`` by ``bm25``."""
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Options of a ranker by its name, where its text does not set them."""
+    """Options of a ranker by its name, if its text does not set them."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """Options of the training of a cross-encoder."""
 
@@ -39,14 +39,14 @@ class Preset:
 
 
 def presets() -> ExtensionTable:
-    """Return the table of presets: the papers', and those of installed packages (``ranktilt.presets``)."""
+    """Return the table of presets: of the papers, and of installed packages."""
     return ExtensionTable("preset", "ranktilt.presets", {}, _fault)
 
 
 def preset(name: str) -> Preset:
-    """Return a preset by its name; `UserError` lists those there are."""
-    found: Preset = presets().load(name)
-    return found
+    """Return a preset by its name; `UserError` lists the names."""
+    loaded: Preset = presets().load(name)
+    return loaded
 
 
 def _fault(loaded: object, name: str) -> str:

@@ -1,4 +1,7 @@
-"""Progress without a progress bar: work reports steps, whoever listens draws them, and a notebook where nobody does."""
+"""Progress: work reports its steps, and a listener draws them.
+
+Without a listener a notebook draws them itself.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,18 @@ from typing import Any
 from ranktilt.errors import visible
 
 Listener = Callable[[str, int, int], None]
-"""Called with (label, steps done, steps in all)."""
+"""Called with (label, number of steps done, number of all steps)."""
 _DELAY, _PAUSE = 0.5, 0.1
-"""Seconds of work before a notebook shows it, and between two pictures of it."""
+"""Seconds of work before a notebook shows it, and between two drawings."""
 
 _listener: ContextVar[Listener | None] = ContextVar("ranktilt_progress", default=None)
 
 
 def report(label: str, done: int, total: int) -> None:
-    """Tell the listener, or else a notebook, how far some work has come; one label is one bar, over at `total`."""
+    """Report how far some work has come, to the listener or else to a notebook.
+
+    A label has a bar, which ends at `total`.
+    """
     listener = _listener.get() or _notebook()
     if listener is not None:
         listener(visible(label), done, total)
@@ -30,7 +36,7 @@ def report(label: str, done: int, total: int) -> None:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Send all progress reported inside the ``with`` block, as (label, done, total), to `listener`."""
+    """Send all progress reported inside the ``with`` block to a listener."""
     token = _listener.set(listener)
     try:
         yield
@@ -39,7 +45,10 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 class NotebookBars:
-    """One output of a notebook's cell that shows what is under way, redrawn in place, and is empty after it."""
+    """An output of a notebook's cell with the bars of running work.
+
+    It is redrawn in place, and empty after the work.
+    """
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
@@ -51,11 +60,10 @@ class NotebookBars:
         self._drawn = 0.0
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        """Draw a step, unless the work is young or the last picture is."""
+        """Draw a step, unless the work or the last drawing is too young."""
         with self._lock:
-            if (
-                self._cell != self._shell.execution_count
-            ):  # another cell, and maybe one that was interrupted before
+            # In another cell: the cell before may have been interrupted.
+            if self._cell != self._shell.execution_count:
                 self._cell, self._handle = self._shell.execution_count, None
                 self._begun.clear()
                 self._steps.clear()
@@ -70,32 +78,31 @@ class NotebookBars:
                 self._draw(now)
 
     def _draw(self, now: float) -> None:
-        steps = [(label, done / total) for label, (done, total) in self._steps.items()]
-        bars = (
-            f'<div><progress value="{share:.3f}" max="1"></progress> {share:.0%} {html.escape(label)}</div>'
-            for label, share in steps
-        )
-        words = "\n".join(f"{share:.0%} {label}" for label, share in steps)
-        picture = {"text/html": "".join(bars), "text/plain": words}
+        bars, lines = [], []
+        for label, (done, total) in self._steps.items():
+            share = done / total
+            bar = f'<progress value="{share:.3f}" max="1"></progress>'
+            bars.append(f"<div>{bar} {share:.0%} {html.escape(label)}</div>")
+            lines.append(f"{share:.0%} {label}")
+        drawing = {"text/html": "".join(bars), "text/plain": "\n".join(lines)}
         self._drawn = now
         if self._handle is None:
-            self._handle = sys.modules["IPython"].display.display(
-                picture, raw=True, display_id=True
-            )
+            display = sys.modules["IPython"].display.display
+            self._handle = display(drawing, raw=True, display_id=True)
         else:
-            self._handle.update(picture, raw=True)
+            self._handle.update(drawing, raw=True)
 
 
 _bars: NotebookBars | None = None
 
 
 def _notebook() -> Listener | None:
-    """What draws progress in the notebook that this process runs, None elsewhere."""
+    """Return the bars of the notebook that this process runs; None elsewhere."""
     global _bars
     if "IPython" not in sys.modules:
         return None
     shell = sys.modules["IPython"].get_ipython()
-    if not hasattr(shell, "kernel"):  # none, or a terminal
+    if not hasattr(shell, "kernel"):  # no shell, or a terminal
         return None
     if _bars is None:
         _bars = NotebookBars(shell)

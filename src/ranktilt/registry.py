@@ -1,4 +1,4 @@
-"""Text to object: which rankers there are, looked up by name and imported when asked for."""
+"""Text to object: rankers by name, imported when they are used."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ RANKERS = {
     "engine": "ranktilt.rankers.engines.function:Engine",
     "causal": "ranktilt.mitigation.causal:Causal",
 }
-"""RankTilt's own, as ``module:class``; a paper's and those of other packages join them."""
+"""RankTilt's rankers, as ``module:class``; those of papers and other packages are added to them."""
 
 _SENTENCE_TRANSFORMERS = {
     "SentenceTransformer": "ranktilt.adapters.sentence_transformers:SentenceTransformerRanker",
-    "CrossEncoder": "ranktilt.adapters.sentence_transformers:CrossEncoderRanker",
+    "CrossEncoder": "ranktilt.adapters.cross_encoder:CrossEncoderRanker",
     "SparseEncoder": "ranktilt.adapters.sentence_transformers:SparseEncoderRanker",
 }
 _ADAPTERS = {
@@ -50,7 +50,7 @@ _ADAPTERS = {
     ("retrieve",): "ranktilt.adapters.llama_index:LlamaIndexRanker",
     ("invoke",): "ranktilt.adapters.langchain:LangChainRanker",
 }
-"""Other libraries' objects, by attributes that all of them have; nothing is imported to tell them apart."""
+"""Rankers of other libraries' objects, by the attributes of the objects, so nothing is imported."""
 _FUNCTION = "ranktilt.adapters.function:FunctionRanker"
 _RUN_ENDINGS = (".trec", ".run", ".csv", ".tsv", ".json", ".gz")
 
@@ -68,12 +68,13 @@ def ranker(text: Any, **options: Any) -> Ranker:
         ``SparseEncoder``) and mteb; pipelines of PyTerrier; retrievers of LangChain (``invoke``)
         and LlamaIndex (``retrieve``).
     **options
-        Options of the ranker that an object becomes, such as ``k=100``. Those of a text stand in it.
+        Options of the ranker that an object becomes, such as ``k=100``. A text has its options in
+        it.
 
     Returns
     -------
     Ranker
-        Ready to rank; models named in a text are loaded when it does.
+        A ranker whose models, if a text names them, are loaded when it ranks.
 
     Raises
     ------
@@ -111,8 +112,9 @@ def _with_kind_of_model(stage: Stage) -> Stage:
 def ranker_of_stages(stages: Sequence[Stage]) -> Ranker:
     """Make the ranker that parsed stages describe, a pipeline where there are several."""
     rankers_of_stages = []
-    for stage in map(_by_whole_name, stages):
-        kind = _depth_fits(ranker_class(stage.name), stage)
+    for stage in map(_with_full_name, stages):
+        kind = ranker_class(stage.name)
+        _check_depth(kind, stage)
         rankers_of_stages.append(kind.from_stage(stage))
     if len(rankers_of_stages) == 1:
         return rankers_of_stages[0]
@@ -129,12 +131,15 @@ def _ranker_of_object(value: Any, options: Mapping[str, Any]) -> Ranker:
             "sentence-transformers or mteb, a PyTerrier pipeline, or a retriever of LangChain or "
             f"LlamaIndex, got {shorten(value)}{hint}"
         )
-    made: Ranker = load_object(path).from_object(value, **options)
-    return made
+    ranker_of_object: Ranker = load_object(path).from_object(value, **options)
+    return ranker_of_object
 
 
 def _adapter(value: Any) -> str | None:
-    """Return the class that makes a ranker of an object, as ``module:class``; None of what ranks nothing."""
+    """Return the class that makes a ranker of an object, as ``module:class``.
+
+    None for an object that does not rank.
+    """
     classes = {base.__name__: base.__module__ for base in type(value).__mro__}
     for name, path in _SENTENCE_TRANSFORMERS.items():
         if classes.get(name, "").startswith("sentence_transformers."):
@@ -148,20 +153,20 @@ def _adapter(value: Any) -> str | None:
 
 
 def ranker_names() -> list[str]:
-    """Return the names of all rankers: ours, the papers', and those of installed packages (``ranktilt.rankers``)."""
+    """Return the names of all rankers: ours, the papers', and those of installed packages."""
     return rankers().names()
 
 
 def foreign_rankers() -> list[tuple[str, str]]:
-    """Return name and package (``shortest``, ``my-package 1.0``) of the rankers that installed packages bring.
+    """Return name and package of the rankers that installed packages bring.
 
-    Nothing of them is imported.
+    Such as ``shortest`` and ``my-package 1.0``. Nothing is imported.
     """
     return rankers().foreign()
 
 
 def ranker_class(name: str) -> type[Ranker]:
-    """Find the class of a ranker: one of ours, whose name no package can take, or an installed package's."""
+    """Return the class of a ranker; `UserError` if there is none of this name."""
     table = rankers()
     if name not in table.names():
         raise UserError(f"{unknown('ranker', name, table.names())}{_engine_hint(name)}")
@@ -175,7 +180,10 @@ def rankers() -> ExtensionTable:
 
 
 def _engine_hint(name: str) -> str:
-    """How to name a run, a model, an engine or an object that stands in place of a ranker; nothing is imported."""
+    """Suggest how to type a run, a model, an engine or an object that is no ranker's name.
+
+    Nothing is imported.
+    """
     if name in OBJECT_NAMES:
         return f"; an object cannot be typed, use it in Python: rt.ranker({OBJECT_NAMES[name]})"
     if _looks_like_run(name):
@@ -193,44 +201,50 @@ def _engine_hint(name: str) -> str:
 
 
 def _looks_like_run(name: str) -> bool:
-    """Whether a text names a file, or what could be one with a run."""
+    """Tell whether a text names a file, or ends like the name of a run."""
     return os.path.isfile(name) or os.path.splitext(name)[1] in _RUN_ENDINGS
 
 
-def _fault(found: object, name: str) -> str:
-    """What keeps a package's object from being a ranker that is typed as it prints; empty if nothing does."""
-    if not (isinstance(found, type) and issubclass(found, Ranker)):
+def _fault(loaded: object, name: str) -> str:
+    """Say why a package's object is no ranker that users can type as it prints; empty if it is."""
+    if not (isinstance(loaded, type) and issubclass(loaded, Ranker)):
         return "is no subclass of ranktilt's Ranker"
-    if isabstract(found):
-        return f"does not implement {' and '.join(sorted(found.__abstractmethods__))}"
-    if not is_dataclass(found):
+    if isabstract(loaded):
+        return f"does not implement {' and '.join(sorted(loaded.__abstractmethods__))}"
+    if not is_dataclass(loaded):
         return "is no dataclass; put @dataclass(frozen=True) above it"
-    if getattr(found, "name", None) != name:
-        return f"calls itself {getattr(found, 'name', None)!r}; its name and its entry point's must be one"
-    needed = (MISSING, MISSING)
-    bare = [
-        f.name
-        for f in fields(found)
-        if (f.default, f.default_factory) == needed and f.name != found.argument
-    ]
-    return f"needs a default for {' and '.join(bare)}: options may be left out" if bare else ""
+    class_name = getattr(loaded, "name", None)
+    if class_name != name:
+        return f"calls itself {class_name!r}; its name and its entry point's must be one"
+    required = []
+    for option in fields(loaded):
+        has_default = (option.default, option.default_factory) != (MISSING, MISSING)
+        if not has_default and option.name != loaded.argument:
+            required.append(option.name)
+    if not required:
+        return ""
+    return f"needs a default for {' and '.join(required)}: options may be left out"
 
 
-def _by_whole_name(stage: Stage) -> Stage:
-    """Take name and argument as one name where the table has such, as ``bm25:dai``; refuse others beside it."""
+def _with_full_name(stage: Stage) -> Stage:
+    """Join name and argument if a ranker has such a name, as ``bm25:dai``.
+
+    Another argument of such a ranker is refused.
+    """
     alike = [name for name in ranker_names() if name.startswith(f"{stage.name}:")]
     if stage.argument is None or not alike:
         return stage
-    whole = f"{stage.name}:{stage.argument}"
-    if whole not in alike:
-        raise unknown("ranker", whole, [stage.name, *alike])
-    return replace(stage, name=whole, argument=None)
+    full_name = f"{stage.name}:{stage.argument}"
+    if full_name not in alike:
+        raise unknown("ranker", full_name, [stage.name, *alike])
+    return replace(stage, name=full_name, argument=None)
 
 
-def _depth_fits(kind: type[Ranker], stage: Stage) -> type[Ranker]:
-    """Refuse ``@k`` where a ranker has no depth, and a depth of nothing."""
-    if stage.k is not None and stage.k < 1:
+def _check_depth(kind: type[Ranker], stage: Stage) -> None:
+    """Refuse ``@k`` if a ranker has no depth, and a depth below 1."""
+    if stage.k is None:
+        return
+    if stage.k < 1:
         raise UserError(f"{stage.name}: expected a depth of at least 1, got @{stage.k}")
-    if stage.k is not None and "k" not in {f.name for f in fields(kind)}:  # type: ignore[arg-type]
+    if "k" not in {option.name for option in fields(kind)}:  # type: ignore[arg-type]
         raise UserError(f"{stage.name} takes no depth, got @{stage.k}")
-    return kind

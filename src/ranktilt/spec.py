@@ -1,4 +1,4 @@
-"""The text of a ranking stage: ``name[:argument][(option=value,…)][@k]``, stages joined by ``>>``."""
+"""The text of ranking stages: ``name[:argument][(option=value,…)][@k]``, joined by ``>>``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _STAGE = re.compile(
 _OPTION = re.compile(rf'\s*(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>{_QUOTED}|[^,"]*?)\s*')
 _PIECES = re.compile(rf"{_QUOTED}|>>|,")
 _SECRET = re.compile(r"://[^/\s\"]*@(?!\s*\d+\s*(?:>>|$))")
-"""User and password of an address, which no message must show; an `@` and a number at the end are a depth."""
+"""User and password of an address, which no message may show. An `@` with a number at the end is a
+depth."""
 _GRAMMAR = "name[:argument][(option=value,…)][@k], stages joined by >>"
 
 OBJECT_NAMES = {
@@ -35,12 +36,12 @@ OBJECT_NAMES = {
     "CrossEncoder": "your model",
     "SparseEncoder": "your model",
 }
-"""Names under which objects print, which nobody can type."""
+"""Names under which objects print, though nobody can type them."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage as text: nothing here knows which rankers there are."""
+    """A stage as text, without knowledge of which rankers there are."""
 
     name: str
     argument: str | None = None
@@ -50,49 +51,71 @@ class Stage:
     def __str__(self) -> str:
         argument = "" if self.argument is None else f":{_quote(self.argument)}"
         options = ",".join(f"{name}={_quote(value)}" for name, value in self.options.items())
-        return f"{self.name}{argument}{f'({options})' if options else ''}{'' if self.k is None else f'@{self.k}'}"
+        parentheses = f"({options})" if options else ""
+        depth = "" if self.k is None else f"@{self.k}"
+        return f"{self.name}{argument}{parentheses}{depth}"
 
 
-def read_value(text: str, hint: Any, what: str) -> Any:
-    """Read the text of an option as the type that its field has; `UserError` says what was expected."""
+def read_value(text: str, hint: Any, label: str) -> Any:
+    """Read the text of an option as the type of its field.
+
+    `UserError` names it by its label, and says what was expected.
+    """
     kind = next(kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None))
     nouns = {bool: "true or false", int: "a whole number", float: "a number"}
     try:
         return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError) as error:
         raise UserError(
-            f"{what}: expected {nouns.get(kind, kind.__name__)}, got {text!r}"
+            f"{label}: expected {nouns.get(kind, kind.__name__)}, got {text!r}"
         ) from error
 
 
 def parse_stages(text: str) -> list[Stage]:
-    """Split a pipeline's text into its stages, at least one: ``"bm25(k1=0.9,b=0.4)@100>>cross-encoder:FOLDER"``.
+    """Split a pipeline's text into its stages, at least one.
 
-    Arguments and values that hold ``(``, ``)``, ``@``, ``,`` or ``>>`` stand in double quotes;
-    `UserError` otherwise.
+    Such as ``"bm25(k1=0.9,b=0.4)@100>>cross-encoder:FOLDER"``. Arguments and values with ``(``,
+    ``)``, ``@``, ``,`` or ``>>`` need double quotes.
+
+    Raises
+    ------
+    UserError
+        If a stage does not follow the grammar.
     """
     return [_parse(part, _SECRET.sub("://…@", text)) for part in _split(text, ">>")]
 
 
-def _parse(part: str, whole: str) -> Stage:
+def _parse(part: str, pipeline: str) -> Stage:
     match = _STAGE.fullmatch(part)
     if match is None:
-        shown = _SECRET.sub("://…@", part.strip())
+        stage_text = _SECRET.sub("://…@", part.strip())
         hint = "; @k stands last" if re.search(r"@\d+\s*\(", part) else ""
-        raise UserError(f"cannot read ranker {whole!r} at {shown!r}: expected {_GRAMMAR}{hint}")
+        raise UserError(
+            f"cannot read ranker {pipeline!r} at {stage_text!r}: expected {_GRAMMAR}{hint}"
+        )
+    return Stage(
+        name=match["name"],
+        argument=None if match["argument"] is None else _unquote(match["argument"].strip()),
+        options=_parse_options(match["options"] or "", pipeline),
+        k=None if match["k"] is None else int(match["k"]),
+    )
+
+
+def _parse_options(text: str, pipeline: str) -> dict[str, str]:
     options: dict[str, str] = {}
-    written = match["options"] or ""
-    for piece in _split(written, ",") if written.strip() else []:
+    if not text.strip():
+        return options
+    for piece in _split(text, ","):
         option = _OPTION.fullmatch(piece)
         if option is None:
             raise UserError(
-                f"cannot read option {piece.strip()!r} of ranker {whole!r}: expected option=value"
+                f"cannot read option {piece.strip()!r} of ranker {pipeline!r}: "
+                "expected option=value"
             )
         if option["name"] in options:
-            raise UserError(f"option {option['name']!r} of ranker {whole!r} is given twice")
+            raise UserError(f"option {option['name']!r} of ranker {pipeline!r} is given twice")
         options[option["name"]] = _unquote(option["value"])
-    argument = None if match["argument"] is None else _unquote(match["argument"].strip())
-    return Stage(match["name"], argument, options, None if match["k"] is None else int(match["k"]))
+    return options
 
 
 def _split(text: str, separator: str) -> list[str]:
@@ -105,10 +128,10 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    plain = (
-        text and text.isprintable() and text == text.strip() and not re.search(r'[()@,"=\\>]', text)
-    )
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    is_trimmed = text != "" and text == text.strip()
+    has_signs = re.search(r'[()@,"=\\>]', text) is not None
+    is_plain = is_trimmed and text.isprintable() and not has_signs
+    return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
 def _unquote(text: str) -> str:

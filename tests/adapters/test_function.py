@@ -51,12 +51,12 @@ def test_answers_are_pairs_ids_or_scores_by_id() -> None:
             {"d3-human": 1.0, "d3-llm": 1.0, "d1-human": 2.0},
         )
     ).rank(toy())
-    found = entries(run)
-    assert found["q1"] == [("d1-llm", 0.5), ("d1-human", 0.25)]
-    assert found["q2"] == [("d2-human", 3.0), ("d2-llm", 1.0)]
+    hits = entries(run)
+    assert hits["q1"] == [("d1-llm", 0.5), ("d1-human", 0.25)]
+    assert hits["q2"] == [("d2-human", 3.0), ("d2-llm", 1.0)]
     # The order of a dictionary says nothing: the highest score is first, and equal ones are ties.
-    assert found["q3"][0] == ("d1-human", 2.0)
-    assert {score for _, score in found["q3"][1:]} == {1.0}
+    assert hits["q3"][0] == ("d1-human", 2.0)
+    assert {score for _, score in hits["q3"][1:]} == {1.0}
 
 
 def test_order_of_ids_counts_and_the_run_has_no_scores() -> None:

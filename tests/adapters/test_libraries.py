@@ -43,7 +43,7 @@ class TestFiles:
         from mteb.mocks.mock_tasks import MockRetrievalTask
 
         task = MockRetrievalTask()
-        found = mteb.evaluate(
+        results = mteb.evaluate(
             as_mteb(rt.ranker("bm25")), [task], cache=None, prediction_folder=tmp_path
         )
         [file] = tmp_path.iterdir()
@@ -52,7 +52,7 @@ class TestFiles:
         qrels = {"q1": "d1", "q2": "d2"}
         ranks = [list(scores_of(run)[query]).index(doc) for query, doc in qrels.items()]
         ndcg = np.mean([1 / np.log2(2 + rank) for rank in ranks])
-        assert found[0].scores["test"][0]["ndcg_at_10"] == pytest.approx(ndcg, abs=1e-5)
+        assert results[0].scores["test"][0]["ndcg_at_10"] == pytest.approx(ndcg, abs=1e-5)
 
     def test_documents_of_mteb_come_in_no_order(self, tmp_path: Path) -> None:
         scores = {query: {"a": 1.0, "b": 2.0, "c": 3.0} for query in ("q1", "q2", "q3")}
@@ -208,12 +208,12 @@ class TestObjects:
             ).iter_rows()
             if group in ("human", "llm")
         }
-        each = {
+        by_query = {
             (str(m.measure), m.query_id): m.value
             for m in ir_measures.iter_calc(measures, qrels, ranked)
         }
-        assert {key: each[key] for key in ours} == ours  # to the last bit
-        found = ir_measures.calc_aggregate(
+        assert {key: by_query[key] for key in ours} == ours  # to the last bit
+        theirs = ir_measures.calc_aggregate(
             measures, qrels, ranked
         )  # which adds them up in another order
         means = {
@@ -223,7 +223,7 @@ class TestObjects:
         for tilt in audit.tilts:
             human, llm, delta = measures[:3] if tilt.measure == "nDCG@3" else measures[3:]
             sides = means[tilt.measure, "human"], means[tilt.measure, "llm"]
-            assert (found[human], found[llm], found[delta]) == pytest.approx(
+            assert (theirs[human], theirs[llm], theirs[delta]) == pytest.approx(
                 (*sides, tilt.value), rel=1e-13
             )
         with pytest.raises(
@@ -237,7 +237,7 @@ class TestObjects:
         again = pl.concat([pl.from_pandas(qrels), pl.from_pandas(qrels).head(1)]).to_pandas()
         with pytest.raises(rt.UserError, match=r"judgment '.*', '.*' occurs more than once"):
             ir_measures.calc_aggregate(as_ir_measures("nDCG@3"), again, ranked)
-        named = ranked.assign(
+        relabelled = ranked.assign(
             source=[
                 "llm" if name == doc else source
                 for name, source in zip(ranked["doc_id"], ranked["source"], strict=True)
@@ -245,7 +245,7 @@ class TestObjects:
         )
         if ranked["source"][0] == "human":
             with pytest.raises(rt.UserError, match=f"document '{doc}' has two values of 'source'"):
-                ir_measures.calc_aggregate(as_ir_measures("nDCG@3"), qrels, named)
+                ir_measures.calc_aggregate(as_ir_measures("nDCG@3"), qrels, relabelled)
         human = qrels[qrels["source"] == "human"]
         with refused("nDCG@3: no query has a relevant document of both human and llm"):
             ir_measures.calc_aggregate(as_ir_measures("nDCG@3"), human, ranked)
@@ -268,29 +268,29 @@ class TestObjects:
         )
         source = collection.docs.select(docno="id", source="source")
         judged = qrels.join(source, on="docno").to_pandas()
-        found = pt.Experiment([transformer], topics(), judged, as_ir_measures("nDCG@3"))
+        results = pt.Experiment([transformer], topics(), judged, as_ir_measures("nDCG@3"))
         tilt = rt.audit(collection, bm25.rank(collection), "nDCG@3", resamples=100).tilts[0]
-        assert found["RelativeDelta(nDCG@3)[human,llm]"].tolist() == pytest.approx(
+        assert results["RelativeDelta(nDCG@3)[human,llm]"].tolist() == pytest.approx(
             [tilt.value], rel=1e-13
         )
 
     def test_a_model_of_mteb_is_a_ranker(self) -> None:
         pytest.importorskip("mteb")
         model = as_mteb(rt.ranker("bm25"))
-        found = rt.ranker(model)
-        assert repr(found) == "mteb:ranktilt/bm25@1000"
-        assert scores_of(found.rank(toy())) == scores_of(rt.ranker("bm25").rank(toy()))
+        ranker = rt.ranker(model)
+        assert repr(ranker) == "mteb:ranktilt/bm25@1000"
+        assert scores_of(ranker.rank(toy())) == scores_of(rt.ranker("bm25").rank(toy()))
         with refused("bm25: index the corpus before it is searched"):
             as_mteb(rt.ranker("bm25")).search({"id": ["q"], "text": ["x"]}, top_k=3)
         for top_k in (0, -1, None, 2.5, True):
             with refused(f"top_k: expected a whole number of 1 or more, got {top_k!r}"):
                 model.search({"id": ["q"], "text": ["x"]}, top_k=top_k)
-        spec = found.rank(toy()).spec
+        spec = ranker.rank(toy()).spec
         assert spec["object"] == {"class": "ranktilt.adapters.mteb.MtebModel"}
         with refused(
             "mteb:ranktilt/bm25@1000 searches the whole collection and cannot re-rank; put it first"
         ):
-            (rt.ranker("bm25") >> found).rank(toy())
+            (rt.ranker("bm25") >> ranker).rank(toy())
         assert repr(rt.ranker(model, k=5)) == "mteb:ranktilt/bm25@5"
 
     def test_an_encoder_of_mteb_searches_as_mteb_does(self, tmp_path: Path) -> None:
@@ -301,8 +301,8 @@ class TestObjects:
         ranker = rt.ranker(encoder, k=4)
         assert repr(ranker) == "mteb:SentenceTransformerEncoderWrapper@4"
         run = ranker.rank(toy())
-        own = rt.ranker(model, k=4).rank(toy())
-        for query, scores in scores_of(own).items():
+        expected = rt.ranker(model, k=4).rank(toy())
+        for query, scores in scores_of(expected).items():
             assert scores_of(run)[query] == pytest.approx(scores, abs=1e-5)
         assert run.spec["object"]["class"].endswith(".SentenceTransformerEncoderWrapper")
         assert run.spec["packages"]["mteb"]

@@ -176,15 +176,15 @@ def test_result_without_the_key_keeps_its_place_as_an_unknown_document() -> None
 
 
 @pytest.mark.parametrize(
-    ("answer", "shown"), [("It is red.", "'It is red.'"), ({"answer": "red"}, "{'answer': 'red'}")]
+    ("answer", "quoted"), [("It is red.", "'It is red.'"), ({"answer": "red"}, "{'answer': 'red'}")]
 )
-def test_chain_that_answers_in_words_is_refused(answer: Any, shown: str) -> None:
+def test_chain_that_answers_in_words_is_refused(answer: Any, quoted: str) -> None:
     class Talk:
         def invoke(self, query: str) -> Any:
             return answer
 
     with refused(
-        "langchain:Talk: query 'q1': expected a list of results from invoke(), got " + shown
+        "langchain:Talk: query 'q1': expected a list of results from invoke(), got " + quoted
     ):
         rt.ranker(Talk()).rank(toy())
 

@@ -21,10 +21,10 @@ def model(tmp_path: Path) -> Any:
     return library.SentenceTransformer(str(tiny_model(tmp_path / "org" / "tiny", similarity="dot")))
 
 
-def assert_same_run(run: rt.Run, other: rt.Run) -> None:
-    assert run.queries == other.queries
-    assert run.docs.tolist() == other.docs.tolist()
-    assert run.scores == pytest.approx(other.scores, abs=1e-6)
+def assert_same_run(run: rt.Run, expected: rt.Run) -> None:
+    assert run.queries == expected.queries
+    assert run.docs.tolist() == expected.docs.tolist()
+    assert run.scores == pytest.approx(expected.scores, abs=1e-6)
 
 
 def test_sentence_transformer_scores_as_its_folder(model: Any, tmp_path: Path) -> None:

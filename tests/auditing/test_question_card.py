@@ -14,6 +14,7 @@ from scipy import stats
 
 from ranktilt import Audit, Collection, UserError, audit
 from ranktilt.auditing.effects import Effect
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.bootstrap import resampled_means
 from ranktilt.statistics.correction import correct
 from tests.auditing.test_audit import SCORES
@@ -266,9 +267,9 @@ class TestByHand:
             "wins": 1,
             "losses": 2,
             "ties": 1,
-            "whole": 4,
-            "whole_wins": 1,
-            "whole_losses": 2,
+            "both": 4,
+            "both_wins": 1,
+            "both_losses": 2,
             "query_wins": 0,
             "query_losses": 1,
             "share_wins": 1 / 4,
@@ -281,9 +282,9 @@ class TestByHand:
             "wins": 2,
             "losses": 1,
             "ties": 0,
-            "whole": 0,
-            "whole_wins": 0,
-            "whole_losses": 0,
+            "both": 0,
+            "both_wins": 0,
+            "both_losses": 0,
             "query_wins": 2,
             "query_losses": 1,
             "share_wins": 2 / 3,
@@ -299,7 +300,7 @@ class TestByHand:
         # In query 3 the human side of d3 has rank 3, after a list of two.
         assert found["rank gap"].value == pytest.approx((-0.5 - 1 + (2 - 3)) / 4)
         assert found["rank gap"].details == {"pairs": 4, "absent": 1 / 8}
-        assert found["relevant twins"].details["whole"] == 3
+        assert found["relevant twins"].details["both"] == 3
         assert found["relevant twins"].details["pairs"] == 4
 
     def test_a_lost_pair_stays_relevant_when_its_judged_side_is_not_retrieved(self) -> None:
@@ -426,7 +427,7 @@ class TestWithoutJudgments:
         assert found.values.shape == (1, 0, 3, 3)
         assert card["page"].value == pytest.approx(sum(PAGE) / 3)
         assert (
-            card["twins"].details | {"pairs": 7, "wins": 3, "losses": 3, "ties": 1, "whole": 4}
+            card["twins"].details | {"pairs": 7, "wins": 3, "losses": 3, "ties": 1, "both": 4}
             == card["twins"].details
         )
         assert card["score gap"].value == pytest.approx(-1 / SD2 / 4)
@@ -491,7 +492,7 @@ class TestWhatARunLacks:
         found = audit(collection, runs, "nDCG@1", card=True, missing="exclude")
         assert [e.queries for e in found.card if e.estimand.key == "rank gap"] == [3, 1]
         assert found.by_group().filter(pl.col("group") == "all")["queries"].to_list() == [3, 1]
-        assert "one: 2 judged queries not in the run, not counted" in found.notes
+        assert "one: 2 judged queries not in the run, not counted" in note_sentences(found.notes)
 
     def test_queries_that_only_judgments_know_count_for_no_side(self) -> None:
         plain = toy()

@@ -375,9 +375,9 @@ EXTRA = {
     "losses": 10.0,
     "ties": 8.0,
     "alone": 3.0,
-    "whole": 25.0,
-    "whole_wins": 9.0,
-    "whole_losses": 8.0,
+    "both": 25.0,
+    "both_wins": 9.0,
+    "both_losses": 8.0,
     "absent": 0.2,
     "raw": -0.5,
     "shares": 0.4,
@@ -402,7 +402,7 @@ class TestFromTheOtherSide:
         )
         parts = found.details
         assert (parts["wins"], parts["losses"], parts["ties"]) == (10, 12, 8)
-        assert (parts["whole_wins"], parts["whole_losses"], parts["whole"]) == (8, 9, 25)
+        assert (parts["both_wins"], parts["both_losses"], parts["both"]) == (8, 9, 25)
         assert (parts["raw"], parts["shares"], parts["pairs"], parts["absent"]) == (
             0.5,
             -0.4,

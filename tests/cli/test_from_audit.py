@@ -9,6 +9,7 @@ from ranktilt.cli.from_audit import with_inputs_of_audit
 from ranktilt.cli.main import run
 from ranktilt.data.bundled.reader import bundled
 from ranktilt.data.save import save
+from tests.auditing.arrays import studied
 
 
 @pytest.fixture(scope="module")
@@ -111,9 +112,25 @@ def test_changed_files_are_said(folder: Path, capsys: pytest.CaptureFixture[str]
     path.write_text(text + "d9,human,9\n")
     try:
         with_inputs_of_audit(["explain", str(folder / "labels.json")])
+        note = capsys.readouterr().err
+        with_inputs_of_audit(["--quiet", "explain", str(folder / "labels.json")])
     finally:
         path.write_text(text)
-    assert f"{path} has changed since" in capsys.readouterr().err
+    assert f"{path} has changed since" in note
+    assert not capsys.readouterr().err
+
+
+def test_audits_of_several_sources_are_explained_and_not_mitigated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(studied(), tmp_path / "three")
+    words = ["audit", str(tmp_path / "three"), "-r", "bm25", "-m", "nDCG@10", "--quiet"]
+    assert run([*words, "--json", str(tmp_path / "sources.json")]) == 0
+    file = str(tmp_path / "sources.json")
+    assert run(["mitigate", file]) == 2
+    assert "audits 3 sources, each with human" in capsys.readouterr().err
+    words = with_inputs_of_audit(["explain", file])
+    assert words[:2] == ["explain", str(tmp_path / "three")]
 
 
 def test_other_json_is_refused_by_its_name(

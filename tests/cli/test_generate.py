@@ -108,7 +108,7 @@ def test_a_collection_and_its_rewrites_are_written(cli: Cli, server: Server, fol
     ]
     assert rt.load(made).pairs("human", SOURCE).height == 12
     content = json.loads((folder.parent / "made.json").read_text())
-    assert (content["made"][0]["rewritten"], content["left_out"]) == (12, [])
+    assert (content["summaries"][0]["rewritten"], content["left_out"]) == (12, [])
     assert content["spec"]["llm"]["model"] == "tiny"
     before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
     code, _, err = rewrite(cli, server, folder)

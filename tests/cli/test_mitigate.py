@@ -1,6 +1,9 @@
 """ranktilt mitigate and train study: corrections and what they cost; trainings against the human side."""
 
+import gzip
 import json
+import re
+import shlex
 from pathlib import Path
 
 import polars as pl
@@ -49,15 +52,22 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
         "--json",
         "level.json",
     )
-    options += ("--work-dir", "fits")
-    code, out, _ = cli("mitigate", bundled, "-r", "bm25", "--method", "offset", *QUICK, *options)
+    options += ("--save-ranker", "fits")
+    code, out, err = cli("mitigate", bundled, "-r", "bm25", "--method", "offset", *QUICK, *options)
     assert code == 0
-    assert "is level" in out
+    assert "Mitigated by offset " in out
     found = rt.Bench.load("level.json")
     assert found.spec["queries"] == {"fit": 87, "select": 43, "test": 86}
     assert (found.margin, found.budget, found.spec["mitigation"]["seed"]) == (30, 0.1, 1)
-    typed = next(one.ranker for one in found.candidates if one.name == "offset 1")
-    assert typed == "bm25@100>>offset(fit=fits/bm25-100-offset.json)"
+    chosen = found.choose().chosen
+    assert chosen is not None
+    typed = Path("fits/ranker.txt").read_text("utf-8").strip()
+    strength = "" if chosen.strength == 1 else f",strength={chosen.strength:g}"
+    assert typed == (
+        f"bm25@100>>offset(fit=fits/bm25-100-offset.json{strength},chosen_by=fits/queries.json)"
+    )
+    assert f"fits: {chosen.name}, as -r '{typed}'" in err
+    assert f"Next: Rank with it: ranktilt rank bundled -r '{typed}' -o mitigated.trec" in err
     code, out, _ = cli(
         "audit",
         bundled,
@@ -71,7 +81,10 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
         "-",
     )
     assert code == 0
-    assert len(json.loads(out)["queries"]) == 216 - 87
+    audited = json.loads(out)
+    assert len(audited["queries"]) == 86  # neither those to fit on nor those to choose by
+    tilt, promised = audited["tilts"][0], found.tilt(chosen.name, ("human", "claude"))
+    assert tilt["value"] == pytest.approx(promised.value)
     assert "by strength of offset" in Path("level.html").read_text("utf-8")
     assert cli("report", "level.json", "-o", "again.html").code == 0
 
@@ -102,8 +115,6 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
         "--method",
         "offset",
         *QUICK,
-        "--work-dir",
-        "fits",
         "--json",
         "level.json",
         "-o",
@@ -170,12 +181,12 @@ def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(
     code, out, err = cli("mitigate", *inputs, *options)
     assert code == 0
     assert (
-        "Nothing to level: bm25 favours human text slightly, within ±6 points: human text fills "
+        "Not mitigated: bm25 favours human text slightly, within ±6 points: human text fills "
         in out
     )
     bench = json.loads(Path("level.json").read_text("utf-8"))
     assert (bench["outcome"], bench["chosen"], bench["verdicts"][0]["kind"]) == (
-        "within",
+        "level",
         None,
         "favours",
     )
@@ -185,7 +196,7 @@ def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(
     code, out, _ = cli("mitigate", *inputs, *options, "--set", "mitigate.always=true")
     assert code == 0
     assert "fair-rerank 1" in out
-    assert "Nothing to level" in out
+    assert "Not mitigated: " in out
 
 
 def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
@@ -213,10 +224,108 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
         "bundled",
         "labels.tsv",
     ]
-    again = " ".join(["ranktilt mitigate bundled -r bm25", *options, "--work-dir mitigated"])
-    assert f"Next: Keep what was fitted, to rank with it: {again}\n" in err
+    again = " ".join(["ranktilt mitigate bundled -r bm25", *options])
+    assert f"Next: Write the corrected ranker: {again} --save-ranker mitigated\n" in err
     assert b'"bm25@100>>offset(fit=bm25-100-offset.json)"' in results[0][3]
     assert b"/tmp" not in results[0][3]
+
+
+RUN = ("--run", "bm25.trec", "--groups", "labels.tsv", "-m", "Share@1", "--margin", "15")
+"""A run whose tilt interleaving levels, as the words below ask for."""
+QUICKLY = ("--set", "statistics.resamples=500")
+
+
+def lists_in(file: str) -> dict[str, list[tuple[str, float]]]:
+    """Read the lists of a TREC file."""
+    lists = dict[str, list[tuple[str, float]]]()
+    for line in Path(file).read_text("utf-8").splitlines():
+        query, _, doc, _, score, _ = line.split()
+        lists.setdefault(query, []).append((doc, float(score)))
+    return lists
+
+
+def test_saved_run_has_the_tilt_that_was_promised(cli: Cli, bundled: Path) -> None:
+    rt.ranker("bm25@50").rank(rt.bundled()).save("bm25.trec")
+    words = (*RUN, *QUICKLY, "--method", "interleave")
+    code, out, err = cli(
+        "mitigate", *words, "--save-run", "mitigated.trec", "--json", "mitigated.json"
+    )
+    assert code == 0
+    assert "Mitigated by interleave " in out
+    bench = json.loads(Path("mitigated.json").read_text("utf-8"))
+    chosen = bench["chosen"]
+    assert (bench["outcome"], bench["applied"]) == ("mitigated", chosen)
+    assert f"To build {chosen} into an engine: The groups of source take turns" in out
+    assert f"mitigated.trec: 216 queries, at most 100 documents each, by {chosen}\n" in err
+    assert list(lists_in("mitigated.trec")) == list(lists_in("bm25.trec"))
+    code, out, _ = cli("audit", "--run", "mitigated.trec", *RUN[2:6], *QUICKLY, "--json", "-")
+    audited = json.loads(out)
+    assert len(audited["queries"]) == bench["spec"]["queries"]["test"]
+    (share,) = [row for row in audited["card"] if row["estimand"] == "Share@1"]
+    (promised,) = [
+        row for row in bench["tilts"] if (row["run"], row["estimand"]) == (chosen, "Share@1")
+    ]
+    assert (share["value"], share["low"], share["high"]) == (
+        promised["value"],
+        promised["low"],
+        promised["high"],
+    )
+
+
+def test_nothing_is_saved_unless_forced(cli: Cli, bundled: Path) -> None:
+    words = ("--run", "bm25.trec", "--groups", "labels.tsv", *QUICKLY, "--margin", "0.5")
+    words += ("--method", "offset", "--method", "interleave")
+    code, _, err = cli("mitigate", *words, "--save-run", "mitigated.trec")
+    assert code == 1
+    assert not Path("mitigated.trec").exists()
+    assert "mitigated.trec: nothing written, because " in err
+    assert " --set mitigate.always=true" in err
+    forced = shlex.split(err.splitlines()[-1].partition(": ranktilt ")[2])
+    code, _, err = cli(*forced)
+    assert code == 0
+    assert ", which is not shown to be level\n" in err
+    assert len(lists_in("mitigated.trec")) == 216
+
+
+def test_saved_run_of_offset_is_its_printed_formula(cli: Cli, bundled: Path) -> None:
+    words = ("--run", "bm25.trec", "--groups", "labels.tsv", *QUICKLY, "--method", "offset")
+    force = ("--strength", "0.8", "--set", "mitigate.always=true")
+    code, out, _ = cli("mitigate", *words, *force, "--save-run", "mitigated.trec.gz")
+    assert code == 0
+    offsets = {
+        match[1]: float(match[2]) for match in re.finditer(r"offset\[(\w+)\] *= (\S+)\n", out)
+    }
+    assert set(offsets) == {"human", "claude"}
+    with gzip.open("mitigated.trec.gz", "rt") as stream:
+        Path("plain.trec").write_text(stream.read(), "utf-8")
+    labels = dict(
+        line.split("\t") for line in Path("labels.tsv").read_text("utf-8").splitlines()[1:]
+    )
+    for query, entries in lists_in("bm25.trec").items():
+        scores = {doc: score + offsets[labels[doc]] for doc, score in entries}
+        order = sorted(scores, key=lambda doc: -scores[doc])
+        assert order == [doc for doc, _ in lists_in("plain.trec")[query]]
+
+
+SAVING_REFUSALS = """
+bundled -r bm25 --save-run m.trec | --save-run corrects a saved run
+--run bm25.trec --groups labels.tsv --save-ranker m | --save-ranker keeps a ranker
+--run bm25.trec --groups labels.tsv --save-run m.csv | runs are written in TREC format
+--run bm25.trec --groups labels.tsv --save-run bm25.trec | this file is read too
+--run bm25.trec --groups labels.tsv --save-run labels.tsv/m.trec | cannot be written
+--run bm25.trec --run bm25.trec --groups labels.tsv --save-run m.trec | mitigate takes one ranker or run; got 2
+bundled -r bm25 --save-ranker labels.tsv | expected a folder to write to, this is a file
+bundled --run - --save-run m.trec | standard input gives it once
+"""
+
+
+@pytest.mark.parametrize("line", SAVING_REFUSALS.strip().splitlines())
+def test_saving_is_refused_before_anything_is_ranked(cli: Cli, bundled: Path, line: str) -> None:
+    words, _, key = line.partition(" | ")
+    code, _, err = cli("mitigate", *words.split())
+    assert code == 2
+    assert key in err
+    assert len(err.splitlines()) == 1
 
 
 @pytest.mark.neural

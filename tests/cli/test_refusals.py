@@ -71,7 +71,7 @@ AUDIT = [
     ),
     (
         "three -r bm25 --source gpt",
-        "only source 'gpt': name what it is compared with too, such as 'human'",
+        "only source 'gpt': name another one to compare with, such as 'human'",
     ),
     ("three -r bm25 --reference robot", "unknown source 'robot' (valid: human, llm, gpt"),
     ("toy -r bm25 --max-queries 5", "--max-queries needs a sequential audit: --stop-at-tilt"),

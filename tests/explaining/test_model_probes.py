@@ -17,7 +17,15 @@ from ranktilt.explaining.explain import explain, probe
 from ranktilt.explaining.perplexity import PerplexityProbe
 from ranktilt.explaining.spectrum import SpectrumProbe, singular_values, spectrum
 from ranktilt.explaining.vectors import DocumentVectors
-from ranktilt.papers.dai.theorem import Condition, check_theorem, conditions, divergence, read_twin
+from ranktilt.papers.dai.theorem import (
+    Condition,
+    TwinReading,
+    check_theorem,
+    conditions,
+    divergence,
+    read_twin,
+)
+from ranktilt.reporting.sentences.probes import findings_words
 from tests.llm.server import Server, vector
 from tests.rankers.tiny import language_model
 from tests.refusals import refused
@@ -111,8 +119,8 @@ SHARP, TURNED = (0.8, 0.1, 0.1), (0.1, 0.1, 0.8)
 def checked(
     llm: Known, plm: Known, reader: Known | None, pairs: Sequence[tuple[str, str]]
 ) -> dict[str, Condition]:
-    rows = conditions([read_twin(human, rewrite, llm, plm, reader) for human, rewrite in pairs])
-    return {row.condition: row for row in rows}
+    twins = [read_twin(human, rewrite, llm=llm, plm=plm, reader=reader) for human, rewrite in pairs]
+    return {condition.condition: condition for condition in conditions(twins)}
 
 
 PAIRS = [("bc", "aab"), ("cb", "ab"), ("bc", "aaab")]
@@ -186,9 +194,8 @@ def test_divergence_in_nats_without_a_reader_and_an_interval_that_decides_nothin
         )
     found = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), None, PAIRS)
     assert list(found) == ["bounded perplexity", "conclusion"]
-    higher, lower = (
-        ([*both, 1.0, math.nan, math.nan], np.empty(0)) for both in ((1.0, 2.0), (2.0, 1.0))
-    )
+    higher = TwinReading(human=1.0, rewrite=2.0, rewrite_given_human=1.0)
+    lower = TwinReading(human=2.0, rewrite=1.0, rewrite_given_human=1.0)
     conclusion = conditions([higher, lower, higher, lower])[-1]
     assert conclusion.value == 0
     assert conclusion.low < 0 < conclusion.high
@@ -287,16 +294,15 @@ def test_values_within_rounding_are_not_compared() -> None:
     for values, true in ((found.reference, exact[0]), (found.values, exact[1])):
         assert (abs(values - true)[:known] <= found.rounding).all()
     docs = versions({"human": "tt", "llm": "tt"})
-    says = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (found,)).figures[0].says
+    probed = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (found,))
+    says = findings_words(probed.figures[0].findings)
     assert says.endswith(f"{found.relative[-1]:.3f} at the last that is above rounding.")
     coarse = spectrum(DocumentVectors(vectors.stored, vectors.row, "float16"), "llm", rows)
     assert coarse.rounding > 1_000 * found.rounding
     with np.errstate(invalid="ignore"):
         nothing = spectrum(*vectors_of(np.zeros((9, 3)), np.zeros((9, 3))))
-    says = (
-        SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,)).figures[0].says
-    )
-    assert says == "llm: no value is above rounding."
+    probed = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,))
+    assert findings_words(probed.figures[0].findings) == "llm: no value is above rounding."
 
 
 def test_vectors_of_a_server_that_alone_knows_their_length(

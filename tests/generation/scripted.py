@@ -46,12 +46,12 @@ class Scripted(LLM):
             self.prompts.append(prompt.text)
             self.samplings.append(sampling)
             self.seeds.append(prompt.seed)
-            said = self.says(prompt.text, self.prompts.count(prompt.text))
-            if isinstance(said, Failure):
-                yield [Reply(number=number, failure=said)]
+            reply = self.says(prompt.text, self.prompts.count(prompt.text))
+            if isinstance(reply, Failure):
+                yield [Reply(number=number, failure=reply)]
             else:
-                reply = answer(said) if isinstance(said, str) else said
-                yield [Reply(number=number, answer=reply)]
+                text = answer(reply) if isinstance(reply, str) else reply
+                yield [Reply(number=number, answer=text)]
 
 
 def answer(text: str, *, finish: str = "stop", model: str = "tiny-v1") -> Answer:

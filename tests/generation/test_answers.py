@@ -43,7 +43,7 @@ from tests.toy import jsonl, write
 def test_each_prompt_ends_with_the_text_and_the_default_is_the_papers() -> None:
     for name in (*PROMPTS, TITLE):
         prompt = template(name)
-        assert (prompt.name, prompt.place, prompt.fields) == (name, "", ("text",))
+        assert (prompt.name, prompt.path, prompt.fields) == (name, "", ("text",))
         assert prompt.render("@@@").partition("@@@")[1:] == ("@@@", "")
     assert (
         template("paper").render("Apples are red.")
@@ -133,7 +133,7 @@ def test_a_file_is_named_after_its_stem_a_prompts_name_wins(
     monkeypatch.chdir(tmp_path)
     Path("my own.txt").write_bytes("\ufeffSay it anew:\r\n{text}\r\n".encode())
     prompt = template(Path("my own.txt"))
-    assert (prompt.name, prompt.text, prompt.place) == (
+    assert (prompt.name, prompt.text, prompt.path) == (
         "my_own",
         "Say it anew:\n{text}",
         "my own.txt",
@@ -194,8 +194,10 @@ def test_a_prompt_holds_the_query_as_it_is_and_nothing_else() -> None:
 def test_answers_are_checked_without_regard_to_length(
     query: str, text: str, finish: str, flags: list[str]
 ) -> None:
-    found = check_answer(*(pl.Series([value], dtype=pl.String) for value in (query, text, finish)))
-    assert found["flags"].to_list() == [flags]
+    checked = check_answer(
+        *(pl.Series([value], dtype=pl.String) for value in (query, text, finish))
+    )
+    assert checked["flags"].to_list() == [flags]
 
 
 def test_what_a_model_says_around_an_answer_is_taken_off() -> None:
@@ -205,10 +207,10 @@ def test_what_a_model_says_around_an_answer_is_taken_off() -> None:
         "Passage: ",
         "",
     ):
-        found = check_answer(
+        checked = check_answer(
             pl.Series(["bees"]), pl.Series([f"{opening}Bees see colours."]), pl.Series(["stop"])
         )
-        assert found.select("text", "flags", "opening").rows() == [
+        assert checked.select("text", "flags", "opening").rows() == [
             ("Bees see colours.", [], opening.strip() or None)
         ]
 
@@ -217,17 +219,17 @@ def test_a_flagged_answer_is_asked_for_again_and_what_is_made_is_read_back(tmp_p
     llm = Scripted(
         lambda prompt, times: "" if times < 3 and "river" in prompt else says(prompt, times)
     )
-    made = answer(humans(), llm, Answering(attempts=3))
+    answered = answer(humans(), llm, Answering(attempts=3))
     assert len(llm.prompts) == 4
-    assert made.left_out.height == 0
-    assert made.answers.filter(pl.col("flags").list.len() > 0).height == 2
-    assert made.collection.ids.to_list() == ["q1-tiny-1", "q2-tiny-1"]
+    assert answered.left_out.height == 0
+    assert answered.answers.filter(pl.col("flags").list.len() > 0).height == 2
+    assert answered.collection.ids.to_list() == ["q1-tiny-1", "q2-tiny-1"]
     rows = [{"_id": "a", "text": "one thing", "domain": "x"}, {"_id": "b", "text": "another"}]
-    given = read_queries(write(tmp_path / "queries.jsonl.gz", jsonl(rows)))
-    made = answer(given, Scripted(says), Answering())
-    save_answered(made, tmp_path / "out")
+    collection = read_queries(write(tmp_path / "queries.jsonl.gz", jsonl(rows)))
+    answered = answer(collection, Scripted(says), Answering())
+    save_answered(answered, tmp_path / "out")
     back = load(tmp_path / "out")
-    assert back == made.collection
+    assert back == answered.collection
     assert back.docs["domain"].to_list() == ["x", None]
     assert back.docs["temperature"].to_list() == [0.2, 0.2]
 
@@ -237,13 +239,13 @@ def test_queries_of_one_text_share_an_answer_and_temperatures_make_sources() -> 
     empty = pl.DataFrame(schema={"id": pl.String, "text": pl.String})
     qrels = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
     llm = Scripted(says)
-    made = answer(
+    answered = answer(
         Collection(empty, queries, qrels), llm, Answering(n=2, temperatures=(0.5, 1.0), seed=4)
     )
     assert len(llm.prompts) == 4, "two draws at two temperatures"
     assert set(llm.seeds) == {4, 4 + DRAWS_APART}
-    assert made.collection.sources == ("tiny-tmp0.5", "tiny-tmp1.0")
-    docs = made.collection.docs.filter(source="tiny-tmp0.5")
+    assert answered.collection.sources == ("tiny-tmp0.5", "tiny-tmp1.0")
+    docs = answered.collection.docs.filter(source="tiny-tmp0.5")
     assert docs["id"].to_list() == [f"{q}-tiny-tmp0.5-{n}" for q in "ab" for n in (1, 2)]
     assert docs["text"][0] == docs["text"][2] != docs["text"][1]
 
@@ -265,8 +267,8 @@ def cleaned(raw: str | None, source: str | None = SOURCE) -> tuple[str, str | No
 def flagged(
     text: str | None, source: str | None = SOURCE, finish: str | None = "stop", **limits: float
 ) -> list[str]:
-    found = flags(series(source), series(text), series(finish), limits=RewriteLimits(**limits))
-    return found.to_list()[0]  # type: ignore[no-any-return]
+    flag_lists = flags(series(source), series(text), series(finish), limits=RewriteLimits(**limits))
+    return flag_lists.to_list()[0]  # type: ignore[no-any-return]
 
 
 def numbered(count: int, name: str = "w") -> str:
@@ -472,13 +474,13 @@ def pairs(shared_data: Path) -> pl.DataFrame:
     collection = load(shared_data / "cocktail-nfcorpus")
     human, llama = collection.sources
     texts = collection.docs.select("id", "text")
-    found = collection.pairs(human, llama).select("a", "b").join(texts, left_on="a", right_on="id")
-    found = found.join(texts, left_on="b", right_on="id", suffix="_llama")
-    found = found.select(
+    twins = collection.pairs(human, llama).select("a", "b").join(texts, left_on="a", right_on="id")
+    twins = twins.join(texts, left_on="b", right_on="id", suffix="_llama")
+    twins = twins.select(
         pl.col("a").str.extract(r"(MED-\d+)").alias("id"), human="text", raw="text_llama"
     )
-    stop = pl.Series(["stop"] * found.height)
-    return found.hstack(check_text(RewriteLimits())(found["human"], found["raw"], stop))
+    stop = pl.Series(["stop"] * twins.height)
+    return twins.hstack(check_text(RewriteLimits())(twins["human"], twins["raw"], stop))
 
 
 @pytest.mark.data
@@ -486,12 +488,12 @@ def test_the_faults_are_those_found_by_reading_and_medical_english_is_in_one_scr
     pairs: pl.DataFrame,
 ) -> None:
     flagged = pairs.select("id", "flags").explode("flags").drop_nulls()
-    found = {
+    ids_by_flag = {
         flag: set(part["id"])
         for (flag,), part in flagged.partition_by("flags", as_dict=True).items()
     }
-    short = found.pop("too short")
-    assert found == {"cut off": CUT_OFF, "copied": COPIED, "too long": TOO_LONG}
+    short = ids_by_flag.pop("too short")
+    assert ids_by_flag == {"cut off": CUT_OFF, "copied": COPIED, "too long": TOO_LONG}
     assert set(pairs.filter(quality.cut_off(pairs["text"]))["id"]) == CUT_OFF | NOT_CUT_OFF
     words = pairs.select("id", ratio=quality.words(pairs["text"]) / quality.words(pairs["human"]))
     assert short == set(words.filter(pl.col("ratio") < 0.5)["id"])
@@ -501,9 +503,9 @@ def test_the_faults_are_those_found_by_reading_and_medical_english_is_in_one_scr
     # Every human text against the next one: never the same document, always the same language.
     human = pairs["human"]
     following = pl.concat([human.tail(-1), human.head(1)])
-    found = flags(human, following, pl.Series(["stop"] * len(human))).to_list()
-    assert not any({"other script", "refusal"} & set(listed) for listed in found)
-    assert sum("copied" in listed for listed in found) == 1
+    flag_lists = flags(human, following, pl.Series(["stop"] * len(human))).to_list()
+    assert not any({"other script", "refusal"} & set(listed) for listed in flag_lists)
+    assert sum("copied" in listed for listed in flag_lists) == 1
 
 
 @pytest.mark.data

@@ -28,7 +28,7 @@ from tests.toy import collection_of, run_of
 COUNT = 8
 
 
-def made(
+def collection_of_humans(
     grades: Mapping[str, Mapping[str, int]] | None = None, sources: tuple[str, ...] = ("human",)
 ) -> Collection:
     """Documents d0 to d7 of each source; two queries, of which q0 judges d0 and d1, and q1 judges d1 not relevant."""
@@ -59,7 +59,7 @@ class Listed(Ranker):
         self.ranked.append(collection)
         lists = dict(part.split("-") for part in self.lists.split("_"))
         scores = {
-            query: {f"d{n}": float(-place) for place, n in enumerate(lists.get(query, ""))}
+            query: {f"d{n}": float(-rank) for rank, n in enumerate(lists.get(query, ""))}
             for query in collection.queries_with_judgments["id"]
         }
         return run_of(collection, scores, ranker=repr(self))
@@ -71,13 +71,15 @@ def test_each_querys_top_is_in_in_the_collections_order() -> None:
         (2, ["d0", "d1", "d6", "d7"], 4, 2),
         (9, ["d0", "d1", "d2", "d6", "d7"], 5, 3),
     ):
-        found = pool(made(), [Listed("q0-012_q1-76")], depth=depth)
-        assert found.ids.to_list() == ids
-        assert found.reasons[1] == Reason("listed:q0-012_q1-76", ranked, alone)
-        assert found.reasons[0].documents == 2
-        assert found.spec == {"of": "human", "rankers": ["listed:q0-012_q1-76"], "depth": depth}
+        chosen = pool(collection_of_humans(), [Listed("q0-012_q1-76")], depth=depth)
+        assert chosen.ids.to_list() == ids
+        assert chosen.reasons[1] == Reason(
+            name="listed:q0-012_q1-76", documents=ranked, alone=alone
+        )
+        assert chosen.reasons[0].documents == 2
+        assert chosen.spec == {"of": "human", "rankers": ["listed:q0-012_q1-76"], "depth": depth}
         if depth == 2:
-            assert found.sentences == (
+            assert chosen.sentences == (
                 "pool: 4 of 8 documents chosen by 2 queries; 4 need no rewrite (50.0 %)",
                 "judged, whatever the grade: 2, of these 0 by nothing else",
                 "top 2 of listed:q0-012_q1-76: 4, of these 2 by nothing else",
@@ -88,26 +90,28 @@ def test_judged_queries_choose_of_one_source_a_ranker_is_cut_and_one_that_cannot
     None
 ):
     rankers = [Listed("q0-0_q1-1_q2-7")]
-    assert "d7" not in pool(made(), rankers).ids
-    found = pool(made({}), rankers)
-    assert found.ids.to_list() == ["d0", "d1", "d7"]
-    assert (found.queries, found.reasons[0]) == (3, Reason("judged", 0, 0))
-    assert pool(made({"q1": {"d5": 0, "d6": -1}}), []).ids.to_list() == [
+    assert "d7" not in pool(collection_of_humans(), rankers).ids
+    chosen = pool(collection_of_humans({}), rankers)
+    assert chosen.ids.to_list() == ["d0", "d1", "d7"]
+    assert (chosen.queries, chosen.reasons[0]) == (3, Reason(name="judged", documents=0, alone=0))
+    assert pool(collection_of_humans({"q1": {"d5": 0, "d6": -1}}), []).ids.to_list() == [
         "d5",
         "d6",
     ]  # whatever the grade
     Listed.ranked.clear()
-    both = made({"q0": {"d0": 1, "d0-llm": 1}, "q1": {"d1-llm": 1}}, ("human", "llm"))
-    found = pool(both, [Listed("q0-3")])
+    both = collection_of_humans(
+        {"q0": {"d0": 1, "d0-llm": 1}, "q1": {"d1-llm": 1}}, ("human", "llm")
+    )
+    chosen = pool(both, [Listed("q0-3")])
     assert [collection.sources for collection in Listed.ranked] == [("human",)]
-    assert found.ids.to_list() == ["d0", "d3"]
+    assert chosen.ids.to_list() == ["d0", "d3"]
     assert pool(both, [], of="llm").ids.to_list() == ["d0-llm", "d1-llm"]
-    assert found.documents == COUNT
-    found = pool(made(), [ranker("bm25")], depth=3)
-    assert found.reasons[1].documents == len({"d0", "d1", "d2"} | {"d7", "d6", "d5"})
-    assert found.spec["rankers"] == ["bm25"]
-    own = pool(made(), [ranker("bm25@1")], depth=100)
-    assert own.reasons[1] == Reason("bm25@1", 2, 1)
+    assert chosen.documents == COUNT
+    chosen = pool(collection_of_humans(), [ranker("bm25")], depth=3)
+    assert chosen.reasons[1].documents == len({"d0", "d1", "d2"} | {"d7", "d6", "d5"})
+    assert chosen.spec["rankers"] == ["bm25"]
+    shallow = pool(collection_of_humans(), [ranker("bm25@1")], depth=100)
+    assert shallow.reasons[1] == Reason(name="bm25@1", documents=2, alone=1)
     docs = [{"id": f"d{n}", "text": "one word"} for n in range(3)]
     ties = pool(collection_of(docs, {"q": "word"}, {}), [ranker("bm25")], depth=1)
     assert ties.ids.to_list() == ["d0", "d1", "d2"]
@@ -119,7 +123,7 @@ def test_judged_queries_choose_of_one_source_a_ranker_is_cut_and_one_that_cannot
 
     Listed.ranked.clear()
     with pytest.raises(UserError, match="no model here"):
-        pool(made(), [Listed("q0-0"), Unable("q0-1")])
+        pool(collection_of_humans(), [Listed("q0-0"), Unable("q0-1")])
     assert Listed.ranked == []
 
 
@@ -141,31 +145,35 @@ def test_mistakes_are_named(
     grades: Any, rankers: list[str], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
-        pool(made(grades), [ranker(text) for text in rankers], **options)
-    chosen = Pool(pl.Series(["d0", "z9"]), (), 2, 1, {"of": "human"})
+        pool(collection_of_humans(grades), [ranker(text) for text in rankers], **options)
+    chosen = Pool(
+        ids=pl.Series(["d0", "z9"]), reasons=(), documents=2, queries=1, spec={"of": "human"}
+    )
     with pytest.raises(
         UserError,
         match="the pool's document 'z9' is not in this collection; pool the same collection",
     ):
-        pooled(made(), chosen)
+        pooled(collection_of_humans(), chosen)
 
 
 def test_a_pooled_collection_keeps_all_human_documents_and_is_a_fair_comparison(
     tmp_path: Path,
 ) -> None:
-    both = made({"q0": {"d0": 1, "d0-llm": 1, "d1": 0, "d5-llm": 0}}, ("human", "llm"))
-    found = pooled(both, pool(both, [Listed("q0-3")]))
-    assert found.docs.filter(pl.col("source") == "human").height == COUNT
-    assert found.docs.filter(pl.col("source") == "llm")["id"].to_list() == [
+    both = collection_of_humans(
+        {"q0": {"d0": 1, "d0-llm": 1, "d1": 0, "d5-llm": 0}}, ("human", "llm")
+    )
+    part = pooled(both, pool(both, [Listed("q0-3")]))
+    assert part.docs.filter(pl.col("source") == "human").height == COUNT
+    assert part.docs.filter(pl.col("source") == "llm")["id"].to_list() == [
         "d0-llm",
         "d1-llm",
         "d3-llm",
     ]
-    assert found.docs.filter("pool")["origin"].unique().sort().to_list() == ["d0", "d1", "d3"]
-    assert found.docs["pool"].null_count() == 0
-    assert found.qrels.rows() == [("q0", "d0", 1), ("q0", "d0-llm", 1), ("q0", "d1", 0)]
-    assert found.spec["pool"]["of"] == "human"
-    both = made({"q0": {"d0": 1, "d0-llm": 1}}, ("human", "llm"))
+    assert part.docs.filter("pool")["origin"].unique().sort().to_list() == ["d0", "d1", "d3"]
+    assert part.docs["pool"].null_count() == 0
+    assert part.qrels.rows() == [("q0", "d0", 1), ("q0", "d0-llm", 1), ("q0", "d1", 0)]
+    assert part.spec["pool"]["of"] == "human"
+    both = collection_of_humans({"q0": {"d0": 1, "d0-llm": 1}}, ("human", "llm"))
     save(pooled(both, pool(both, [])), tmp_path)
     row = next(r for r in check(load(tmp_path)).faults if r.name == "pairs missing a side")
     assert (row.count, row.total, row.verdict) == (0, 1, "ok")
@@ -188,9 +196,9 @@ def test_relative_delta_from_a_pool_of_nfcorpus_is_within_the_full_interval(
         audit(docs, [r.rank(docs) for r in rankers], measures, confounds=False, resamples=500).tilts
         for docs in (collection, part)
     )
-    for whole, pooled_only in zip(full, less, strict=True):
-        assert whole.low <= pooled_only.value <= whole.high
-        assert abs(whole.value - pooled_only.value) < 2
+    for of_all, pooled_only in zip(full, less, strict=True):
+        assert of_all.low <= pooled_only.value <= of_all.high
+        assert abs(of_all.value - pooled_only.value) < 2
         assert pooled_only.twins
 
 
@@ -203,12 +211,14 @@ def guess(own_cache: Path) -> Any:
     """CostEstimate with a journal of this test."""
 
     def run(
-        llm: Scripted | None = None, texts: dict[str, str] | None = None, **how: Any
+        llm: Scripted | None = None, texts: dict[str, str] | None = None, **options: Any
     ) -> CostEstimate:
-        rates = {name: how.pop(name) for name in ("price", "requests_per_minute") if name in how}
+        rates = {
+            name: options.pop(name) for name in ("price", "requests_per_minute") if name in options
+        }
         model = llm or Scripted()
         return estimate(
-            prepare_rewrites(humans(texts), model, Rewriting(**how)),
+            prepare_rewrites(humans(texts), model, Rewriting(**options)),
             model,
             journal=Journal(own_cache),
             **rates,
@@ -219,20 +229,20 @@ def guess(own_cache: Path) -> Any:
 
 def test_tokens_price_and_requests_by_hand(guess: Any) -> None:
     llm = Scripted()
-    found = guess(llm, WORDS, price=(2.0, 10.0))
+    cost = guess(llm, WORDS, price=(2.0, 10.0))
     assert (llm.prompts, llm.checked) == ([], 0)  # nothing is asked, and no key is needed
     # "Please rewrite the following text: " has 35 bytes: 135/4 and 235/4 rounded up, and 12 of the
     # chat template each
-    assert found.tokens_in == 34 + 59 + 24
-    assert found.tokens_out == 25 + 50
-    assert found.price == pytest.approx((117 * 2 + 75 * 10) / 1e6)
-    assert found.counted == "estimated, one token for 4 bytes of UTF-8"
+    assert cost.tokens_in == 34 + 59 + 24
+    assert cost.tokens_out == 25 + 50
+    assert cost.price == pytest.approx((117 * 2 + 75 * 10) / 1e6)
+    assert cost.counted == "estimated, one token for 4 bytes of UTF-8"
     assert guess(texts=WORDS, max_tokens=30).tokens_out == 25 + 30
     with pytest.raises(UserError, match=r"^a price must be 0 or more, got -1,2$"):
         guess(price=(-1.0, 2.0))
-    found = guess(texts={**TEXTS, "empty": " "})
-    assert (found.documents, found.empty, found.requests) == (4, 1, 3)
-    assert found.lines[0] == ("documents", "4 documents (not asked for: 1 empty)")
+    cost = guess(texts={**TEXTS, "empty": " "})
+    assert (cost.documents, cost.empty, cost.requests) == (4, 1, 3)
+    assert cost.lines[0] == ("documents", "4 documents (not asked for: 1 empty)")
     assert guess(titles="rewrite").requests == 6
     more = "; up to 2 more for each text whose answers are flagged"
     for attempts, end in ((3, more), (1, "")):
@@ -250,22 +260,22 @@ class Local(Scripted):
 
 
 def test_time_is_that_of_the_narrowest_limit_and_unknown_of_a_local_model(guess: Any) -> None:
-    found = guess(texts=WORDS)
-    each = 0.5 + 75 / 2 / 50
-    assert found.seconds == pytest.approx(each)  # both at once
-    assert guess(texts=WORDS, llm=Scripted(concurrency=1)).seconds == pytest.approx(each * 2)
+    cost = guess(texts=WORDS)
+    seconds = 0.5 + 75 / 2 / 50
+    assert cost.seconds == pytest.approx(seconds)  # both at once
+    assert guess(texts=WORDS, llm=Scripted(concurrency=1)).seconds == pytest.approx(seconds * 2)
     for rates, seconds, text in (
         ({"requests_per_minute": 6}, 20.0, "20 s, by 6 requests a minute"),
         ({"requests_per_minute": 60_000}, 1.25, "1 s, 4 at a time, if an answer takes 1.2 s"),
     ):
-        found = guess(texts=WORDS, **rates)
-        assert found.seconds == pytest.approx(seconds)
-        assert found.lines[-1] == ("time", text)
-    found = guess(Local(), WORDS)
-    assert (found.tokens_in, found.tokens_out) == (25 + 45 + 24, 60)
-    assert found.counted == "counted by the model's own tokenizer"
-    assert found.seconds is None
-    assert found.lines[-1] == (
+        cost = guess(texts=WORDS, **rates)
+        assert cost.seconds == pytest.approx(seconds)
+        assert cost.lines[-1] == ("time", text)
+    cost = guess(Local(), WORDS)
+    assert (cost.tokens_in, cost.tokens_out) == (25 + 45 + 24, 60)
+    assert cost.counted == "counted by the model's own tokenizer"
+    assert cost.seconds is None
+    assert cost.lines[-1] == (
         "time",
         "unknown for a model on this machine; try some documents with --limit",
     )

@@ -207,7 +207,7 @@ def test_all_writers_take_batches(serve: Serve, tmp_path: Path) -> None:
     grades = grade(toy(), model, journal=Journal(tmp_path / "journal"))
     assert (grades.counts.readable, len(server.batches)) == (10, 1)
     written = answer(toy(), model, Answering(), journal=Journal(tmp_path / "journal"))
-    assert (written.made[0].rewritten, len(server.batches)) == (3, 2)
+    assert (written.summaries[0].rewritten, len(server.batches)) == (3, 2)
 
 
 def test_the_dry_run_of_a_batch_costs_half(tmp_path: Path) -> None:

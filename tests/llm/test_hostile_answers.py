@@ -347,7 +347,7 @@ def test_answers_in_the_journal_are_proof_of_life(tmp_path: Path, status: int, r
             model = llm("openai:tiny", base_url=server.url, retries=0, concurrency=1)
             answered = answer(collection, model, answering, journal=Journal(tmp_path / "journal"))
             save_answered(answered, tmp_path / "out")
-            assert answered.made[0].rewritten == 8
+            assert answered.summaries[0].rewritten == 8
             lost = answered.left_out.select("reason", "message").rows()
             assert lost[0] == (
                 reason,
@@ -368,7 +368,7 @@ def test_what_a_server_fails_at_ends_a_run_that_has_answers_later(tmp_path: Path
             answer(collection, model, answering, journal=Journal(tmp_path / "journal"))
         model = llm("openai:tiny", base_url=server.url, retries=0, concurrency=1)
         answered = answer(collection, model, answering, journal=Journal(tmp_path / "journal"))
-    assert (answered.made[0].rewritten, answered.unanswered) == (8, 12)
+    assert (answered.summaries[0].rewritten, answered.unanswered) == (8, 12)
 
 
 @pytest.mark.parametrize(("status", "message"), [(400, "answers nobody"), (403, "asks for a key")])

@@ -13,39 +13,40 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import AP, RR, P, R, UserError, nDCG, relative_delta
-from ranktilt.measures.base import Measure, canonical, estimand, measure
+from ranktilt.measures.base import Measure, estimand, measure
+from ranktilt.measures.notation import canonical
 from ranktilt.measures.printing import rounded, signed
 from tests.refusals import refused
 
-MADE: dict[str, Measure] = {m.name: m for m in (nDCG, AP, P, R, RR)}
+BY_NAME: dict[str, Measure] = {m.name: m for m in (nDCG, AP, P, R, RR)}
 VALID = "(valid: nDCG@k, AP@k, P@k, R@k, RR@k, "
 GRAMMAR = "expected name[(rel=grade)][@cutoff]"
 
 
 @st.composite
 def measures(draw: st.DrawFn) -> Measure:
-    name = draw(st.sampled_from(list(MADE)))
+    name = draw(st.sampled_from(list(BY_NAME)))
     cutoff = draw(st.integers(1, 10**6))
     if name not in ("P", "R"):
         cutoff = draw(st.none() | st.just(cutoff))
     rel = 1 if name == "nDCG" else draw(st.integers(1, 9))
-    return replace(MADE[name], cutoff=cutoff, rel=rel)
+    return replace(BY_NAME[name], cutoff=cutoff, rel=rel)
 
 
 @given(measures(), st.lists(st.sampled_from(["", " ", "  "]), min_size=7, max_size=7))
 @settings(max_examples=200)
 def test_text_reads_back_as_the_same_measure_with_blanks_around_its_parts(
-    given: Measure, blanks: list[str]
+    original: Measure, blanks: list[str]
 ) -> None:
-    assert measure(repr(given)) == given
+    assert measure(repr(original)) == original
     a, b, c, d, e, f, g = blanks
-    rel = f"{b}({c}rel{d}={d}{given.rel}{c})" if given.name != "nDCG" else ""
-    cutoff = "" if given.cutoff is None else f"{e}@{f}{given.cutoff}"
-    assert measure(f"{a}{given.name}{rel}{cutoff}{g}") == given
+    rel = f"{b}({c}rel{d}={d}{original.rel}{c})" if original.name != "nDCG" else ""
+    cutoff = "" if original.cutoff is None else f"{e}@{f}{original.cutoff}"
+    assert measure(f"{a}{original.name}{rel}{cutoff}{g}") == original
 
 
 @pytest.mark.parametrize(
-    ("made", "text", "parts"),
+    ("built", "text", "parts"),
     [
         (nDCG @ 3, "nDCG@3", ("nDCG", 3, 1)),
         (nDCG, "nDCG", ("nDCG", None, 1)),
@@ -56,15 +57,15 @@ def test_text_reads_back_as_the_same_measure_with_blanks_around_its_parts(
     ],
 )
 def test_python_and_text_make_the_same(
-    made: Measure, text: str, parts: tuple[str, int | None, int]
+    built: Measure, text: str, parts: tuple[str, int | None, int]
 ) -> None:
-    assert repr(made) == text
-    assert (made.name, made.cutoff, made.rel) == parts
-    assert measure(text) == made
-    assert hash(measure(text)) == hash(made)
-    assert measure(made) is made
-    assert pickle.loads(pickle.dumps(made)) == made
-    assert made.binary is (made.name != "nDCG")  # which alone reads the grades themselves
+    assert repr(built) == text
+    assert (built.name, built.cutoff, built.rel) == parts
+    assert measure(text) == built
+    assert hash(measure(text)) == hash(built)
+    assert measure(built) is built
+    assert pickle.loads(pickle.dumps(built)) == built
+    assert built.binary is (built.name != "nDCG")  # which alone reads the grades themselves
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,12 @@ def test_objects_of_ir_measures_and_exact_names_mean_what_they_print() -> None:
         ir_measures.RR,
         ir_measures.P(rel=2) @ 3,
     ]
-    assert [estimand(item) for item in theirs] == [nDCG @ 5, AP(rel=2) @ 5, RR, P(rel=2) @ 3]
+    assert [estimand(their_measure) for their_measure in theirs] == [
+        nDCG @ 5,
+        AP(rel=2) @ 5,
+        RR,
+        P(rel=2) @ 3,
+    ]
     assert canonical("map", "5", {"map": "", "AP": ""}) == ("map", "5")
     assert canonical("MAP", None, {"map": "", "AP": ""}) == ("map", None)
     assert canonical("recall_10", None, {"recall_10": "", "R": ""}) == ("recall_10", None)

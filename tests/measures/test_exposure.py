@@ -57,7 +57,14 @@ def lists(
     hits = np.array([flag == "1" for flag in (relevant or "0" * len(flat))], dtype=bool)
     kind = np.array([numbers[letter] for letter in flat], dtype=np.int64)
     return GroupLists(
-        ranking, kind, hits, tuple(names), parts, counts, people, np.array(repeats or range(n))
+        ranking=ranking,
+        kind=kind,
+        relevant=hits,
+        names=tuple(names),
+        parts=parts,
+        judged=counts,
+        population=people,
+        repeats=np.array(repeats or range(n)),
     )
 
 
@@ -65,12 +72,12 @@ def answer(of: AttentionEstimand, *args: object, **options: object) -> float:
     return float(of.per_query(lists(*args, **options))[0])  # type: ignore[arg-type]
 
 
-def divergence(one: list[float], two: list[float]) -> float:
+def divergence(first: list[float], second: list[float]) -> float:
     """Jensen–Shannon divergence from its definition."""
-    middle = [(p + q) / 2 for p, q in zip(one, two, strict=True)]
+    middle = [(p + q) / 2 for p, q in zip(first, second, strict=True)]
     kl = [
         sum(p * math.log(p / m) for p, m in zip(side, middle, strict=True) if p)
-        for side in (one, two)
+        for side in (first, second)
     ]
     return sum(kl) / 2
 
@@ -82,10 +89,10 @@ def weight(rank: int) -> float:
 class TestAWRF:
     def test_by_hand(self) -> None:
         """Ranks 1 and 2 weigh 1, rank 3 .631, rank 4 .5; relevant a a a b, in the collection a and b alike."""
-        whole = 1 + 1 + 1 / math.log2(3) + 0.5
-        seen = [(1 + 0.5) / whole, (1 + 1 / math.log2(3)) / whole]
-        found = answer(AWRF, "abba", judged="aaab", population="aabb")
-        assert found == pytest.approx(1 - divergence(seen, [(0.75 + 0.5) / 2, (0.25 + 0.5) / 2]))
+        total = 1 + 1 + 1 / math.log2(3) + 0.5
+        seen = [(1 + 0.5) / total, (1 + 1 / math.log2(3)) / total]
+        fairness = answer(AWRF, "abba", judged="aaab", population="aabb")
+        assert fairness == pytest.approx(1 - divergence(seen, [(0.75 + 0.5) / 2, (0.25 + 0.5) / 2]))
         relevant = answer(replace(AWRF, target="relevant"), "abba", judged="aaab")
         assert relevant == pytest.approx(1 - divergence(seen, [0.75, 0.25]))
 
@@ -95,8 +102,8 @@ class TestAWRF:
         late = "a" * 500 + "b" * 600
         even = replace(AWRF, target="a:1;b:1")
         assert answer(even, late) == pytest.approx(1 - divergence([1, 0], [0.5, 0.5]))
-        held = [sum(weight(r) for r in span) for span in (range(1, 501), range(501, 1001))]
-        shares = [part / sum(held) for part in held]
+        sums = [sum(weight(r) for r in span) for span in (range(1, 501), range(501, 1001))]
+        shares = [part / sum(sums) for part in sums]
         assert answer(replace(even, year=2021), late) == pytest.approx(
             1 - divergence(shares, [0.5, 0.5])
         )
@@ -107,15 +114,19 @@ class TestAWRF:
         assert out == pytest.approx(
             1 - divergence([1 / (1 + third), third / (1 + third)], [0.5, 0.5])
         )
-        whole = 2 + third
-        kept = answer(replace(AWRF, unlabelled="class"), "a-b", judged="aaa-", population="abbb--")
+        total = 2 + third
+        as_class = answer(
+            replace(AWRF, unlabelled="class"), "a-b", judged="aaa-", population="abbb--"
+        )
         target = [
             (0.75 + 0.75 * 0.25) / 2,
             (0 + 0.75 * 0.75) / 2,
             0.25,
         ]  # half of what is known is the population's
         assert sum(target) == 1
-        assert kept == pytest.approx(1 - divergence([1 / whole, third / whole, 1 / whole], target))
+        assert as_class == pytest.approx(
+            1 - divergence([1 / total, third / total, 1 / total], target)
+        )
 
     def test_a_document_of_both_groups_counts_half_in_each_of_any_number(self) -> None:
         assert answer(replace(AWRF, target="a:1;b:1"), "x") == pytest.approx(1)
@@ -124,10 +135,10 @@ class TestAWRF:
         assert answer(relevant, "aax", judged="ax") == pytest.approx(
             1 - divergence(seen, [0.75, 0.25])
         )
-        found = answer(replace(AWRF, target="a:2;b:1;c:1"), "acb", groups=3)
+        of_three = answer(replace(AWRF, target="a:2;b:1;c:1"), "acb", groups=3)
         third = 1 / math.log2(3)
         seen = [share / (2 + third) for share in (1, third, 1)]
-        assert found == pytest.approx(1 - divergence(seen, [0.5, 0.25, 0.25]))
+        assert of_three == pytest.approx(1 - divergence(seen, [0.5, 0.25, 0.25]))
 
     @pytest.mark.parametrize(
         ("labels", "judged"), [("--", "ab"), ("", "ab"), ("ab", "--"), ("ab", "")]
@@ -141,12 +152,12 @@ class TestAWRF:
 
     def test_the_tracks_score_is_its_own_ndcg_times_it(self) -> None:
         """Relevant at ranks 1 and 3 of three, of which the best list holds two at the first ranks and one below."""
-        given = lists("aba", relevant="101", judged="aab")
-        found = AWRF.beside(given, np.array([True]))
+        ranked = lists("aba", relevant="101", judged="aab")
+        details = AWRF.details(ranked, np.array([True]))
         ndcg = (1 + 1 / math.log2(3)) / (1 + 1 + 1 / math.log2(3))
-        assert found["ndcg"] == pytest.approx(ndcg)
-        assert found["score"] == pytest.approx(ndcg * float(AWRF.per_query(given)[0]))
-        assert AWRF.beside(lists("aba"), np.array([True])) == {}  # nothing is relevant
+        assert details["ndcg"] == pytest.approx(ndcg)
+        assert details["score"] == pytest.approx(ndcg * float(AWRF.per_query(ranked)[0]))
+        assert AWRF.details(lists("aba"), np.array([True])) == {}  # nothing is relevant
 
 
 class TestNDKL:
@@ -178,7 +189,7 @@ class TestNDKL:
     def test_ties_are_the_mean_over_all_orders(
         self, of: AttentionEstimand, listed: list[tuple[str, int]]
     ) -> None:
-        listed = sorted(listed, key=lambda item: -item[1])
+        listed = sorted(listed, key=lambda document: -document[1])
         scores = [float(score) for _, score in listed]
         first = [
             {label for label, score in listed if score == top}
@@ -189,23 +200,26 @@ class TestNDKL:
             of.unlabelled == "class" or "-" not in mixed
         )  # else the weights depend on the order, too
         orders = [o for o in permutations(listed) if [float(score) for _, score in o] == scores]
-        each = [
+        divergences = [
             answer(of, "".join(label for label, _ in order), population="aabbbx-")
             for order in orders
         ]
-        expected = np.nanmean(each) if not np.isnan(each).all() else np.nan
-        found = answer(
+        expected = np.nanmean(divergences) if not np.isnan(divergences).all() else np.nan
+        tied = answer(
             of, "".join(label for label, _ in listed), scores=scores, population="aabbbx-"
         )
-        assert found == pytest.approx(expected, nan_ok=True)
+        assert tied == pytest.approx(expected, nan_ok=True)
 
     def test_tied_lists_of_many_kinds_are_each_as_they_are_alone(self) -> None:
-        every = ["ab", "aab", "abb", "ba", "aabb", "bab"]
-        found = NDKL.per_query(lists(every, scores=[0.0] * len("".join(every)), population="abb"))
+        labels_by_list = ["ab", "aab", "abb", "ba", "aabb", "bab"]
+        together = NDKL.per_query(
+            lists(labels_by_list, scores=[0.0] * len("".join(labels_by_list)), population="abb")
+        )
         alone = [
-            answer(NDKL, labels, scores=[0.0] * len(labels), population="abb") for labels in every
+            answer(NDKL, labels, scores=[0.0] * len(labels), population="abb")
+            for labels in labels_by_list
         ]
-        assert found == pytest.approx(alone)
+        assert together == pytest.approx(alone)
 
     def test_unlabelled_documents_keep_their_ranks_and_a_beginning_of_them_alone_is_passed_over(
         self,
@@ -231,7 +245,7 @@ class TestNDKL:
 
     @given(
         st.lists(st.sampled_from("abc"), min_size=2, max_size=12).filter(
-            lambda one: len(set(one)) > 1
+            lambda letters: len(set(letters)) > 1
         )
     )
     @settings(max_examples=40)
@@ -251,30 +265,30 @@ class TestEEL:
     def test_by_hand(self) -> None:
         """Relevant a, a and b; the list shows a, not relevant, b; the ideal shares ranks 1 to 3."""
         third = 1 / math.log2(3)
-        each = (2 + third) / 3
-        loss = (1 - 2 * each) ** 2 + (third - each) ** 2
-        given = lists("aab", relevant="101", judged="aab")
-        assert float(EEL.per_query(given)[0]) == pytest.approx(loss)
-        beside = EEL.beside(given, np.array([True]))
-        assert beside["ee_d"] == pytest.approx(1 + third**2)
-        assert beside["ee_r"] == pytest.approx(2 * each + third * each)
+        deserved = (2 + third) / 3
+        loss = (1 - 2 * deserved) ** 2 + (third - deserved) ** 2
+        ranked = lists("aab", relevant="101", judged="aab")
+        assert float(EEL.per_query(ranked)[0]) == pytest.approx(loss)
+        details = EEL.details(ranked, np.array([True]))
+        assert details["ee_d"] == pytest.approx(1 + third**2)
+        assert details["ee_r"] == pytest.approx(2 * deserved + third * deserved)
         assert loss == pytest.approx(
-            beside["ee_d"] - 2 * beside["ee_r"] + (2 * each) ** 2 + each**2
+            details["ee_d"] - 2 * details["ee_r"] + (2 * deserved) ** 2 + deserved**2
         )
 
     def test_in_2021_all_documents_have_exposure(self) -> None:
         third = 1 / math.log2(3)
-        found = answer(replace(EEL, year=2021), "aab", relevant="101", judged="aab")
-        each = (2 + third) / 3
-        assert found == pytest.approx((2 - 2 * each) ** 2 + (third - each) ** 2)
+        loss = answer(replace(EEL, year=2021), "aab", relevant="101", judged="aab")
+        deserved = (2 + third) / 3
+        assert loss == pytest.approx((2 - 2 * deserved) ** 2 + (third - deserved) ** 2)
 
     def test_repeated_rankings_of_a_query_are_one(self) -> None:
         """Each side is first in one of two rankings: together that is ideal, each alone is not."""
-        given = lists(["abbb", "baaa"], relevant="11001100", judged="ab", repeats=(0, 0))
-        found = EEL.per_query(given)
-        assert found[0] == pytest.approx(0)
-        assert np.isnan(found[1])
-        assert EEL.beside(given, ~np.isnan(found))["rankings"] == 2
+        rankings = lists(["abbb", "baaa"], relevant="11001100", judged="ab", repeats=(0, 0))
+        losses = EEL.per_query(rankings)
+        assert losses[0] == pytest.approx(0)
+        assert np.isnan(losses[1])
+        assert EEL.details(rankings, ~np.isnan(losses))["rankings"] == 2
         lopsided = lists(["a---b", "a---b"], relevant="1000110001", judged="ab", repeats=(0, 0))
         assert EEL.per_query(lopsided)[0] == pytest.approx((weight(5) - 1) ** 2)
 
@@ -306,10 +320,10 @@ def test_share_by_hand() -> None:
 def test_softmax_exposure_by_hand() -> None:
     letters = np.array(list("abba"))
     ranking = Ranking(np.array([0, 4]), np.array([3.0, 2.0, 0.5, -1.0]))
-    found = replace(ExposureRatio, exposure="softmax").contrast(
+    uncut = replace(ExposureRatio, exposure="softmax").contrast(
         ranking, letters == "a", letters == "b"
     )
-    assert found[0] == pytest.approx((math.exp(3) + math.exp(-1)) / (math.exp(2) + math.exp(0.5)))
+    assert uncut[0] == pytest.approx((math.exp(3) + math.exp(-1)) / (math.exp(2) + math.exp(0.5)))
     cut = replace(ExposureRatio, exposure="softmax", cutoff=2).contrast(
         ranking, letters == "a", letters == "b"
     )
@@ -317,8 +331,8 @@ def test_softmax_exposure_by_hand() -> None:
     # In means: a list of two, and one of 100 in which no document stands out; each list's
     # probabilities sum to 1.
     scores, letters = [[5.0, 4.0], [0.5, *[-0.5] * 99]], np.array(list("ba" + "a" + "b" * 99))
-    odds, whole = math.exp(-1), 1 + 99 * math.exp(-1)
-    ratio = (odds / (1 + odds) + 1 / whole) / (1 / (1 + odds) + odds / whole)
+    odds, total = math.exp(-1), 1 + 99 * math.exp(-1)
+    ratio = (odds / (1 + odds) + 1 / total) / (1 / (1 + odds) + odds / total)
     of = replace(ExposureRatio, exposure="softmax", aggregate="means")
     ranking = Ranking(np.array([0, 2, 102]), np.concatenate(scores))
     assert of.value(*of.columns(ranking, letters == "a", letters == "b")) == pytest.approx(ratio)
@@ -327,7 +341,7 @@ def test_softmax_exposure_by_hand() -> None:
         of @ 1
     )  # cut after the list is summed up: rank 1 holds b in the first list, a in the second
     cut = deep.value(*deep.columns(ranking, letters == "a", letters == "b"))
-    assert cut == pytest.approx((1 / whole) / (1 / (1 + odds)))
+    assert cut == pytest.approx((1 / total) / (1 / (1 + odds)))
 
 
 @pytest.mark.parametrize("of", [ExposureRatio @ 2, *SOFTMAX], ids=repr)
@@ -340,7 +354,7 @@ def test_softmax_exposure_by_hand() -> None:
 def test_a_constant_added_to_scores_changes_nothing(
     of: GroupEstimand, queries: list[list[tuple[str, int]]]
 ) -> None:
-    queries = [sorted(query, key=lambda item: -item[1]) for query in queries]
+    queries = [sorted(query, key=lambda document: -document[1]) for query in queries]
     letters = np.array([label for query in queries for label, _ in query])
     answers = []
     for step in (0, 1000):
@@ -351,14 +365,14 @@ def test_a_constant_added_to_scores_changes_nothing(
 
 
 def test_the_ratio_of_means_is_not_the_mean_of_ratios() -> None:
-    given = lists(["ab", "ba", "aa"])
+    ranked = lists(["ab", "ba", "aa"])
     letters = np.array(list("abbaaa"))
     third = 1 / math.log2(3)
     of = replace(ExposureRatio, aggregate="means")
-    one, two = of.columns(given.ranking, letters == "a", letters == "b")
-    assert of.counts(one, two).tolist() == [True, True, False]
-    assert of.value(one, two) == pytest.approx(1)
-    ratios = ExposureRatio.columns(given.ranking, letters == "a", letters == "b")
+    above, below = of.columns(ranked.ranking, letters == "a", letters == "b")
+    assert of.counts(above, below).tolist() == [True, True, False]
+    assert of.value(above, below) == pytest.approx(1)
+    ratios = ExposureRatio.columns(ranked.ranking, letters == "a", letters == "b")
     assert ExposureRatio.value(*ratios) == pytest.approx((1 / third + third) / 2)
 
 
@@ -366,12 +380,15 @@ def test_the_ratio_of_means_is_not_the_mean_of_ratios() -> None:
 @given(st.lists(st.tuples(st.sampled_from("abx-"), st.integers(0, 2)), min_size=1, max_size=5))
 @settings(max_examples=25)
 def test_tied_documents_share_the_attention_of_their_ranks(
-    of: AttentionEstimand, found: list[tuple[str, int]]
+    of: AttentionEstimand, documents: list[tuple[str, int]]
 ) -> None:
     """An answer from tied documents is that of the mean attention over all their orders."""
-    found = sorted(found, key=lambda one: -one[1])
-    labels, scores = "".join(label for label, _ in found), [float(score) for _, score in found]
-    orders = [o for o in permutations(range(len(found))) if [scores[i] for i in o] == scores]
+    documents = sorted(documents, key=lambda document: -document[1])
+    labels, scores = (
+        "".join(label for label, _ in documents),
+        [float(score) for _, score in documents],
+    )
+    orders = [o for o in permutations(range(len(documents))) if [scores[i] for i in o] == scores]
     options = {"judged": "aab", "population": "aabbb-"}
     tied = answer(of, labels, scores=scores, relevant="1" * len(labels), **options)
     # All orders, a document at each rank counting as a part of it: ranks hold mixed documents and
@@ -386,13 +403,12 @@ def test_tied_documents_share_the_attention_of_their_ranks(
         np.concatenate([np.zeros(len(labels)), row]) for row in (mixed.judged[0], mixed.population)
     ]
     rows = np.arange(len(labels))
-    people = (padded[0][None], padded[1], mixed.repeats)
-    loose = GroupLists(mixed.ranking, rows, mixed.relevant, mixed.names, parts, *people)
+    loose = replace(mixed, kind=rows, parts=parts, judged=padded[0][None], population=padded[1])
     assert tied == pytest.approx(float(of.per_query(loose)[0]), nan_ok=True)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("AWRF(year=2020)@20", "measure AWRF: expected year=2022 or year=2021, got 2020"),
         ("EEL(year=1)", "measure EEL: expected year=2022 or year=2021, got 1"),
@@ -416,40 +432,38 @@ def test_tied_documents_share_the_attention_of_their_ranks(
         ("NDSR(rel=2)@3", "measure NDSR takes no option"),
     ],
 )
-def test_options_that_cannot_be_are_refused(text: str, said: str) -> None:
-    with refused(f"{said}…"):
+def test_options_that_cannot_be_are_refused(text: str, message: str) -> None:
+    with refused(f"{message}…"):
         estimand(text)
 
 
 def variants() -> list[Estimand]:
     """Every estimand with and without a cutoff, and with each of its options."""
-    plain = [one for one in every_estimand() if not isinstance(one, RelativeDelta)]
-    found = [one @ k for one in plain for k in (1, 20)] + [
-        one for one in plain if not one.needs_cutoff
-    ]
-    found += [
-        replace(one @ 5, **{name: v})
-        for one in plain
-        for name, valid in one.choices.items()
-        for v in valid
-    ]
-    contrasts: list[Estimand] = [
-        RelativeDelta(of=measure(text)) for text in ("nDCG@3", "AP", "AP(rel=2)@5")
-    ]
-    return [*found, *contrasts]
+    estimands: list[Estimand] = []
+    for usual in every_estimand():
+        if isinstance(usual, RelativeDelta):
+            continue
+        estimands += [usual @ 1, usual @ 20]
+        if not usual.needs_cutoff:
+            estimands.append(usual)
+        for name, valid in usual.choices.items():
+            estimands += [replace(usual @ 5, **{name: value}) for value in valid]
+    for text in ("nDCG@3", "AP", "AP(rel=2)@5"):
+        estimands.append(RelativeDelta(of=measure(text)))
+    return estimands
 
 
 def test_the_text_of_an_estimand_reads_back_as_it() -> None:
-    for made in variants():
-        assert estimand(repr(made)) == made
+    for variant in variants():
+        assert estimand(repr(variant)) == variant
     text = "AWRF(target=female:0.5;male:0.5)@20"
     assert repr(estimand(text)) == text
 
 
 def ratio(labels: str, scores: list[float] | None = None, cutoff: int | None = None) -> float:
     """The ratio of one list, whose documents have these labels from the top."""
-    given = np.array(scores if scores else [-float(n) for n in range(len(labels))])
-    ranking, letters = Ranking(np.array([0, len(labels)]), given), np.array(list(labels))
+    falling = np.array(scores if scores else [-float(n) for n in range(len(labels))])
+    ranking, letters = Ranking(np.array([0, len(labels)]), falling), np.array(list(labels))
     return float(
         replace(ExposureRatio, cutoff=cutoff).contrast(ranking, letters == "a", letters == "b")[0]
     )
@@ -472,14 +486,14 @@ def test_exposure_ratio_by_hand() -> None:
 )
 @settings(max_examples=80)
 def test_tied_documents_share_the_mean_exposure_of_their_ranks(
-    found: list[tuple[str, int]], cutoff: int
+    documents: list[tuple[str, int]], cutoff: int
 ) -> None:
-    found = sorted(found, key=lambda one: -one[1])
-    scores = [float(score) for _, score in found]
-    orders = [o for o in permutations(range(len(found))) if [scores[i] for i in o] == scores]
+    documents = sorted(documents, key=lambda document: -document[1])
+    scores = [float(score) for _, score in documents]
+    orders = [o for o in permutations(range(len(documents))) if [scores[i] for i in o] == scores]
     means = []
     for group in "ab":
-        mine = [i for i, (label, _) in enumerate(found) if label == group]
+        mine = [i for i, (label, _) in enumerate(documents) if label == group]
         seen = [
             1 / math.log(2 + o.index(i)) if o.index(i) < cutoff else 0.0
             for o in orders
@@ -487,5 +501,5 @@ def test_tied_documents_share_the_mean_exposure_of_their_ranks(
         ]
         means.append(sum(seen) / len(seen) if seen else math.nan)
     expected = means[0] / means[1] if means[1] else math.nan
-    labels = "".join(label for label, _ in found)
+    labels = "".join(label for label, _ in documents)
     assert ratio(labels, scores, cutoff) == pytest.approx(expected, nan_ok=True)

@@ -83,8 +83,8 @@ def test_effects_of_values_add_up_to_the_answer(values: list[float], cutoff: int
     assert effects.sum() == pytest.approx(answer, abs=1e-9)
     assert weights.sum() == pytest.approx(1.0)
     assert lift.of_values(ranking, -column)[0] == pytest.approx(-answer, abs=1e-9)
-    first, whole = lift.means_of(ranking, column)
-    assert first - whole == pytest.approx(answer, abs=1e-9)
+    first, plain = lift.means_of(ranking, column)
+    assert first - plain == pytest.approx(answer, abs=1e-9)
 
 
 def test_notation() -> None:

@@ -23,7 +23,7 @@ from ranktilt.measures.relevance import values
 from tests.toy import Table, collection_of, run_of
 
 Grades = Sequence[int]
-MADE: dict[str, Measure] = {m.name: m for m in (nDCG, AP, P, R, RR)}
+BY_NAME: dict[str, Measure] = {m.name: m for m in (nDCG, AP, P, R, RR)}
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,15 @@ def closed(measure: Measure, queries: Sequence[Query]) -> list[float]:
     offsets = np.cumsum([0, *(sum(map(len, q.blocks)) for q in queries)])
     judged = [(i, g) for i, q in enumerate(queries) for g in q.judged]
     ranking = Ranking(offsets, np.array(scores, dtype=np.float64))
-    who = np.array([i for i, _ in judged], dtype=np.int64)
-    what = np.array([g for _, g in judged], dtype=np.float64)
-    found = values(
-        measure, ranking, np.array(grades, dtype=np.float64), Judged(who, what, len(queries))
+    numbers = np.array([i for i, _ in judged], dtype=np.int64)
+    judged_grades = np.array([g for _, g in judged], dtype=np.float64)
+    per_query = values(
+        measure,
+        ranking,
+        np.array(grades, dtype=np.float64),
+        Judged(numbers, judged_grades, len(queries)),
     )
-    return list(map(float, found))
+    return list(map(float, per_query))
 
 
 def plain(measure: Measure, ranked: Grades, judged: Grades) -> float:
@@ -79,19 +82,19 @@ def plain(measure: Measure, ranked: Grades, judged: Grades) -> float:
 def over_all_orders(measure: Measure, query: Query) -> float:
     """Mean over all orders; equal documents swap without effect, so that distinct orders weigh the same."""
     orders = product(*(sorted(set(permutations(block))) for block in query.blocks))
-    found = [plain(measure, sum(order, ()), query.judged) for order in orders]
-    return math.fsum(found) / len(found)
+    measured = [plain(measure, sum(order, ()), query.judged) for order in orders]
+    return math.fsum(measured) / len(measured)
 
 
 def measures() -> st.SearchStrategy[Measure]:
-    def made(name: str, cutoff: int, deep: bool, rel: int) -> Measure:
-        whole = deep and name not in ("P", "R")
+    def build(name: str, cutoff: int, deep: bool, rel: int) -> Measure:
+        is_uncut = deep and name not in ("P", "R")
         return replace(
-            MADE[name], cutoff=None if whole else cutoff, rel=1 if name == "nDCG" else rel
+            BY_NAME[name], cutoff=None if is_uncut else cutoff, rel=1 if name == "nDCG" else rel
         )
 
     return st.builds(
-        made, st.sampled_from(list(MADE)), st.integers(1, 9), st.booleans(), st.integers(1, 3)
+        build, st.sampled_from(list(BY_NAME)), st.integers(1, 9), st.booleans(), st.integers(1, 3)
     )
 
 
@@ -103,15 +106,15 @@ def queries() -> st.SearchStrategy[Query]:
 
 @given(measures(), st.lists(queries(), min_size=1, max_size=3))
 @settings(max_examples=250)
-def test_closed_form_is_the_mean_over_all_orders(measure: Measure, given: list[Query]) -> None:
+def test_closed_form_is_the_mean_over_all_orders(measure: Measure, batch: list[Query]) -> None:
     assume(
         all(
             math.prod(len(set(permutations(block))) for block in query.blocks) <= 3000
-            for query in given
+            for query in batch
         )
     )
-    expected = [over_all_orders(measure, q) for q in given]
-    assert closed(measure, given) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    expected = [over_all_orders(measure, q) for q in batch]
+    assert closed(measure, batch) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -188,9 +191,9 @@ def test_ndcg_of_a_big_block_is_the_mean_discount() -> None:
 def test_a_head_keeps_whole_blocks(depth: int | None, docs: list[int]) -> None:
     ranking = Ranking(np.array([0, 5, 6]), np.array([9.0, 9.0, 8.0, 7.0, 7.0, 1.0]))
     head, mask = ranking.head(depth)
-    other = [] if depth == 0 else [5]
-    assert np.flatnonzero(mask).tolist() == docs + other
-    assert head.offsets.tolist() == [0, len(docs), len(docs) + len(other)]
+    rest = [] if depth == 0 else [5]
+    assert np.flatnonzero(mask).tolist() == docs + rest
+    assert head.offsets.tolist() == [0, len(docs), len(docs) + len(rest)]
     assert head.scores.tolist() == ranking.scores[mask].tolist()
 
 
@@ -252,9 +255,9 @@ def scores(values: st.SearchStrategy[float]) -> st.SearchStrategy[dict[str, floa
 
 def ours(measures: Sequence[Measure], run: Table, qrels: Table) -> list[npt.NDArray[np.float64]]:
     """Values with trec_eval's ties as an audit has them; NaN for a query without judgments."""
-    ids = dict.fromkeys(
-        ["other", *(doc for table in (run, qrels) for found in table.values() for doc in found)]
-    )
+    ids = {"other": None}
+    for by_doc in (*run.values(), *qrels.values()):
+        ids |= dict.fromkeys(by_doc)
     collection = collection_of(
         [{"id": doc, "text": "x"} for doc in ids], dict.fromkeys(qrels, "?"), qrels
     )
@@ -268,26 +271,26 @@ def ours(measures: Sequence[Measure], run: Table, qrels: Table) -> list[npt.NDAr
     return [np.array([row.get(q, np.nan) for q in qrels]) for row in by_query]
 
 
-def evaluated(found: Measure, run: Table, qrels: Table) -> dict[str, float]:
+def evaluated(metric: Measure, run: Table, qrels: Table) -> dict[str, float]:
     """One measure by pytrec_eval itself, per query that it reports."""
-    name = THEIRS[found.name][found.cutoff is None]
-    wanted = name if found.cutoff is None or found.name == "RR" else f"{name}.{found.cutoff}"
-    key = wanted.replace(".", "_")
+    name = THEIRS[metric.name][metric.cutoff is None]
+    their_name = name if metric.cutoff is None or metric.name == "RR" else f"{name}.{metric.cutoff}"
+    key = their_name.replace(".", "_")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         known = {q: dict(g) for q, g in qrels.items() if g}
-        evaluator = pytrec_eval.RelevanceEvaluator(known, {wanted}, relevance_level=found.rel)
+        evaluator = pytrec_eval.RelevanceEvaluator(known, {their_name}, relevance_level=metric.rel)
         reported = evaluator.evaluate({q: dict(s) for q, s in run.items()})
     per_query = {q: float(v[key]) for q, v in reported.items()}
-    if found.name == "RR" and found.cutoff is not None:
-        return {q: v if v and round(1 / v) <= found.cutoff else 0.0 for q, v in per_query.items()}
+    if metric.name == "RR" and metric.cutoff is not None:
+        return {q: v if v and round(1 / v) <= metric.cutoff else 0.0 for q, v in per_query.items()}
     return per_query
 
 
-def expected(found: Measure, run: Table, qrels: Table) -> list[float]:
+def expected(metric: Measure, run: Table, qrels: Table) -> list[float]:
     """pytrec_eval's values; NaN without a relevant document, 0 where the run lacks the query."""
-    reported = evaluated(found, run, qrels)
-    least = found.rel if found.name != "nDCG" else 1
+    reported = evaluated(metric, run, qrels)
+    least = metric.rel if metric.name != "nDCG" else 1
     has = {q: any(g >= least for g in grades.values()) for q, grades in qrels.items()}
     return [reported.get(q, 0.0) if has[q] else math.nan for q in qrels]
 
@@ -312,10 +315,10 @@ def problems(
 
 @given(problems(st.floats(-100, 100, width=32)) | problems(st.integers(0, 2).map(float)))
 @settings(max_examples=120)
-def test_values_and_ties_are_those_of_pytrec_eval(given: tuple[Table, Table]) -> None:
-    run, qrels = given
-    for found, mine in zip(MEASURES, ours(MEASURES, run, qrels), strict=True):
-        assert mine == pytest.approx(expected(found, run, qrels), abs=1e-9, nan_ok=True), found
+def test_values_and_ties_are_those_of_pytrec_eval(problem: tuple[Table, Table]) -> None:
+    run, qrels = problem
+    for metric, mine in zip(MEASURES, ours(MEASURES, run, qrels), strict=True):
+        assert mine == pytest.approx(expected(metric, run, qrels), abs=1e-9, nan_ok=True), metric
 
 
 def test_the_greater_id_as_bytes_wins_a_tie_of_scores_as_float32() -> None:

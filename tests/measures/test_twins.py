@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import permutations
+from itertools import chain, permutations
 
 import numpy as np
 import pytest
@@ -22,12 +22,12 @@ Entry = tuple[int, float]
 Query = list[Entry]
 """Documents and scores, the best first; a negative document belongs to no pair."""
 Pairs = Sequence[tuple[int, int]]
-Wanted = tuple[np.ndarray, np.ndarray]
+RelevantPairs = tuple[np.ndarray, np.ndarray]
 """Numbers of queries, and of the pairs that are asked for in them."""
 
 
 def ranking_of(queries: Sequence[Query]) -> tuple[Ranking, np.ndarray]:
-    flat = [entry for found in queries for entry in found]
+    flat = list(chain.from_iterable(queries))
     ranking = Ranking(
         np.cumsum([0, *map(len, queries)]), np.array([s for _, s in flat], dtype=np.float64)
     )
@@ -36,23 +36,26 @@ def ranking_of(queries: Sequence[Query]) -> tuple[Ranking, np.ndarray]:
 
 def judged(relevant: Sequence[set[int]]) -> tuple[np.ndarray, np.ndarray]:
     """Query and document of every relevant one; the last query first."""
-    clusters = [(q, d) for q, found in enumerate(relevant) for d in found][::-1]
-    return np.array([q for q, _ in clusters], dtype=np.int64), np.array(
-        [d for _, d in clusters], dtype=np.int64
-    )
+    numbers, docs = list[int](), list[int]()
+    for number, relevant_docs in enumerate(relevant):
+        numbers += [number] * len(relevant_docs)
+        docs += relevant_docs
+    return np.array(numbers[::-1], dtype=np.int64), np.array(docs[::-1], dtype=np.int64)
 
 
 def lists(
     queries: Sequence[Query],
     pairs: Pairs,
     relevant: Sequence[set[int]] = (),
-    wanted: Wanted | None = None,
+    relevant_pairs: RelevantPairs | None = None,
 ) -> TwinLists:
+    ranking, docs = ranking_of(queries)
     return TwinLists(
-        *ranking_of(queries),
-        np.array(pairs, dtype=np.int64).reshape(-1, 2),
-        judged(relevant),
-        wanted,
+        ranking=ranking,
+        docs=docs,
+        pairs=np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        relevant=judged(relevant),
+        relevant_pairs=relevant_pairs,
     )
 
 
@@ -71,19 +74,19 @@ def by_loops(
 ) -> list[list[int]]:
     """Wins, losses, ties, both retrieved and first side alone a query, one pair after the other."""
     rows = []
-    for i, found in enumerate(map(dict, queries)):
+    for i, scores in enumerate(map(dict, queries)):
         wins = losses = ties = both = alone = 0
         for a, b in pairs:
-            if a not in found and b not in found:
+            if a not in scores and b not in scores:
                 continue
             if bool({a, b} & relevant[i]) != of_relevant:
                 continue
-            one, two = found.get(a, -np.inf), found.get(b, -np.inf)
-            wins += one > two
-            losses += one < two
-            ties += one == two
-            both += a in found and b in found
-            alone += a in found and b not in found
+            first, second = scores.get(a, -np.inf), scores.get(b, -np.inf)
+            wins += first > second
+            losses += first < second
+            ties += first == second
+            both += a in scores and b in scores
+            alone += a in scores and b not in scores
         rows.append([wins, losses, ties, both, alone])
     return rows
 
@@ -102,13 +105,13 @@ MARKED = st.lists(RELEVANT, min_size=4, max_size=4)
 @st.composite
 def queries_of(draw: st.DrawFn, longest: int = 7) -> list[Query]:
     """Up to four queries of distinct documents 0-8 and unknown ones (-1), in falling order, with many ties."""
-    found = []
+    queries = []
     for _ in range(draw(st.integers(1, 4))):
         docs = draw(st.lists(st.integers(0, DOCS - 1), unique=True, max_size=longest))
         docs = [d if draw(st.integers(0, 5)) else -1 for d in docs]
         scores = sorted((draw(st.integers(-2, 2)) / 3 for _ in docs), reverse=True)
-        found.append(list(zip(docs, scores, strict=True)))
-    return found
+        queries.append(list(zip(docs, scores, strict=True)))
+    return queries
 
 
 @given(queries_of(), MARKED, PAIRS)
@@ -117,14 +120,14 @@ def test_relevant_pairs_apart_as_a_double_loop(
     queries: list[Query], marked: list[set[int]], pairs: Pairs
 ) -> None:
     relevant = marked[: len(queries)]
-    right, other = split(queries, pairs, relevant)
-    assert as_rows(right) == by_loops(queries, pairs, relevant, of_relevant=True)
-    assert as_rows(other) == by_loops(queries, pairs, relevant)
+    of_relevant, of_others = split(queries, pairs, relevant)
+    assert as_rows(of_relevant) == by_loops(queries, pairs, relevant, of_relevant=True)
+    assert as_rows(of_others) == by_loops(queries, pairs, relevant)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ranktilt.measures.twins.base._CELLS", 1)  # one query at a time
         assert [as_rows(counts) for counts in split(queries, pairs, relevant)] == [
-            as_rows(right),
-            as_rows(other),
+            as_rows(of_relevant),
+            as_rows(of_others),
         ]
 
 
@@ -135,8 +138,8 @@ UNITS = np.array([0, 1, 1, 2, 3, 0, 1, 2, 3])
 def nets(clusters: Clusters | None) -> list[float]:
     """What each of the four origins adds."""
     assert clusters is not None
-    found = clusters.with_origins(UNITS).origin_totals
-    return np.append(found, np.zeros(4 - len(found))).tolist()
+    totals = clusters.with_origins(UNITS).origin_totals
+    return np.append(totals, np.zeros(4 - len(totals))).tolist()
 
 
 WITHIN = [(0, 5), (1, 6), (2, 6), (3, 7), (4, 8)]
@@ -167,16 +170,16 @@ def discount(rank: int) -> float:
     return 1 / math.log2(1 + rank)
 
 
-def shares_by_orders(found: Query, depth: int) -> list[float]:
+def shares_by_orders(query: Query, depth: int) -> list[float]:
     """Average over every order that falls in score, one rank after the other."""
-    scores = [s for _, s in found]
-    held = [0.0] * len(found)
-    orders = [o for o in permutations(range(len(found))) if [scores[i] for i in o] == scores]
-    page = sum(discount(r) for r in range(1, min(depth, len(found)) + 1))
+    scores = [s for _, s in query]
+    shares = [0.0] * len(query)
+    orders = [o for o in permutations(range(len(query))) if [scores[i] for i in o] == scores]
+    page = sum(discount(r) for r in range(1, min(depth, len(query)) + 1))
     for order in orders:
         for rank, i in enumerate(order[:depth], start=1):
-            held[i] += discount(rank) / page / len(orders)
-    return held
+            shares[i] += discount(rank) / page / len(orders)
+    return shares
 
 
 T = discount(2)
@@ -208,7 +211,7 @@ class TestThePage:
     @given(queries_of(longest=5), st.integers(1, 7))
     @settings(max_examples=80)
     def test_as_the_mean_over_all_orders_of_ties(self, queries: list[Query], depth: int) -> None:
-        expected = [share for found in queries for share in shares_by_orders(found, depth)]
+        expected = list(chain.from_iterable(shares_by_orders(query, depth) for query in queries))
         assert page_shares(ranking_of(queries)[0], depth).tolist() == pytest.approx(
             expected, abs=1e-13
         )
@@ -236,23 +239,23 @@ class TestRankGaps:
     @given(queries_of(), PAIRS, WANTED)
     @settings(max_examples=120)
     def test_wanted_pairs_as_a_loop(
-        self, queries: list[Query], pairs: Pairs, wanted: list[tuple[int, int]]
+        self, queries: list[Query], pairs: Pairs, numbers: list[tuple[int, int]]
     ) -> None:
-        chosen = [(q, p) for q, p in wanted if q < len(queries) and p < len(pairs)]
+        chosen = [(q, p) for q, p in numbers if q < len(queries) and p < len(pairs)]
         (total, count), absent = ([0.0] * len(queries) for _ in range(2)), 0
         for q, p in chosen:
             (a, has_a), (b, has_b) = (rank_of(queries[q], doc) for doc in pairs[p])
             total[q] += b - a
             count[q] += 1
             absent += 2 - has_a - has_b
-        asked = (
+        relevant_pairs = (
             np.array([q for q, _ in chosen], dtype=np.int64),
             np.array([p for _, p in chosen], dtype=np.int64),
         )
-        found = RankGap.answers(lists(queries, pairs, (), asked))
-        assert [found.total.tolist(), found.weight.tolist()] == [total, count]
+        gaps = RankGap.answers(lists(queries, pairs, (), relevant_pairs))
+        assert [gaps.total.tolist(), gaps.weight.tolist()] == [total, count]
         share = absent / len(chosen) / 2 if chosen else math.nan
-        assert (found.parts["pairs"], found.parts["absent"]) == (
+        assert (gaps.parts["pairs"], gaps.parts["absent"]) == (
             len(chosen),
             pytest.approx(share, nan_ok=True),
         )
@@ -261,7 +264,7 @@ class TestRankGaps:
     @settings(max_examples=120)
     def test_sums_over_every_pair_as_a_plain_loop(self, queries: list[Query], pairs: Pairs) -> None:
         expected = [
-            sum(rank_of(found, b)[0] - rank_of(found, a)[0] for a, b in pairs) for found in queries
+            sum(rank_of(query, b)[0] - rank_of(query, a)[0] for a, b in pairs) for query in queries
         ]
         assert (
             replace(RankGap, pairs="all").answers(lists(queries, pairs)).total.tolist() == expected
@@ -278,12 +281,12 @@ class TestRankGaps:
             ([], 0, 2),
             ([(-1, 9.0), (0, 2.0), (1, 1.0), (-1, 1.0)], 3.5 - 2, 0),
         ]
-        for found, expected, absent in cases:
-            gaps = RankGap.answers(lists([found], [(0, 1)], (), (np.array([0]), np.array([0]))))
-            assert (gaps.total.tolist(), gaps.weight.tolist()) == ([expected], [1]), found
+        for query, expected, absent in cases:
+            gaps = RankGap.answers(lists([query], [(0, 1)], (), (np.array([0]), np.array([0]))))
+            assert (gaps.total.tolist(), gaps.weight.tolist()) == ([expected], [1]), query
             assert gaps.parts == {"pairs": 1, "absent": absent / 2}
             assert replace(RankGap, pairs="all").answers(
-                lists([found], [(0, 1)])
+                lists([query], [(0, 1)])
             ).total.tolist() == [expected]
 
 
@@ -292,9 +295,9 @@ class TestScoreGaps:
     @settings(max_examples=120)
     def test_as_a_plain_loop(self, queries: list[Query], pairs: Pairs) -> None:
         scaled, raw, count = ([] for _ in range(3))
-        for found in queries:
-            scores = {d: s for d, s in found if d >= 0}
-            spread = float(np.std([s for _, s in found])) if found else 0.0
+        for query in queries:
+            scores = {d: s for d, s in query if d >= 0}
+            spread = float(np.std([s for _, s in query])) if query else 0.0
             gaps = [scores[a] - scores[b] for a, b in pairs if a in scores and b in scores]
             scaled.append(sum(g / spread for g in gaps) if spread > 1e-12 else 0.0)
             raw.append(sum(gaps))
@@ -336,18 +339,18 @@ def test_each_unit_adds_what_its_own_pairs_do(
         every = np.divmod(np.arange(len(queries) * len(pairs)), len(pairs))
         return of.answers(lists(queries, pairs, relevant[: len(queries)], every))
 
-    found = nets(answers(WITHIN).clusters)
+    totals = nets(answers(WITHIN).clusters)
     for unit in range(4):
         mine = [pair for pair in WITHIN if UNITS[pair[0]] == unit]
-        assert found[unit] == pytest.approx(answers(mine).total.sum(), abs=1e-9)
+        assert totals[unit] == pytest.approx(answers(mine).total.sum(), abs=1e-9)
 
 
 def test_head_to_head_is_a_mean_over_queries_or_over_all_pairs() -> None:
     """The first query's four pairs are lost, the second's only pair is won: −1 and 1, or −3 of 5."""
     queries: list[Query] = [[(5, 9.0), (6, 8.0), (7, 7.0), (8, 6.0)], [(0, 1.0)]]
     pairs = [(0, 5), (1, 6), (3, 7), (4, 8)]
-    found = lists(queries, pairs, [set(), set()])
-    mean, pooled = HeadToHead.answers(found), POOLED.answers(found)
+    twin_lists = lists(queries, pairs, [set(), set()])
+    mean, pooled = HeadToHead.answers(twin_lists), POOLED.answers(twin_lists)
     assert HeadToHead.value(mean.total, mean.weight) == 0
     assert POOLED.value(pooled.total, pooled.weight) == -3 / 5
     assert (mean.parts["mean_wins"], mean.parts["mean_losses"]) == (0.5, 0.5)

@@ -5,11 +5,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ranktilt import Collection, Run
+from ranktilt import Collection, MitigationOptions, Run, bundled, ranker
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.mitigation.bench import bench
 from ranktilt.mitigation.bench_result import Bench, Candidate
-from ranktilt.training.study_comparison import Ranked, compare_trainings
+from ranktilt.mitigation.mitigate import mitigate
+from ranktilt.training.study_comparison import compare_trainings
+from ranktilt.training.study_evaluation import Ranked
 from ranktilt.training.study_result import BASELINE, TrainedRanker, TrainingStudy
 from tests.toy import collection_of, jsonl, run_of, tsv, write
 from tests.training.material import WORDS
@@ -105,10 +107,20 @@ def swept(
     return bench_of(collection(), candidates, ("nDCG@1", "AP@3"), **options)
 
 
+@cache
+def mitigated_run() -> Bench:
+    """A run of the bundled collection without judgments, mitigated in three ways."""
+    mixed = bundled()
+    unjudged = Collection(mixed.docs, mixed.queries, mixed.qrels.clear(), {})
+    run = ranker("bm25@50").rank(unjudged)
+    options = MitigationOptions.from_texts(["offset", "interleave"], strengths=(0.5, 1.0))
+    return mitigate(unjudged, run, ["Share@1"], options=options, margin=15, resamples=200)
+
+
 QUESTIONS = 40
 HUMAN, LLM = (
-    TrainedRanker("mini", ("human",), 0, "cross-encoder:h"),
-    TrainedRanker("mini", ("llm",), 0, "c:l"),
+    TrainedRanker(body="mini", documents=("human",), seed=0, ranker="cross-encoder:h"),
+    TrainedRanker(body="mini", documents=("llm",), seed=0, ranker="c:l"),
 )
 RANKS: Mapping[str, int] = {BASELINE: 10, HUMAN.run: 1, LLM.run: 2}
 """At which rank each ranker puts the human answer."""
@@ -155,13 +167,8 @@ def ranked(
 ) -> Ranked:
     """Runs of the human answers as planted."""
     own, spoilt = alone(more.pop("grade", 1)), more.pop("spoilt", 0)
-    return Ranked(
-        name,
-        kind,
-        own,
-        {run: ranked_at(own, rank, spoilt=spoilt) for run, rank in ranks.items()},
-        **more,
-    )
+    runs = {run: ranked_at(own, rank, spoilt=spoilt) for run, rank in ranks.items()}
+    return Ranked(name=name, kind=kind, collection=own, runs=runs, **more)
 
 
 def mixture(sides: Mapping[str, str]) -> Ranked:
@@ -171,7 +178,7 @@ def mixture(sides: Mapping[str, str]) -> Ranked:
         other = "llm" if side == "human" else "human"
         scores = {f"q{n}": {f"{side}{n}": 2.0, f"{other}{n}": 1.0} for n in range(QUESTIONS)}
         runs[run] = run_of(both, scores, ranker="planted")
-    return Ranked("mixed", "supervised", both, runs)
+    return Ranked(name="mixed", kind="supervised", collection=both, runs=runs)
 
 
 def studied(rankers: Sequence[TrainedRanker] = (HUMAN, LLM), **more: Any) -> TrainingStudy:
@@ -183,7 +190,14 @@ def studied(rankers: Sequence[TrainedRanker] = (HUMAN, LLM), **more: Any) -> Tra
 SIDES = {BASELINE: "llm", HUMAN.run: "human", LLM.run: "llm"}
 """Whose answer each ranker puts first."""
 MANY = tuple(
-    TrainedRanker("mini", ("human", "llm"), 0, "c", (("human", 10), ("llm", n))) for n in (20, 40)
+    TrainedRanker(
+        body="mini",
+        documents=("human", "llm"),
+        seed=0,
+        ranker="c",
+        limits=(("human", 10), ("llm", number)),
+    )
+    for number in (20, 40)
 )
 
 

@@ -20,17 +20,19 @@ from ranktilt.reporting.sentences.mitigate import (
     bench_headline,
     bench_notes,
     cost_reason,
+    detail_sentence,
     limits,
     nearest_sentence,
     reason,
 )
-from ranktilt.training import retriever
+from ranktilt.training import mining
 from tests.mitigation.planted import DIAL, bench_of, collection, planted, swept
 from tests.refusals import refused
 from tests.training.material import marked, marked_mix
 from tests.training.test_retriever import BM
 
 PAIR = ("human", "llm")
+CANNOT = "cannot be mitigated within the budget"
 ONES = (planted(0, (60, 0, 0)), planted(1, (0, 0, 0)))
 """A baseline that is tilted, and what levels it for nothing."""
 
@@ -52,16 +54,14 @@ def test_the_smallest_that_is_level_within_the_budget_is_chosen() -> None:
         "tilted",
     ]
     assert choice.chosen == found.candidates[2]
-    assert choice.outcome == "level"
+    assert choice.outcome == "mitigated"
     over = swept({**DIAL, 1.0: (0, 60, 0)}).choose()
     assert [over.is_overcorrected(step.name) for step in over.bench.candidates] == [False] * 3 + [
         True
     ] * 2
     level = swept({0: (0, 0, 0), 1: (0, 0, 0)}).choose()
     assert (level.chosen, level.outcome, level.is_tilted) == (None, "level", False)
-    assert bench_headline(level).startswith(
-        "Nothing to level: α = 0 is level between human and llm"
-    )
+    assert bench_headline(level).startswith("Not mitigated: α = 0 is level between human and llm")
 
 
 def test_each_method_has_its_smallest_and_a_budget_that_is_not_kept_leaves_none() -> None:
@@ -76,12 +76,23 @@ def test_each_method_has_its_smallest_and_a_budget_that_is_not_kept_leaves_none(
         resamples=200,
         budget=0.1,
     )
-    assert bench_headline(found.choose()).startswith(
-        "swap(0.5) is the smallest candidate of swap that is level"
+    assert bench_headline(found.choose()) == (
+        "Mitigated by swap(0.5): it cut the tilt from −200.0 % to 0.0 % [0.0, 0.0], within ±5 "
+        "points, at no measurable loss"
+    )
+    assert detail_sentence(found.choose()) == (
+        "It is the smallest candidate of swap within ±5 points at a loss of at most 10 points of "
+        "nDCG@10; nDCG@10 changes by 0.0 points [0.0, 0.0] over all documents and 0.0 points "
+        "[0.0, 0.0] on human documents alone"
     )
     found = swept({0: (60, 0, 0), 1: (0, 0, 24)})
     choice = found.choose()
-    assert (choice.chosen, choice.outcome) == (None, "tilted")
+    assert (choice.chosen, choice.outcome) == (None, CANNOT)
+    assert bench_headline(choice).startswith(
+        "Cannot be mitigated within the budget: α = 1 cut the tilt from −200.0 % to 0.0 % at a "
+        "loss of "
+    )
+    assert bench_headline(choice).endswith("; a loss of more than 1 point of nDCG@10 is shown")
     assert "a loss of more than 1 point is shown" in nearest_sentence(choice)
     assert found.choose(budget=0.5).chosen == found.candidates[1]
 
@@ -187,7 +198,7 @@ def test_effectiveness_of_human_documents_alone_counts_too_and_what_is_undefined
     trials = [plain, level._replace(alone=planted(1, (0, 0, 24)).alone)]
     found = bench_of(collection(), trials, ["nDCG@1"], resamples=200)
     assert [change.high < -1 for change in found.costs("α = 1")] == [False, True]
-    assert found.choose().outcome == "tilted"
+    assert found.choose().outcome == CANNOT
     without = bench_of(
         collection(), [each._replace(alone=None) for each in trials], ["nDCG@1"], resamples=200
     )
@@ -208,7 +219,8 @@ def test_effectiveness_of_human_documents_alone_counts_too_and_what_is_undefined
         "tilted",
     ]  # it finds nothing at all
     assert nearest_sentence(choice).startswith("Nearest is α = 1: ")
-    assert json.loads(found.to_json())["outcome"] == "tilted"
+    assert json.loads(found.to_json())["outcome"] == CANNOT
+    assert "α = 1 leaves nDCG@1 undefined" in bench_headline(choice)
 
 
 FRAME = ONES[1].mixed.frame()
@@ -298,7 +310,7 @@ def test_the_primary_question_is_judged_and_a_share_in_points_as_in_a_comparison
     )
 
 
-def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_nothing_is_said_of_the_cost() -> (
+def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_moved_lists_are_the_cost() -> (
     None
 ):
     mixed = unjudged()
@@ -328,8 +340,9 @@ def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_nothing_is
     assert (found.measures, found.document_sets, found.effectiveness) == ((), (), ())
     choice = found.choose()
     assert found.costs("α = 0.01") == []
-    assert limits(choice) == "within ±5 points"
-    assert "cost" not in table(found)
+    assert limits(choice) == "within ±5 points with at most 20 % of the first ten replaced"
+    assert [moved.candidate for moved in found.movements] == ["α = 0.001", "α = 0.01", "α = 0.1"]
+    assert "first 10 replaced, %" in table(found)
 
 
 def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> None:
@@ -338,15 +351,14 @@ def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> Non
     assert [one.name for one in found.eligible] == ["α = 0.1"]
     assert (choice.chosen, choice.outcome) == (
         None,
-        "tilted",
+        CANNOT,
     )  # α = 0.01 is level, and was not chosen
     assert bench_headline(choice).startswith(
-        "No candidate, of those chosen on other queries, is level within ±5 points"
+        "Cannot be mitigated within the budget: α = 0.1 moved the tilt from −"
     )
     right = benched("nDCG@1", selected=["α = 0.01"], budget=0.05).choose()
-    assert bench_headline(right).startswith(
-        "α = 0.01, chosen on other queries, is level within ±5 points"
-    )
+    assert bench_headline(right).startswith("Mitigated by α = 0.01: it cut the tilt from −")
+    assert detail_sentence(right).startswith("It was chosen on other queries; nDCG@10 changes by ")
     assert Bench.load(found.save(tmp_path / "bench.json")) == found
 
 
@@ -401,10 +413,8 @@ def test_a_sweep_is_its_models_on_a_bench(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[str] = []
-    rank = retriever.BM25.rank
-    monkeypatch.setattr(
-        retriever.BM25, "rank", lambda *given: searched.append("bm25") or rank(*given)
-    )
+    rank = mining.BM25.rank
+    monkeypatch.setattr(mining.BM25, "rank", lambda *given: searched.append("bm25") or rank(*given))
     found, trained = retriever_sweep(
         marked(),
         marked_mix(),

@@ -83,7 +83,7 @@ def test_scores_are_those_of_projected_documents(cosine: bool, memory: int | Non
     def project(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         return along.remove(vectors, 0.7)
 
-    with limited(MemoryLimits(memory)):
+    with limited(MemoryLimits(memory=memory)):
         found = list(search(queries, Held(documents), 6, cosine=cosine, label="", project=project))
     sides = (unit(queries), unit(documents)) if cosine else (queries, documents)
     expected = sides[0].astype(np.float64) @ explicit(sides[1], along, 0.7).T

@@ -6,7 +6,7 @@ import pytest
 
 from ranktilt import Collection, Ranker, audit, load, ranker
 from ranktilt.models.encoder import Encoder
-from ranktilt.training.training_set import of_sources
+from ranktilt.training.training_set import only_sources
 
 pytestmark = [pytest.mark.data, pytest.mark.neural, pytest.mark.long]
 TOLERANCE = 0.003
@@ -16,7 +16,7 @@ SHORT = "dense:minilm(max_tokens=32)"
 
 def ndcg_of_human_documents(collection: Collection, ranker: Ranker) -> tuple[float, int]:
     """Mean nDCG@10 over the judged queries, and their number."""
-    human = of_sources(collection, ["human"]) if collection.sources else collection
+    human = only_sources(collection, ["human"]) if collection.sources else collection
     row = (
         audit(human, ranker.rank(human), ["nDCG@10"], by=None, resamples=100)
         .by_group()

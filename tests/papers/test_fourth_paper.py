@@ -70,10 +70,10 @@ def smith(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_commands_of_the_page_print_what_it_shows(smith: Path, cli: Cli) -> None:
     commands = commands_of_the_page()
     assert [line.split()[0] for line, _ in commands] == ["data", "audit", "report"]
-    for line, shown in commands:
+    for line, printed_texts in commands:
         code, out, err = cli(*line.split())
         assert code == 0, err
-        assert [text for text in shown if text not in f"{out}{err}"] == []
+        assert [text for text in printed_texts if text not in f"{out}{err}"] == []
     assert "--preset smith --ties trec_eval" in cli(*commands[1][0].split()).out
 
 

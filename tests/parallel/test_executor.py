@@ -127,7 +127,7 @@ def test_usual_sizes_hold_outside_and_are_back_afterwards() -> None:
 
     usual = (available_memory() // 4, 8)
     assert sizes() == usual
-    with limited(MemoryLimits(1, 2)):
+    with limited(MemoryLimits(memory=1, index_files_from=2)):
         with limited(MemoryLimits(index_files_from=0)):
             assert sizes() == (usual[0], 0)
         assert sizes() == (1, 2)
@@ -159,7 +159,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "limits", "expected"),
+    ("group", "limits", "expected"),
     [
         ("0::/a/b\n", {"a/b/memory.max": "1000000", "a/memory.max": "max"}, 1_000_000),
         ("0::/a/b\n", {"a/b/memory.max": "max", "a/memory.max": "2000000\n"}, 2_000_000),
@@ -174,16 +174,16 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 def test_a_quarter_of_the_machines_memory_or_of_the_control_groups_limit_is_used(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    own: str | None,
+    group: str | None,
     limits: dict[str, str],
     expected: int,
 ) -> None:
-    if own is not None:
-        write(tmp_path / "own", own)
+    if group is not None:
+        write(tmp_path / "group", group)
     for name, text in limits.items():
         write(tmp_path / "cgroup" / name, text)
     monkeypatch.setattr(chunks, "_CGROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr(chunks, "_OWN_CGROUPS", tmp_path / "own")
+    monkeypatch.setattr(chunks, "_OWN_CGROUPS", tmp_path / "group")
     assert (available_memory(), chunks.memory_limit()) == (expected, expected // 4)
 
 

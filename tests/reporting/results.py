@@ -37,6 +37,7 @@ from ranktilt.auditing.significance import (
     mean_changes,
 )
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
+from ranktilt.data.notes.base import Remark
 from ranktilt.explaining.check import CheckResult, check
 from ranktilt.generation.versions.checks import ManipulationChecks
 from ranktilt.generation.versions.factors import read_factors
@@ -53,7 +54,7 @@ from tests.explaining.checks import toy_check
 from tests.explaining.factors.designed import caused
 from tests.explaining.properties.planted import shop_gaps
 from tests.judging.judged import whole as judged
-from tests.mitigation.planted import swept, whole
+from tests.mitigation.planted import mitigated_run, swept, whole
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
 
@@ -234,7 +235,7 @@ def replayed(most: float | None = None) -> ReplayedLog:
         measures=("nDCG@10", "ExposureRatio"),
         pairs=(("human", "llm"),),
         changes=changes,
-        notes=("warning: 1 call of 7 left out",),
+        notes=(Remark(severity="warning", text="1 call of 7 left out"),),
     )
 
 
@@ -332,6 +333,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "bench, selected": lambda: swept(
         selected=("α = 0.01",), effectiveness="nDCG@3", margin=30, budget=0.2
     ),
+    "bench, run alone": mitigated_run,
     "check": refused,
     "check, three sources": lambda: refused(("human", "llm", "a|b")),
     "comparison": changed,

@@ -58,14 +58,14 @@ def test_looks_agree_with_the_paper_s_formula_by_hand(values: list[float]) -> No
     """At each end of the interval the wealth of who bets that the mean lies above, halved, passes 20."""
 
     def wealth(mean: float) -> float:
-        held, variance, total, spread = 1.0, 0.25, 0.0, 0.0
+        capital, variance, total, spread = 1.0, 0.25, 0.0, 0.0
         for number, value in enumerate(values, start=1):
             stake = math.sqrt(2 * math.log(40) / (variance * number * math.log1p(number)))
-            held *= 1 + min(stake, 0.75 / mean) * (value - mean)
+            capital *= 1 + min(stake, 0.75 / mean) * (value - mean)
             total += value
             spread += (value - (0.5 + total) / (number + 1)) ** 2
             variance = (0.25 + spread) / (number + 1)
-        return held
+        return capital
 
     sequence, _ = watched(np.array(values), 0.0, 1.0)
     assert wealth(sequence.low - 0.001) / 2 > 20 > wealth(sequence.low + 0.001) / 2
@@ -117,14 +117,14 @@ def test_documents_of_an_origin_are_one_witness_and_one_that_is_alone_is_kept_fo
     assert new.count == 3
     assert new.interval() == pytest.approx(interval(4 / 8, 4 / 64 + 2 / 64, 6 / 64, 1))
     new = NewDocuments(np.array([1, 1, -1, 1, -1], np.int8), np.arange(5), 1, twins=False)
-    for rows, held, count in (
+    for rows, within, count in (
         ([0, 1], [1, 0], 2),
         ([2, 1], [1, 0], 2),
         ([2, 3], [0.5, 0.5], 2),
         ([2, 3], [1, 0], 4),
     ):
         new.add(
-            np.array(rows), np.array(held, float)
+            np.array(rows), np.array(within, float)
         )  # the third list is tied: neither is above the other
         assert new.count == count
     assert new.interval() == pytest.approx(interval(0 - 1 / 2, 1 / 4, 1 / 4, 2))
@@ -132,11 +132,11 @@ def test_documents_of_an_origin_are_one_witness_and_one_that_is_alone_is_kept_fo
 
 def test_twins_count_once_for_both_and_not_where_both_are_on_top() -> None:
     signs, origins = np.array([1, -1, 1, -1], np.int8), np.array([0, 0, 1, 1])
-    new, held = NewDocuments(signs, origins, 3, twins=True), np.array([1.0, 1, 1, 0])
-    new.add(np.array([0, 2, 3, 1]), held)  # both of v are on top: u alone adds, 1/6
+    new, within = NewDocuments(signs, origins, 3, twins=True), np.array([1.0, 1, 1, 0])
+    new.add(np.array([0, 2, 3, 1]), within)  # both of v are on top: u alone adds, 1/6
     assert new.count == 1
     assert new.interval() == pytest.approx(interval(1 / 6, 1 / 36, 1 / 36, 1))
     for _ in range(2):
-        new.add(np.array([3, 1, 0, 2]), held)
+        new.add(np.array([3, 1, 0, 2]), within)
         assert new.count == 2
         assert new.interval() == pytest.approx(interval(0, 2 / 36, 1 / 36, 2))

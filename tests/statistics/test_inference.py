@@ -9,10 +9,15 @@ from scipy import stats
 
 from ranktilt import UserError
 from ranktilt.statistics import bootstrap
-from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
+from ranktilt.statistics.bootstrap import (
+    interval,
+    resampled_means,
+    shared_numbering,
+    sum_repeats,
+)
 from ranktilt.statistics.correction import bonferroni, correct, detectable_effect, holm
 from ranktilt.statistics.permutation import (
-    exchanged,
+    exchanged_sums,
     shuffle_p,
     sign_flip_p,
     sign_flip_ps,
@@ -54,11 +59,11 @@ class TestResampledMeans:
 
     def test_the_seed_decides_and_memory_and_empty_columns_do_not_matter(self) -> None:
         table = np.random.default_rng(5).random((90, 4))
-        first, same, other = (
+        first, same, reseeded = (
             resampled_means([table[:, 2].copy()], resamples=200, seed=s)[0] for s in (1, 1, 2)
         )
         assert np.array_equal(first, same)
-        assert not np.array_equal(first, other)
+        assert not np.array_equal(first, reseeded)
         assert np.array_equal(first, resampled_means([table[:, 2]], resamples=200, seed=1)[0])
         empty = resampled_means([np.empty(0)] * 2, resamples=10)
         assert np.isnan(empty).tolist() == [[True] * 10] * 2
@@ -68,14 +73,14 @@ class TestResampledMeans:
 class TestInterval:
     def test_ends_are_order_statistics_250_and_9751_of_10000(self) -> None:
         samples = np.random.default_rng(0).permutation(np.arange(1.0, 10_001.0))
-        found = interval(samples)
-        assert (found.low, found.high, found.dropped) == (250.0, 9751.0, 0)
-        assert found.error == pytest.approx(np.sqrt((10_000**2 - 1) / 12))
+        ends = interval(samples)
+        assert (ends.low, ends.high, ends.dropped) == (250.0, 9751.0, 0)
+        assert ends.error == pytest.approx(np.sqrt((10_000**2 - 1) / 12))
 
     def test_undefined_resamples_are_dropped_and_counted(self) -> None:
         samples = np.concatenate([np.arange(1.0, 1001.0), np.full(77, NAN)])
-        found = interval(np.random.default_rng(1).permutation(samples))
-        assert (found.low, found.high, found.dropped) == (25.0, 976.0, 77)
+        ends = interval(np.random.default_rng(1).permutation(samples))
+        assert (ends.low, ends.high, ends.dropped) == (25.0, 976.0, 77)
         nothing = interval(np.full(5, NAN))
         assert np.isnan([nothing.low, nothing.high, nothing.error]).all()
         assert nothing.dropped == 5
@@ -148,42 +153,44 @@ class TestShuffledLabels:
 class TestExchanged:
     def test_each_sum_is_one_of_those_with_other_signs_evenly_around_0(self) -> None:
         column = np.array([1.0, 2.0, 4.0, 8.0])
-        sums = {float(np.dot(signs, column)) for signs in product((1, -1), repeat=4)}
-        found = exchanged(column, draws=2000)
-        assert set(found) == sums
+        possible = {float(np.dot(signs, column)) for signs in product((1, -1), repeat=4)}
+        sums = exchanged_sums(column, draws=2000)
+        assert set(sums) == possible
         # Each of 16 comes 250 times, give or take 5 standard deviations.
-        assert np.unique(found, return_counts=True)[1] == pytest.approx([250] * 16, abs=5 * 22)
-        found = exchanged(np.random.default_rng(1).normal(size=30), draws=500)
-        assert np.sort(found).tolist() == np.sort(-found).tolist()
-        assert (len(found), float(np.std(found))) == (1000, pytest.approx(np.sqrt(30), rel=0.35))
+        assert np.unique(sums, return_counts=True)[1] == pytest.approx([250] * 16, abs=5 * 22)
+        sums = exchanged_sums(np.random.default_rng(1).normal(size=30), draws=500)
+        assert np.sort(sums).tolist() == np.sort(-sums).tolist()
+        assert (len(sums), float(np.std(sums))) == (1000, pytest.approx(np.sqrt(30), rel=0.35))
 
     def test_origins_that_add_nothing_change_nothing_nor_do_blocks(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         column = np.arange(1.0, 50.0) ** 2
-        found = exchanged(column, draws=300, seed=4).tolist()
+        sums = exchanged_sums(column, draws=300, seed=4).tolist()
         assert (
-            found
-            == exchanged(
+            sums
+            == exchanged_sums(
                 np.concatenate([np.zeros(9), column, np.zeros(9)]), draws=300, seed=4
             ).tolist()
         )
-        assert found != exchanged(column, draws=300, seed=5).tolist()
-        assert repr(exchanged(np.zeros(7), draws=5).tolist()) == repr([0.0] * 10)
-        assert exchanged(np.empty(0), draws=5).tolist() == [0.0] * 10
+        assert sums != exchanged_sums(column, draws=300, seed=5).tolist()
+        assert repr(exchanged_sums(np.zeros(7), draws=5).tolist()) == repr([0.0] * 10)
+        assert exchanged_sums(np.empty(0), draws=5).tolist() == [0.0] * 10
         monkeypatch.setattr(bootstrap, "_CELLS", 64)
-        found = exchanged(np.ones(100), draws=1000)
-        assert float(np.std(found)) == pytest.approx(10, rel=0.1)
-        assert found.tolist() == exchanged(-np.ones(100), draws=1000).tolist()  # to the last bit
+        sums = exchanged_sums(np.ones(100), draws=1000)
+        assert float(np.std(sums)) == pytest.approx(10, rel=0.1)
+        assert (
+            sums.tolist() == exchanged_sums(-np.ones(100), draws=1000).tolist()
+        )  # to the last bit
 
     def test_small_ones_beyond_the_largest_256_are_as_good_as_normal(self) -> None:
         column = 1 / np.arange(1.0, 2001)
         rng = np.random.default_rng(6)
         turned = np.unpackbits(rng.integers(0, 256, (20_000, 250), dtype=np.uint8), axis=1)
         exact = np.abs(column.sum() - 2 * (turned @ column.astype(np.float32)))
-        found = np.abs(exchanged(column, draws=20_000))
+        sums = np.abs(exchanged_sums(column, draws=20_000))
         for share in (0.5, 0.9, 0.95, 0.99, 0.999):
-            assert np.quantile(found, share) == pytest.approx(np.quantile(exact, share), rel=0.03)
+            assert np.quantile(sums, share) == pytest.approx(np.quantile(exact, share), rel=0.03)
 
 
 class TestCorrections:
@@ -198,8 +205,12 @@ class TestCorrections:
             ([], []),
         ]
         for ps, expected in cases:
-            for found in (holm(np.array(ps, dtype=np.float64)), correct(ps), correct(ps, "holm")):
-                assert found == pytest.approx(np.array(expected), nan_ok=True), ps
+            for corrected in (
+                holm(np.array(ps, dtype=np.float64)),
+                correct(ps),
+                correct(ps, "holm"),
+            ):
+                assert corrected == pytest.approx(np.array(expected), nan_ok=True), ps
 
     def test_bonferroni(self) -> None:
         cases: list[tuple[list[float], list[float]]] = [
@@ -209,8 +220,11 @@ class TestCorrections:
             ([], []),
         ]
         for ps, expected in cases:
-            for found in (bonferroni(np.array(ps, dtype=np.float64)), correct(ps, "bonferroni")):
-                assert found == pytest.approx(np.array(expected), nan_ok=True), ps
+            for corrected in (
+                bonferroni(np.array(ps, dtype=np.float64)),
+                correct(ps, "bonferroni"),
+            ):
+                assert corrected == pytest.approx(np.array(expected), nan_ok=True), ps
         with pytest.raises(
             UserError, match=r"unknown correction 'bonferoni'; did you mean 'bonferroni'\?"
         ):
@@ -241,9 +255,10 @@ def test_queries_that_repeat_others_become_one_row_where_all_numberings_say_so()
         ([2, 2, 2, 2], [15]),
     ):
         assert (
-            together(numbers, None if distinct is None else np.array(distinct)).tolist() == expected
+            sum_repeats(numbers, None if distinct is None else np.array(distinct)).tolist()
+            == expected
         )
-    one, two = np.array([0, 0, 0, 3]), np.array([0, 0, 2, 2])
-    assert in_all([one, two]).tolist() == [0, 0, 1, 2]
-    assert in_all([one, None]) is None
-    assert in_all([]) is None
+    first, second = np.array([0, 0, 0, 3]), np.array([0, 0, 2, 2])
+    assert shared_numbering([first, second]).tolist() == [0, 0, 1, 2]
+    assert shared_numbering([first, None]) is None
+    assert shared_numbering([]) is None

@@ -83,10 +83,10 @@ class TestP:
     def test_negating_everything_swaps_the_ends_exactly(self, seed: int, neutral: float) -> None:
         draws = np.random.default_rng(seed).gamma(2.0, size=400)
         wide = variance(of_both=2.0, n=20)
-        one = infer(draws, 2.0, variance=wide, neutral=neutral, bounds=(-9.0, 9.0))
-        other = infer(-draws, -2.0, variance=wide, neutral=-neutral, bounds=(-9.0, 9.0))
-        assert one == Inference(
-            low=-other.high, high=-other.low, error=other.error, p=other.p, dropped=0
+        inference = infer(draws, 2.0, variance=wide, neutral=neutral, bounds=(-9.0, 9.0))
+        mirrored = infer(-draws, -2.0, variance=wide, neutral=-neutral, bounds=(-9.0, 9.0))
+        assert inference == Inference(
+            low=-mirrored.high, high=-mirrored.low, error=mirrored.error, p=mirrored.p, dropped=0
         )
 
 
@@ -125,8 +125,12 @@ class TestBesideABound:
         assert (inference.p < 0.05) == (not inference.low <= neutral <= inference.high)
 
     def test_the_other_side_is_its_mirror(self) -> None:
-        one, other = self.inferred(neutral=140.0), self.inferred(neutral=140.0, sign=-1)
-        assert (one.low, one.high, one.p) == (-other.high, -other.low, other.p)
+        inference, mirrored = self.inferred(neutral=140.0), self.inferred(neutral=140.0, sign=-1)
+        assert (inference.low, inference.high, inference.p) == (
+            -mirrored.high,
+            -mirrored.low,
+            mirrored.p,
+        )
 
     def test_many_votes_leave_the_percentiles(self) -> None:
         """Of 600 votes 20 are on the far side, which is enough for resamples to tell."""

@@ -13,7 +13,7 @@ from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import label_weights, values
 from ranktilt.statistics.fixed_effects import regress_within
 from ranktilt.statistics.regression import Floats, Ints, Ratio, ratio_of_means, regress
-from ranktilt.statistics.two_way import Clusters, Dyads, Influence, combined
+from ranktilt.statistics.two_way import Clusters, Dyads, Influence, combine_influences
 
 
 def clusters(
@@ -34,9 +34,9 @@ class TestClusters:
     def test_totals_are_the_same_in_every_order_and_on_either_side_to_the_last_bit(self) -> None:
         """From left to right .1 + .2 + .3 is not .3 + .2 + .1."""
         for parts in itertools.permutations([0.1, 0.2, 0.3, -0.7]):
-            one = clusters([0, 1, 2, 3], [0] * 4, [*parts]).origin_totals
-            other = clusters([0, 1, 2, 3], [0] * 4, [-part for part in parts]).origin_totals
-            assert one.tolist() == (-other).tolist() == [(0.1 + 0.2 + 0.3) - 0.7]
+            totals = clusters([0, 1, 2, 3], [0] * 4, [*parts]).origin_totals
+            negated = clusters([0, 1, 2, 3], [0] * 4, [-part for part in parts]).origin_totals
+            assert totals.tolist() == (-negated).tolist() == [(0.1 + 0.2 + 0.3) - 0.7]
 
     def test_rows_without_an_origin_drop_out(self) -> None:
         entries = clusters([0, 0, 1], [3, 1, 2], [1, 2, 4]).with_origins(np.array([0, 0, -1, 1]))
@@ -50,7 +50,7 @@ class TestClusters:
         assert entries.total.tolist() == [1, 2, 4]
 
     def test_repeated_queries_get_one_number(self) -> None:
-        entries = clusters([0, 1, -1], [0, 1, 2], [1, 2, 4]).together(np.array([0, 0]))
+        entries = clusters([0, 1, -1], [0, 1, 2], [1, 2, 4]).merge_repeats(np.array([0, 0]))
         assert entries.query.tolist() == [0, 0, -1]
 
 
@@ -98,10 +98,10 @@ class TestInfluence:
         old = Influence.from_ratio(
             np.array([2.0, -2.0]), np.ones(2), clusters([0, 1], [0, 1], [2, -2]), ratio=0.0
         )
-        difference = combined([new, old], [1.0, -1.0])
+        difference = combine_influences([new, old], [1.0, -1.0])
         assert difference.residual.tolist() == [1, -1]
         assert difference.query_residual.tolist() == [1, -1]
-        assert combined([old, new], [1.0, -1.0]).residual.tolist() == [-1, 1]
+        assert combine_influences([old, new], [1.0, -1.0]).residual.tolist() == [-1, 1]
 
     @given(st.integers(0, 2**32 - 1))
     @settings(max_examples=40)
@@ -137,9 +137,9 @@ class TestDyads:
         assert variance.effective_n == pytest.approx(9 / 5)
 
     def test_twins_are_one_origin(self) -> None:
-        own = np.arange(8)
+        numbers = np.arange(8)
         residual = np.array([1.0, -1.0] * 4)
-        variance = Dyads(own, own, own).variance(residual, np.ones(8))
+        variance = Dyads(numbers, numbers, numbers).variance(residual, np.ones(8))
         assert (variance.of_queries, variance.of_both, variance.effective_n) == (8, 8, 8)
 
 
@@ -175,9 +175,9 @@ class TestLabelWeights:
     )
     @settings(max_examples=300)
     def test_they_add_up_to_the_gap(
-        self, found: tuple[Ranking, np.ndarray, np.ndarray, Judged], name: str
+        self, ranked: tuple[Ranking, np.ndarray, np.ndarray, Judged], name: str
     ) -> None:
-        (ranking, grades, first, judged), m = found, measure(name)
+        (ranking, grades, first, judged), m = ranked, measure(name)
         sides = [np.where(mine, grades, 0.0) for mine in (first, ~first)]
         a, b = (values(m, ranking, gains, judged) for gains in sides)
         parts = [grades] if m.linear else sides
@@ -250,8 +250,8 @@ def test_known_values_lie_in_95_percent_intervals(
     generator, covered = np.random.default_rng(7), np.zeros(9)
     truth = np.r_[TRUE, TRUE[0], TRUE[1:] * MEANS, TRUE[0] + TRUE[1:] @ MEANS]
     for _ in range(1_000):
-        found = regress(*drawn(generator, of_query=of_query, of_origin=of_origin, rough=rough))
-        _, low, high = np.vstack([found.coefficients, found.parts, found.mean]).T
+        fit = regress(*drawn(generator, of_query=of_query, of_origin=of_origin, rough=rough))
+        _, low, high = np.vstack([fit.coefficients, fit.parts, fit.mean]).T
         covered += (low <= truth) & (truth <= high)
     assert (covered >= least).all()
     assert (np.delete(covered, 7) <= 980).all()
@@ -260,17 +260,17 @@ def test_known_values_lie_in_95_percent_intervals(
 
 def test_mean_is_the_sum_of_its_parts_and_errors_are_a_sandwich_by_hand() -> None:
     y, x, query, origin = drawn(np.random.default_rng(4))
-    found = regress(y, x, query, origin)
-    assert found.parts[:, 0].sum() == pytest.approx(y.mean())
-    assert found.mean == pytest.approx(
+    fit = regress(y, x, query, origin)
+    assert fit.parts[:, 0].sum() == pytest.approx(y.mean())
+    assert fit.mean == pytest.approx(
         regress(y, np.empty((len(y), 0)), query, origin).coefficients[0]
     )
-    assert found.parts[1:, 0] == pytest.approx(found.coefficients[1:, 0] * x.mean(axis=0))
-    assert (found.parts[0] == found.coefficients[0]).all()
+    assert fit.parts[1:, 0] == pytest.approx(fit.coefficients[1:, 0] * x.mean(axis=0))
+    assert (fit.parts[0] == fit.coefficients[0]).all()
     y, x, query, origin = drawn(np.random.default_rng(1))
     design = np.column_stack([np.ones(len(y)), x])
-    found = regress(y, x, query, origin)
-    estimates, low, _ = found.coefficients.T
+    fit = regress(y, x, query, origin)
+    estimates, low, _ = fit.coefficients.T
     np.testing.assert_allclose(estimates, np.linalg.lstsq(design, y, rcond=None)[0], atol=1e-10)
     scores = design * (y - design @ estimates)[:, None]
     inverse = np.linalg.inv(design.T @ design)
@@ -293,34 +293,34 @@ def test_mean_is_the_sum_of_its_parts_and_errors_are_a_sandwich_by_hand() -> Non
 def test_shares_are_means_over_all_orders() -> None:
     y, x, query, origin = drawn(np.random.default_rng(2))
 
-    def r2(some: tuple[int, ...]) -> float:
-        design = np.column_stack([np.ones(len(y)), x[:, some]])
+    def r2(columns: tuple[int, ...]) -> float:
+        design = np.column_stack([np.ones(len(y)), x[:, columns]])
         rest = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
         return float(1 - rest @ rest / np.square(y - y.mean()).sum())
 
-    found = regress(y, x, query, origin)
+    fit = regress(y, x, query, origin)
     orders = list(itertools.permutations(range(3)))
     shares = np.zeros(3)
     for order in orders:
         for step, column in enumerate(order):
             shares[column] += (r2(order[: step + 1]) - r2(order[:step])) / len(orders)
-    np.testing.assert_allclose(found.shares, shares, atol=1e-10)
-    assert found.shares.sum() == pytest.approx(found.r2)
-    assert found.without == pytest.approx([r2((1, 2)), r2((0, 2)), r2((0, 1))])
+    np.testing.assert_allclose(fit.shares, shares, atol=1e-10)
+    assert fit.shares.sum() == pytest.approx(fit.r2)
+    assert fit.without == pytest.approx([r2((1, 2)), r2((0, 2)), r2((0, 1))])
     correlation = np.corrcoef(x.T)
-    np.testing.assert_allclose(found.inflation, np.diag(np.linalg.inv(correlation)), rtol=1e-8)
+    np.testing.assert_allclose(fit.inflation, np.diag(np.linalg.inv(correlation)), rtol=1e-8)
 
 
 def test_regressors_that_give_each_other_and_nothing_that_varies() -> None:
     y, x, query, origin = drawn(np.random.default_rng(3))
-    found = regress(y, np.column_stack([x[:, 0], 2 * x[:, 0], x[:, 2]]), query, origin)
-    assert found.inflation[0] == found.inflation[1] == np.inf
-    assert found.shares[0] == pytest.approx(found.shares[1])
-    assert np.isfinite(found.coefficients).all()
+    fit = regress(y, np.column_stack([x[:, 0], 2 * x[:, 0], x[:, 2]]), query, origin)
+    assert fit.inflation[0] == fit.inflation[1] == np.inf
+    assert fit.shares[0] == pytest.approx(fit.shares[1])
+    assert np.isfinite(fit.coefficients).all()
     query, origin = np.repeat(np.arange(5), 4), np.arange(20)
-    found = regress(np.arange(20.0), np.empty((20, 0)), query, origin)
-    assert found.coefficients[:, 0] == pytest.approx([9.5])
-    assert found.r2 == 0
+    fit = regress(np.arange(20.0), np.empty((20, 0)), query, origin)
+    assert fit.coefficients[:, 0] == pytest.approx([9.5])
+    assert fit.r2 == 0
     flat = regress(np.zeros(20), np.random.default_rng(0).normal(size=(20, 2)), query, origin)
     assert not np.vstack([flat.coefficients, flat.parts, flat.mean]).any()
     with pytest.raises(ValueError, match="at most 10 regressors, got 11"):
@@ -329,10 +329,10 @@ def test_regressors_that_give_each_other_and_nothing_that_varies() -> None:
 
 def test_a_factor_of_few_queries_and_one_that_no_exchange_reaches() -> None:
     factor, origin = np.tile([[0.5], [-0.5]], (40, 1)), np.repeat(np.arange(40), 2)
-    found = regress_within(2 * factor[:, 0], factor, origin, np.zeros(80, dtype=np.int64), origin)
-    assert found.p(0) == 1  # one query, and so one vote
-    y, two = factor[:, 0] + np.linspace(0, 1, 80) ** 2, np.arange(80) // 40
-    value, error, half = regress_within(y, factor, origin, two, origin).combined(np.eye(1))
+    fit = regress_within(2 * factor[:, 0], factor, origin, np.zeros(80, dtype=np.int64), origin)
+    assert fit.p(0) == 1  # one query, and so one vote
+    y, halves = factor[:, 0] + np.linspace(0, 1, 80) ** 2, np.arange(80) // 40
+    value, error, half = regress_within(y, factor, origin, halves, origin).combined(np.eye(1))
     assert half / error == pytest.approx(stats.t.ppf(0.975, 1))
     assert value == pytest.approx(
         np.linalg.lstsq(factor, y - np.repeat(y.reshape(-1, 2).mean(1), 2))[0]
@@ -348,16 +348,16 @@ def test_the_ends_are_ratios_at_the_limit_of_a_t_test_and_repeated_rows_say_no_m
     rng = np.random.default_rng(0)
     below = rng.normal(1, 1, 30)
     above = 0.3 * below + rng.normal(0, 0.5, 30)
-    found = independent(above, below)
-    assert found.value == pytest.approx(above.mean() / below.mean())
-    assert found.f == pytest.approx(stats.ttest_1samp(below, 0).statistic ** 2)
-    for end in (found.low, found.high):
+    estimate = independent(above, below)
+    assert estimate.value == pytest.approx(above.mean() / below.mean())
+    assert estimate.f == pytest.approx(stats.ttest_1samp(below, 0).statistic ** 2)
+    for end in (estimate.low, estimate.high):
         assert stats.ttest_1samp(above - end * below, 0).pvalue == pytest.approx(0.05)
-    found = independent(
+    estimate = independent(
         np.array([1.0, 2.0, 3.0, 2.0]), np.array([1.0, -1.0, 1.0, -0.5])
     )  # may be 0: there is no end
-    assert np.isnan([found.low, found.high]).all()
-    assert found.value == pytest.approx(16)
+    assert np.isnan([estimate.low, estimate.high]).all()
+    assert estimate.value == pytest.approx(16)
     rng = np.random.default_rng(1)
     below, noise = rng.normal(1, 0.4, 25), rng.normal(0, 0.2, 25)
     once, twice = independent(noise, below), np.repeat(np.arange(25), 2)
@@ -370,13 +370,13 @@ def test_the_ends_are_ratios_at_the_limit_of_a_t_test_and_repeated_rows_say_no_m
 @pytest.mark.parametrize(("size", "effect"), [(1, 0.5), (3, 0.7)])
 def test_the_interval_of_a_ratio_holds_it_in_simulated_draws(size: int, effect: float) -> None:
     """100 pairs of queries and origins that several pairs share, and a confounder of both gaps."""
-    rng, truth, held = np.random.default_rng(2), -0.05, 0
+    rng, truth, covered = np.random.default_rng(2), -0.05, 0
     for _ in range(400):
         first: Ints = np.arange(100) // size
         second: Ints = rng.permutation(100) // size
         shared = 0.7 * (rng.standard_normal(100)[first] + rng.standard_normal(100)[second])
         below = -effect + (rng.standard_normal(100) + shared) / np.sqrt(2)
         above = truth * below + 0.03 * shared + 0.1 * rng.standard_normal(100)
-        found = ratio_of_means(above, below, first, second)
-        held += bool(np.isnan(found.low) or found.low <= truth <= found.high)
-    assert 0.93 <= held / 400 <= 0.99
+        estimate = ratio_of_means(above, below, first, second)
+        covered += bool(np.isnan(estimate.low) or estimate.low <= truth <= estimate.high)
+    assert 0.93 <= covered / 400 <= 0.99

@@ -13,7 +13,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.save import save
 from ranktilt.progress import listening
 from ranktilt.training.options import RerankerTraining
-from ranktilt.training.training_set import of_sources
+from ranktilt.training.training_set import only_sources
 from tests.toy import collection_of
 
 WORDS = ["w" + "".join(letters) for letters in itertools.permutations("abcde", 2)]
@@ -67,7 +67,7 @@ def marked_folder(folder: Path) -> Path:
 
 def human_part(collection: Collection) -> Collection:
     """The human documents alone, with their judgments."""
-    return of_sources(collection, ["human"])
+    return only_sources(collection, ["human"])
 
 
 @contextmanager

@@ -89,7 +89,7 @@ def test_the_first_loss_by_hand(tiny: Path, tmp_path: Path, loss: str, alpha: fl
     trained = train(tiny, tmp_path / "model", options)
     model = library.CrossEncoder(str(trained.folder), device="cpu")
     rows = epoch_rows(reranker_set(marked(), options), options, model.tokenizer)
-    batch = next(iter(BatchSampler(rows, None, options.rows)))
+    batch = next(iter(BatchSampler(rows=rows, sampler=None, batch_size=options.rows_per_batch)))
     columns = rows.columns({"row": batch})
 
     def scores(name: str) -> Any:
@@ -141,9 +141,10 @@ def test_an_interrupted_training_goes_on(
         train(tiny, folder, options, seed=1)
     with no_room(50_000), pytest.raises(UserError, match=f"^{folder}: the training cannot go on: "):
         train(tiny, folder, options)
-    resumed, whole = train(tiny, folder, options), train(tiny, tmp_path / "whole", options)
+    resumed = train(tiny, folder, options)
+    uninterrupted = train(tiny, tmp_path / "whole", options)
     assert (resumed.resumed, resumed.figures["steps"], resumed.figures["pairs"]) == (2, 6, 48)
-    assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], abs=1e-3)
+    assert resumed.figures["loss"] == pytest.approx(uninterrupted.figures["loss"], abs=1e-3)
     assert not (folder / ".checkpoints").exists()
     written = (folder / "model.safetensors").stat().st_mtime_ns
     again = train(tiny, folder, options)
@@ -180,9 +181,11 @@ def test_an_encoder_gets_a_head_of_one_number_drawn_from_the_seed_and_no_dropout
     model = new_model(folder)
     assert (model.num_labels, model.max_seq_length) == (1, 24)
     assert {str(weight.dtype) for weight in model.parameters()} == {"torch.float32"}
-    first, same, other = (new_model(folder, seed).state_dict() for seed in (0, 0, 1))
+    first, same, reseeded = (new_model(folder, seed).state_dict() for seed in (0, 0, 1))
     assert all((first[name] == same[name]).all() for name in first)
-    drawn = {name.rpartition("model.")[2] for name in first if (first[name] != other[name]).any()}
+    drawn = {
+        name.rpartition("model.")[2] for name in first if (first[name] != reseeded[name]).any()
+    }
     assert drawn == {"classifier.weight"}
     pairs = model.train().preprocess([("a b", "c d")])
     assert (model(dict(pairs))["scores"] != model(dict(pairs))["scores"]).any()
@@ -205,7 +208,7 @@ def test_texts_are_cut_at_tokens_limits_count_special_ones_and_an_encoder_is_fou
     texts = ["".join(rng.choice(list("abc d-1."), size)) for size in rng.integers(0, 40, 200)]
     shortened = cut_texts(tokenizer, 7, texts)
     assert max(len(ids) for ids in tokenizer(shortened, add_special_tokens=False)["input_ids"]) == 7
-    assert all(whole.startswith(part) for whole, part in zip(texts, shortened, strict=True))
+    assert all(text.startswith(part) for text, part in zip(texts, shortened, strict=True))
     assert cut_texts(None, 7, texts) == texts
     assert require_encoder(str(tiny), 30, 31) == (tiny, 64)
     with pytest.raises(
@@ -271,7 +274,7 @@ def epoch_of(sizes: list[tuple[int, int]] = SIZES, **options: Any) -> EpochRows:
 
 
 def batches(rows: EpochRows, epoch: int = 0, size: int = 4) -> list[list[int]]:
-    sampler = BatchSampler(rows, None, size)
+    sampler = BatchSampler(rows=rows, sampler=None, batch_size=size)
     sampler.set_epoch(epoch)
     order = list(sampler)
     assert len(order) == len(sampler)
@@ -280,7 +283,10 @@ def batches(rows: EpochRows, epoch: int = 0, size: int = 4) -> list[list[int]]:
 
 def drawn(rows: EpochRows, epoch: int = 0) -> list[tuple[int, ...]]:
     """All rows of an epoch as (query, positive, negatives…), in the order of its batches."""
-    every, order = rows.of_epoch(epoch), [row for batch in batches(rows, epoch) for row in batch]
+    every, order = (
+        rows.rows_of_epoch(epoch),
+        [row for batch in batches(rows, epoch) for row in batch],
+    )
     assert sorted(order) == list(range(rows.count))
     return [(int(every.queries[row]), *map(int, every.documents[row])) for row in order]
 
@@ -307,7 +313,7 @@ def test_an_epoch_has_each_positive_once_with_negatives_and_broad_queries_take_t
 def test_rows_of_like_length_share_a_batch_and_what_disturbs_each_other_is_kept_apart() -> None:
     rows = epoch_of([(8, 20)] * 40)
     longest = [
-        rows.lengths[rows.of_epoch(0).documents[batch]].max(axis=1) for batch in batches(rows)
+        rows.lengths[rows.rows_of_epoch(0).documents[batch]].max(axis=1) for batch in batches(rows)
     ]
     assert np.mean([np.ptp(lengths) for lengths in longest]) < 0.2 * np.ptp(np.concatenate(longest))
     assert (
@@ -319,7 +325,13 @@ def test_rows_of_like_length_share_a_batch_and_what_disturbs_each_other_is_kept_
         frozenset({q, q ^ 1}) for q in range(8)
     ]  # each query's neighbour is relevant to it too
     rows = EpochRows(
-        lambda _: Rows(queries, documents), 8, ["q"] * 8, ["d"] * 8, None, 0, barred=barred
+        draw=lambda _: Rows(queries=queries, documents=documents),
+        count=8,
+        queries=["q"] * 8,
+        documents=["d"] * 8,
+        twins=None,
+        seed=0,
+        barred=barred,
     )
     for batch in batches(rows):
         assert len({row // 2 for row in batch}) == 4
@@ -327,16 +339,21 @@ def test_rows_of_like_length_share_a_batch_and_what_disturbs_each_other_is_kept_
 
 
 def test_columns_are_what_the_losses_take() -> None:
-    draw = Rows(np.array([0, 1]), np.array([[0, 1], [1, 0]]))
-    texts, twins = ["one", "two", "one again"], np.array([2, 1, 2])
-    rows = EpochRows(lambda _: draw, 2, ["a", "b"], texts, twins, 0)
+    draw = Rows(queries=np.array([0, 1]), documents=np.array([[0, 1], [1, 0]]))
+    shared: dict[str, Any] = {
+        "queries": ["a", "b"],
+        "documents": ["one", "two", "one again"],
+        "twins": np.array([2, 1, 2]),
+        "seed": 0,
+    }
+    rows = EpochRows(draw=lambda _: draw, count=2, **shared)
     assert rows.dataset()[:2] == {
         "query": ["a", "b"],
         "document": ["one", "two"],
         "twin": ["one again", ""],
         "negative1": ["two", "one"],
     }
-    pairs = EpochRows(lambda _: draw.pairs(), 4, ["a", "b"], texts, twins, 0)
+    pairs = EpochRows(draw=lambda _: draw.pairs(), count=4, **shared)
     assert pairs.columns({"row": [0, 1, 2, 3]}) == {
         "query": ["a", "a", "b", "b"],
         "document": ["one", "two", "two", "one"],
@@ -356,7 +373,10 @@ def test_a_model_with_fewer_vectors_than_tokens_is_refused(tiny: Path, tmp_path:
             for name, value in weights.items()
         },
     )
-    message = f"{folder}: its tokenizer has tokens up to number 76, its model vectors of 10; take the tokenizer that …"
+    message = (
+        f"{folder}: its tokenizer has tokens up to number 76, its model vectors of 10; take the "
+        "tokenizer that …"
+    )
     with refused(message):
         train(folder, tmp_path / "model")
 

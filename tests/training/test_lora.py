@@ -16,8 +16,9 @@ from ranktilt.llm.base import Prompt, llm
 from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
 from ranktilt.rankers.llm.base import Task
 from ranktilt.rankers.llm.pairwise import Pairwise
-from ranktilt.training.lora import pair_examples, train_lora
+from ranktilt.training.lora import train_lora
 from ranktilt.training.options import LoraTraining, Trained
+from ranktilt.training.pair_examples import pair_examples
 from tests.refusals import refused
 from tests.toy import collection_of
 from tests.training.material import stopped_at
@@ -54,7 +55,11 @@ def train(
 
 def test_right_answers_are_as_often_of_either_group_and_in_either_place() -> None:
     examples = pair_examples(
-        grouped(), Pairwise(llm="transformers:none", text="text"), "gender", "female", QUICK
+        grouped(),
+        Pairwise(llm="transformers:none", text="text"),
+        QUICK,
+        by="gender",
+        protected="female",
     )
     every = list(zip(examples.answers, examples.protected.tolist(), strict=True))
     for answer in ("[1]", "[2]"):
@@ -101,7 +106,8 @@ def test_another_adapter_is_another_model_and_none_is_refused(
     assert adapted.identity.startswith("transformers:")
     assert adapted.identity != Transformers(stories).identity
     with refused(
-        f"{stories}: no adapter: expected adapter_config.json and weights, as ranktilt train lora saves them"
+        f"{stories}: no adapter: expected adapter_config.json and weights, as ranktilt train lora "
+        "saves them"
     ):
         Transformers(stories, adapter=stories).check()
     with pytest.raises(UserError, match="did you mean 'female'"):
@@ -118,12 +124,12 @@ def test_an_interrupted_training_goes_on(
 ) -> None:
     monkeypatch.setattr("ranktilt.training.callbacks.CHECKPOINT_EVERY", 0.0)
     options = replace(QUICK, steps=6)
-    whole = train(stories, tmp_path / "whole", options=options)
+    uninterrupted = train(stories, tmp_path / "whole", options=options)
     with stopped_at(4, tmp_path / "cut"):
         train(stories, tmp_path / "cut", options=options)
     resumed = train(stories, tmp_path / "cut", options=options)
     assert (resumed.resumed, resumed.figures["pairs"]) == (3, 48)
-    assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
+    assert resumed.figures["loss"] == pytest.approx(uninterrupted.figures["loss"], rel=1e-3)
     assert train(stories, tmp_path / "cut", options=options).resumed == 6
 
 

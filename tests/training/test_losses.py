@@ -81,13 +81,13 @@ def cross_entropy(scores: np.ndarray, right: np.ndarray) -> tuple[float, np.ndar
 
 def code_by_hand(tables: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
     """The released loss and its slopes at the scores: human documents, twins and negatives by query."""
-    rows, own = np.arange(4), np.eye(4, dtype=bool)
+    rows, same_row = np.arange(4), np.eye(4, dtype=bool)
     human, llm, hard = (table.copy() for table in tables)
     llm[:, ~TWINS] = -np.inf
-    first, slope = cross_entropy(np.hstack([human, np.where(own, -np.inf, llm), hard]), rows)
+    first, slope = cross_entropy(np.hstack([human, np.where(same_row, -np.inf, llm), hard]), rows)
     slopes = np.split(slope, 3, axis=1)
     second, slope = cross_entropy(
-        np.hstack([llm, np.where(own, -np.inf, human), hard])[TWINS], rows[TWINS]
+        np.hstack([llm, np.where(same_row, -np.inf, human), hard])[TWINS], rows[TWINS]
     )
     of_llm, of_human, of_hard = np.split(slope, 3, axis=1)
     for total, part in zip(slopes, (of_human, of_llm, of_hard), strict=True):
@@ -175,16 +175,16 @@ WRAPPED = [
 def test_a_bi_encoders_losses_fit(
     encoder: Any, name: str, options: dict[str, Any], columns: int, labels: Any
 ) -> None:
-    inner, given = getattr(bi_losses, name)(encoder, **options), COLUMNS[:columns]
-    alone = gradient(encoder, inner(features(encoder, [*given[:2], *given[3:]]), labels))
+    inner, texts = getattr(bi_losses, name)(encoder, **options), COLUMNS[:columns]
+    alone = gradient(encoder, inner(features(encoder, [*texts[:2], *texts[3:]]), labels))
     query, human, llm = (
-        encoder(column)["sentence_embedding"] for column in features(encoder, given[:3])
+        encoder(column)["sentence_embedding"] for column in features(encoder, texts[:3])
     )
     over = torch.relu((query * (llm - human)).sum(dim=1))[torch.from_numpy(TWINS)].sum()
     expected = alone + ALPHA * gradient(encoder, over)
     for alpha, slope, tolerance in ((ALPHA, expected, 1e-8), (0, alone, 0)):
         wrapped = gradient(
-            encoder, DebiasedLoss(encoder, inner, alpha=alpha)(features(encoder, given), labels)
+            encoder, DebiasedLoss(encoder, inner, alpha=alpha)(features(encoder, texts), labels)
         )
         torch.testing.assert_close(wrapped, slope, rtol=tolerance, atol=tolerance / 10)
 
@@ -226,12 +226,12 @@ def test_a_rerankers_losses_fit(
     reranker: Any, name: str, options: dict[str, Any], columns: int, labels: Any
 ) -> None:
     model = copy.deepcopy(reranker).float()
-    inner, given = getattr(cross_losses, name)(model, **options), COLUMNS[:columns]
+    inner, texts = getattr(cross_losses, name)(model, **options), COLUMNS[:columns]
     over = torch.relu(logits(model, QUERIES, LLM) - logits(model, QUERIES, HUMAN))[
         torch.from_numpy(TWINS)
     ].sum()
-    expected = inner([*given[:2], *given[3:]], labels, prompt=None) + 100 * over
-    loss = DebiasedLoss(model, inner, alpha=100)(given, labels, prompt=None)
+    expected = inner([*texts[:2], *texts[3:]], labels, prompt=None) + 100 * over
+    loss = DebiasedLoss(model, inner, alpha=100)(texts, labels, prompt=None)
     assert 100 * over.item() > 1
     assert loss.item() == pytest.approx(expected.item(), rel=1e-4)
 
@@ -269,7 +269,8 @@ def test_what_does_not_fit_is_refused(encoder: Any, reranker: Any) -> None:
         (reranker, cross_losses.MultipleNegativesRankingLoss(reranker)),
     ):
         with refused(
-            "DebiasedLoss: variant='code' is a softmax over the batch: expected MultipleNegativesRankingLoss of a "
+            "DebiasedLoss: variant='code' is a softmax over the batch: expected "
+            "MultipleNegativesRankingLoss of a "
             f"bi-encoder, got {type(loss).__name__}"
         ):
             DebiasedLoss(model, loss, alpha=1, variant="code")

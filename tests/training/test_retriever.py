@@ -14,15 +14,16 @@ import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
-from ranktilt.data.cache import Vectors
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.batches import EpochRows
 from ranktilt.training.matched_negatives import TextProperties
+from ranktilt.training.mining import EncodedTexts, Miner
 from ranktilt.training.options import RetrieverTraining, Trained
-from ranktilt.training.retriever import LOSSES, Miner, parse_loss, score_scale, train_retriever
+from ranktilt.training.retriever import score_scale, train_retriever
+from ranktilt.training.trainable import LOSSES, parse_loss
 from ranktilt.training.training_set import TrainingSet, retriever_set
 from tests.refusals import refused
 from tests.toy import collection_of
@@ -43,10 +44,17 @@ QUICK = RetrieverTraining(
 BM = replace(QUICK, negatives="bm25", negatives_per_positive=2)
 
 
-def train(body: Path, folder: Path, options: RetrieverTraining = QUICK, **more: Any) -> Trained:
-    given = {name: more.pop(name) for name in ("dev",) if name in more}
-    collection = more.pop("collection", None) or marked()
-    return train_retriever(collection, body, folder, options=replace(options, **more), **given)
+def train(
+    body: Path,
+    folder: Path,
+    options: RetrieverTraining = QUICK,
+    *,
+    collection: Collection | None = None,
+    dev: Collection | None = None,
+    **changes: Any,
+) -> Trained:
+    options = replace(options, **changes)
+    return train_retriever(collection or marked(), body, folder, options=options, dev=dev)
 
 
 def mean(model: Path, measure: str) -> float:
@@ -196,8 +204,9 @@ def test_an_interrupted_training_goes_on(
     if (
         negatives == "bm25"
     ):  # the other mines the begun epoch again, with the model as it is by then
-        whole = train(tiny, tmp_path / "whole", options, dev=dev)
-        assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
+        uninterrupted = train(tiny, tmp_path / "whole", options, dev=dev)
+        expected = uninterrupted.figures["loss"]
+        assert resumed.figures["loss"] == pytest.approx(expected, rel=1e-3)
 
 
 def test_each_epoch_is_audited_and_the_best_one_kept(tiny: Path, tmp_path: Path) -> None:
@@ -228,7 +237,8 @@ def test_a_batch_that_does_not_fit_is_made_smaller(
         rows.append(len(features[0]["input_ids"]))
         if rows[-1] > most:
             raise RuntimeError(
-                "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 GB"
+                "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate "
+                "9 GB"
             )
         return forward(self, features, labels)
 
@@ -276,9 +286,9 @@ def test_the_constraint_turns_a_planted_tilt_towards_human_text(tiny: Path, tmp_
         run = Dense(str(folder), precision="float32").rank(mixed)
         return audit(mixed, run, "nDCG@3", confounds=False).tilts[0]
 
-    none, little, some, much = (tilt(alpha) for alpha in (0.0, 0.1, 0.3, 1.0))
+    none, little, medium, much = (tilt(alpha) for alpha in (0.0, 0.1, 0.3, 1.0))
     assert none.high < 0
-    assert none.value < little.value < some.value < much.value
+    assert none.value < little.value < medium.value < much.value
     assert little.low < 0 < little.high
     assert much.low > 0
 
@@ -341,26 +351,26 @@ def mined_from(collection: Collection | None = None) -> TrainingSet:
 def test_bm25s_best_without_what_is_relevant() -> None:
     learned = mined_from()
     run, names = BM25(k=6).rank(learned.part).frame(), learned.part.ids.to_list()
-    mined = Miner(learned, MINING).mined()
+    mined = Miner(training_set=learned, options=MINING).mined()
     for query, rows, barred in zip(learned.part.queries["id"], mined, learned.barred, strict=True):
         ranked = [names.index(doc) for doc in run.filter(query_id=query)["doc_id"]]
         assert rows.tolist() == [row for row in ranked if row not in barred]
         assert len(rows) == 4
 
 
-def random_vectors(learned: TrainingSet, seed: int) -> tuple[Vectors, Vectors, bool]:
+def random_vectors(learned: TrainingSet, seed: int) -> EncodedTexts:
     rng = np.random.default_rng(seed)
     shapes = (len(learned.queries), 8), (learned.part.docs.height, 8)
     queries, documents = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
-    return queries, documents, False
+    return EncodedTexts(queries=queries, documents=documents, cosine=False)
 
 
 def test_ann_is_the_models_own_best_of_each_epoch() -> None:
     learned, seeds = mined_from(), iter((1, 2))
     miner = Miner(
-        learned,
-        RetrieverTraining(negatives="ann", depth=5),
-        lambda: random_vectors(learned, next(seeds)),
+        training_set=learned,
+        options=RetrieverTraining(negatives="ann", depth=5),
+        encode=lambda: random_vectors(learned, next(seeds)),
     )
     for epoch in (1, 2):
         mined = miner.mined()
@@ -372,7 +382,9 @@ def test_ann_is_the_models_own_best_of_each_epoch() -> None:
 
 def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
     learned = mined_from()
-    rows, same, other = (Miner(learned, MINING).rows(epoch) for epoch in (0, 0, 1))
+    rows, same, next_epoch = (
+        Miner(training_set=learned, options=MINING).rows(epoch) for epoch in (0, 0, 1)
+    )
     pairs = zip(rows.queries.tolist(), rows.documents[:, 0].tolist(), strict=True)
     assert sorted(pairs) == [
         (q, int(d)) for q, relevant in enumerate(learned.positives) for d in relevant
@@ -380,8 +392,8 @@ def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
     for query, documents in zip(rows.queries, rows.documents[:, 1:], strict=True):
         assert not np.isin(documents, learned.barred[query]).any()
     assert (rows.documents == same.documents).all()
-    assert (rows.documents != other.documents).any()
-    in_batch = Miner(learned, RetrieverTraining()).rows(3)
+    assert (rows.documents != next_epoch.documents).any()
+    in_batch = Miner(training_set=learned, options=RetrieverTraining()).rows(3)
     assert (in_batch.documents.shape, in_batch.labels) == ((40, 1), None)
 
 
@@ -393,17 +405,21 @@ def test_where_nothing_was_mined_any_other_document_is_a_negative() -> None:
         collection_of(docs, {"q": "stone"}, {"q": {"a": 1}})
     )  # BM25 finds nothing for it
     options = RetrieverTraining(negatives="bm25", negatives_per_positive=8, batch=1)
-    assert set(Miner(learned, options).rows(0).documents[0, 1:].tolist()) == {1, 2}
+    assert set(Miner(training_set=learned, options=options).rows(0).documents[0, 1:].tolist()) == {
+        1,
+        2,
+    }
     every = mined_from(collection_of(docs[:1], {"q": "stone"}, {"q": {"a": 1}}))
     with pytest.raises(
         UserError, match="a query to which every document is relevant has no negatives"
     ):
-        Miner(every, options).rows(0)
+        Miner(training_set=every, options=options).rows(0)
 
 
 def test_the_nearest_are_matched_where_few_are_near() -> None:
     properties = TextProperties(
-        ("x", "y"), np.array([[0, 0], [0.1, 0.1], [0.3, 0], [2, 2], [-0.15, 0.05]])
+        names=("x", "y"),
+        values=np.array([[0, 0], [0.1, 0.1], [0.3, 0], [2, 2], [-0.15, 0.05]]),
     )
     candidates = np.array([3, 2, 1, 4])
     assert properties.matched(0, candidates, 2).tolist() == [1, 4]  # 0.2 or less away in both
@@ -432,14 +448,21 @@ def test_controlled_negatives_are_like_their_positive(tiny: Path, tmp_path: Path
     assert abs(matched["specificity"]) < 0.2 < 0.5 < -unmatched["specificity"]
     assert abs(matched["perplexity"]) < 0.2 < 0.5 < -unmatched["perplexity"]
     learned = retriever_set(collection, RetrieverTraining())
-    drawn = Miner(learned, replace(BM, negatives="controlled")).rows(0).documents
+    drawn = (
+        Miner(training_set=learned, options=replace(BM, negatives="controlled")).rows(0).documents
+    )
     assert not any("rare" in name for name in learned.part.ids.gather(drawn.ravel()))
 
 
 def test_one_pair_has_no_negatives_in_its_batch(tiny: Path, tmp_path: Path) -> None:
-    whole = marked()
-    one = Collection(whole.docs, whole.queries, whole.qrels.filter(pl.col("grade") > 0).head(1))
+    collection = marked()
+    single_pair = Collection(
+        collection.docs, collection.queries, collection.qrels.filter(pl.col("grade") > 0).head(1)
+    )
     with refused(
-        "train retriever: one relevant document to train on, and negatives=in-batch are those of others; …"
+        "train retriever: one relevant document to train on, and negatives=in-batch are those of "
+        "others; …"
     ):
-        train_retriever(one, tiny, tmp_path / "model", options=replace(QUICK, negatives="in-batch"))
+        train_retriever(
+            single_pair, tiny, tmp_path / "model", options=replace(QUICK, negatives="in-batch")
+        )

@@ -18,7 +18,7 @@ from ranktilt.errors import DataError, UserError
 from ranktilt.papers.askari.triples import triples
 from ranktilt.training.options import RerankerTraining, RetrieverTraining, Schedule
 from ranktilt.training.trainer import CHECKPOINTS, TrainingRun, last_checkpoint
-from ranktilt.training.training_set import TrainingSet, of_sources, reranker_set, retriever_set
+from ranktilt.training.training_set import TrainingSet, only_sources, reranker_set, retriever_set
 from tests.rankers.tiny import write_json
 from tests.refusals import refused
 from tests.toy import Row, Table, collection_of, toy, write
@@ -27,14 +27,14 @@ from tests.training.material import WORDS, marked
 
 def learned(collection: Collection, **options: object) -> dict[str, tuple[set[str], set[str]]]:
     """Texts of positives and negatives by text of the query."""
-    made = reranker_set(collection, RerankerTraining(**options))  # type: ignore[arg-type]
+    training_set = reranker_set(collection, RerankerTraining(**options))  # type: ignore[arg-type]
     return {
         query: (
-            {made.texts[i] for i in positives},
-            {made.texts[i] for i in np.concatenate(negatives)},
+            {training_set.texts[i] for i in positives},
+            {training_set.texts[i] for i in np.concatenate(negatives)},
         )
         for query, positives, negatives in zip(
-            made.queries, made.positives, made.negatives, strict=True
+            training_set.queries, training_set.positives, training_set.negatives, strict=True
         )
     }
 
@@ -76,32 +76,36 @@ def test_random_negatives_are_any_that_are_not_relevant_and_queries_without_any_
 ):
     version = {"id": "good-llm", "text": "apples that are red", "source": "llm", "origin": "good"}
     more = (version, COPY, {"id": "q", "text": "what is asked"}, {"id": "x", "text": "x"})
-    given = {"negatives": "random:3", "negatives_per_positive": 2}
-    assert learned(apples(*more), **given) == {
+    random = {"negatives": "random:3", "negatives_per_positive": 2}
+    assert learned(apples(*more), **random) == {
         "red apples": ({"red apples"}, {"red cars", "blue sky", "x"})
     }
     with pytest.raises(UserError, match="than there are: 3 of 7 are not relevant to query 'q'"):
-        learned(apples(*more), **{**given, "negatives": "random:4"})
+        learned(apples(*more), **{**random, "negatives": "random:4"})
     docs = [
         {"id": name, "text": name} for name in ("red apples", "red cars", "red", "old clock", "sea")
     ]
     queries = {"q1": "red apples", "q2": "old clock", "q3": "boats"}
     qrels = {"q1": {"red apples": 1}, "q2": {"old clock": 1}, "q3": {"sea": 1}}
     collection = collection_of(docs, queries, qrels)
-    made = reranker_set(collection, RerankerTraining())
-    assert (made.queries, made.skipped, made.skipped_positives) == (["red apples"], 2, 2)
+    training_set = reranker_set(collection, RerankerTraining())
+    assert (training_set.queries, training_set.skipped, training_set.skipped_positives) == (
+        ["red apples"],
+        2,
+        2,
+    )
     assert learned(collection) == {"red apples": ({"red apples"}, {"red cars", "red"})}
     assert learned(collection, negatives="bm25:2") == {"red apples": ({"red apples"}, {"red"})}
 
 
 def test_each_positive_has_random_negatives_of_its_own_and_limits_are_drawn_by_the_seed() -> None:
     options = RerankerTraining(negatives="random:40")
-    first, again, other = (
+    first, again, reseeded = (
         reranker_set(marked(), replace(options, seed=seed)) for seed in (5, 5, 6)
     )
     pools = [
-        [pool.tolist() for pools in made.negatives for pool in pools]
-        for made in (first, again, other)
+        [pool.tolist() for pools in training_set.negatives for pool in pools]
+        for training_set in (first, again, reseeded)
     ]
     assert pools[0] == pools[1] != pools[2]
     assert len({tuple(pool) for pool in pools[0]}) == len(pools[0]) == 2 * len(WORDS)
@@ -113,11 +117,14 @@ def test_each_positive_has_random_negatives_of_its_own_and_limits_are_drawn_by_t
     drawn = np.bincount([row for pool in pools[0] for row in pool], minlength=240)
     assert drawn.min() > 0  # 1,600 draws reach every one of 240 documents
     options = RerankerTraining(sources=("human",), limits=(("human", 9),))
-    first, again, other = (
+    first, again, reseeded = (
         reranker_set(marked(), replace(options, seed=seed)) for seed in (1, 1, 2)
     )
     assert sum(map(len, first.positives)) == 9
-    chosen = [{int(d) for rows in made.positives for d in rows} for made in (first, again, other)]
+    chosen = [
+        {int(d) for rows in training_set.positives for d in rows}
+        for training_set in (first, again, reseeded)
+    ]
     assert chosen[0] == chosen[1] != chosen[2]
     assert not any(
         "zz" in first.texts[d] for pools in first.negatives for pool in pools for d in pool
@@ -167,8 +174,8 @@ def test_a_negative_is_never_relevant_nor_a_version_of_what_is(
     positives, negatives = learned(mixed, sources=sources).get("wab", (set(), set()))
     assert positives <= relevant
     assert not {origin[text] for text in negatives} & {origin[text] for text in relevant}
-    wanted = {d["source"] for d in docs} if sources is None else set(sources)
-    assert {d["source"] for d in docs if d["text"] in positives | negatives} <= wanted
+    allowed = {doc["source"] for doc in docs} if sources is None else set(sources)
+    assert {doc["source"] for doc in docs if doc["text"] in positives | negatives} <= allowed
 
 
 @pytest.mark.parametrize(
@@ -229,11 +236,11 @@ def fruit_set(**options: object) -> TrainingSet:
 def test_the_first_source_is_learned_from_versions_and_copies_are_barred_and_each_knows_its_twin() -> (
     None
 ):
-    made = fruit_set()
-    assert made.part.docs["id"].to_list() == ["a", "b", "c", "copy"]
-    assert made.queries == ["fruit", "pome"]
-    assert [rows.tolist() for rows in made.positives] == [[0, 1], [2]]
-    assert made.skipped == 1  # what is relevant to s is no human text
+    training_set = fruit_set()
+    assert training_set.part.docs["id"].to_list() == ["a", "b", "c", "copy"]
+    assert training_set.queries == ["fruit", "pome"]
+    assert [rows.tolist() for rows in training_set.positives] == [[0, 1], [2]]
+    assert training_set.skipped == 1  # what is relevant to s is no human text
     assert [rows.tolist() for rows in fruit_set().barred] == [[0, 1, 3], [2]]
     judged_elsewhere = fruit(qrels={"q": {"b": 1, "a-llm": 1}})
     assert [
@@ -243,9 +250,9 @@ def test_the_first_source_is_learned_from_versions_and_copies_are_barred_and_eac
         ({}, "llm", ["an apple", "pear", "a plum", "apple"], 2),
         ({"twins": "two"}, "two", ["apples", "pear", "plum", "apple"], 1),
     ):
-        made = fruit_set(**options)
-        assert (made.twin_source, made.paired) == (source, paired)
-        assert [made.texts[row] for row in made.twins] == twins
+        training_set = fruit_set(**options)
+        assert (training_set.twin_source, training_set.paired) == (source, paired)
+        assert [training_set.texts[row] for row in training_set.twins] == twins
     collection = fruit()
     first = retriever_set(collection, RetrieverTraining())
     assert retriever_set(collection, RetrieverTraining(alpha=0.5, seed=3)) is first
@@ -282,18 +289,18 @@ FRUIT = collection_of(
 
 def by_query(path: Path) -> dict[str, list[tuple[str, list[str]]]]:
     """Positives of each query, each with what it is learned against."""
-    made = reranker_set(FRUIT, RerankerTraining(triples=str(path), text="text"))
-    assert (made.skipped, made.skipped_positives) == (
-        2 - len(made.queries),
-        3 - sum(map(len, made.positives)),
+    training_set = reranker_set(FRUIT, RerankerTraining(triples=str(path), text="text"))
+    assert (training_set.skipped, training_set.skipped_positives) == (
+        2 - len(training_set.queries),
+        3 - sum(map(len, training_set.positives)),
     )
     return {
         query: [
-            (made.texts[good], [made.texts[row] for row in pool])
+            (training_set.texts[good], [training_set.texts[row] for row in pool])
             for good, pool in zip(positives, negatives, strict=True)
         ]
         for query, positives, negatives in zip(
-            made.queries, made.positives, made.negatives, strict=True
+            training_set.queries, training_set.positives, training_set.negatives, strict=True
         )
     }
 
@@ -309,15 +316,18 @@ def test_lines_are_gathered_by_their_positive_and_what_is_written_is_what_is_rea
         }
         assert by_query(file) == expected
         assert by_query(write(tmp_path / name, "q2\tb\tc\n")) == {"time": expected["time"]}
-    human = of_sources(marked(), ["human"])
+    human = only_sources(marked(), ["human"])
     file = write(tmp_path / "t.tsv", b"".join(triples(human, 7)))
-    made = reranker_set(marked(), RerankerTraining(triples=str(file), sources=("human",)))
-    assert (len(made.queries), made.skipped_positives) == (len(WORDS), 0)
-    assert {len(pool) for pools in made.negatives for pool in pools} == {7}
+    training_set = reranker_set(marked(), RerankerTraining(triples=str(file), sources=("human",)))
+    assert (len(training_set.queries), training_set.skipped_positives) == (len(WORDS), 0)
+    assert {len(pool) for pools in training_set.negatives for pool in pools} == {7}
     texts = dict(marked().docs.select("id", "text").iter_rows())
     written = [texts[line.split("\t")[2]] for line in file.read_text().splitlines()]
     assert [
-        made.texts[row] for pools in made.negatives for pool in pools for row in pool
+        training_set.texts[row]
+        for pools in training_set.negatives
+        for pool in pools
+        for row in pool
     ] == written
 
 
@@ -338,7 +348,8 @@ def test_lines_are_gathered_by_their_positive_and_what_is_written_is_what_is_rea
         ),
         (
             "q1\tx\tb\n",
-            ":1: the collection has no document to learn from 'x'; are these the triples of another",
+            ":1: the collection has no document to learn from 'x'; are these the triples of "
+            "another",
         ),
         (
             "q1\ta\tb\n\nq1\tc\tb\n",
@@ -360,14 +371,20 @@ SPEC = {"kind": "toy", "steps": 5, "sources": ("human",)}
 
 @pytest.fixture
 def run(tmp_path: Path) -> TrainingRun:
-    return TrainingRun("train toy", tmp_path / "model", Schedule(), SPEC, 0.0)
+    return TrainingRun(
+        label="train toy",
+        folder=tmp_path / "model",
+        options=Schedule(),
+        spec=SPEC,
+        began=0.0,
+    )
 
 
 @pytest.mark.parametrize(
-    ("figures", "what"), [({}, "an unfinished training"), ({"steps": 5}, "a model trained")]
+    ("figures", "holder"), [({}, "an unfinished training"), ({"steps": 5}, "a model trained")]
 )
 def test_the_same_training_is_known_another_refused(
-    run: TrainingRun, figures: dict[str, int], what: str
+    run: TrainingRun, figures: dict[str, int], holder: str
 ) -> None:
     write_json(
         run.folder / "training.json", {"spec": SPEC, **({"figures": figures} if figures else {})}
@@ -375,7 +392,7 @@ def test_the_same_training_is_known_another_refused(
     trained = run.finished
     assert (trained.resumed if trained else None) == figures.get("steps")
     with refused(
-        f"{run.folder}: holds {what} with steps 5, not 6; name another folder, or remove this one"
+        f"{run.folder}: holds {holder} with steps 5, not 6; name another folder, or remove this one"
     ):
         _ = replace(run, spec={**SPEC, "steps": 6}).finished
     with pytest.raises(UserError, match=r"with sources \['human'\], not None \(and seed\); name"):
@@ -492,14 +509,19 @@ def test_presets_what_is_learned_from_and_batches_of_whole_groups() -> None:
             False,
             4,
         )
-        assert (preset.loss, preset.batch, preset.rows, preset.positives_per_query) == (
+        assert (preset.loss, preset.batch, preset.rows_per_batch, preset.positives_per_query) == (
             "binary",
             32,
             32,
             None,
         )
-    given = RerankerTraining.from_preset("askari", triples="t.tsv")
-    assert (given.triples, given.negatives, given.positives, given.rate) == (
+    with_triples = RerankerTraining.from_preset("askari", triples="t.tsv")
+    assert (
+        with_triples.triples,
+        with_triples.negatives,
+        with_triples.positives,
+        with_triples.rate,
+    ) == (
         "t.tsv",
         None,
         None,
@@ -514,8 +536,12 @@ def test_presets_what_is_learned_from_and_batches_of_whole_groups() -> None:
         True,
     ]
     for batch, negatives, groups in ((32, 4, 6), (32, 3, 8), (5, 4, 1), (3, 4, 1)):
-        assert RerankerTraining(batch=batch, negatives_per_positive=negatives).rows == groups
         assert (
-            RerankerTraining(batch=batch, negatives_per_positive=negatives, loss="binary").rows
+            RerankerTraining(batch=batch, negatives_per_positive=negatives).rows_per_batch == groups
+        )
+        assert (
+            RerankerTraining(
+                batch=batch, negatives_per_positive=negatives, loss="binary"
+            ).rows_per_batch
             == batch
         )

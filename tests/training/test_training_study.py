@@ -11,15 +11,11 @@ import pytest
 
 from ranktilt import Collection, Run, TrainingStudy, UserError, audit, load, ranker
 from ranktilt.mitigation.bench import reference_alone
-from ranktilt.training import study as training_study_module
-from ranktilt.training.study import (
-    StudyOptions,
-    ZeroShot,
-    apart,
-    drawn_queries,
-    training_study,
-    tuned_for,
-)
+from ranktilt.training import study_rankers
+from ranktilt.training.study import training_study
+from ranktilt.training.study_collections import apart, drawn_queries
+from ranktilt.training.study_options import StudyOptions, ZeroShot
+from ranktilt.training.study_rankers import tuned_for
 from tests.mitigation.planted import answered_folder, mixed
 from tests.refusals import refused
 from tests.toy import jsonl, tsv, write
@@ -28,7 +24,7 @@ from tests.training.material import QUICK, WORDS
 pytestmark = pytest.mark.neural
 
 
-Made = tuple[TrainingStudy, Path]
+Finished = tuple[TrainingStudy, Path]
 FEW = StudyOptions(training=replace(QUICK, steps=2, device="cpu"), depth=20)
 
 
@@ -49,33 +45,35 @@ def candidates(tmp_path_factory: pytest.TempPathFactory) -> Path:
         q: [{"qid": q, "docid": f"{q}{n}", "content": f"text {n} {q}"} for n in range(3)]
         for q in "ab"
     }
-    lists = [{"query": f"text {query}", "hits": found} for query, found in hits.items()]
+    lists = [
+        {"query": f"text {query}", "hits": hits_of_query} for query, hits_of_query in hits.items()
+    ]
     write(folder / "lists.json", json.dumps(lists))
     write(folder / "qrels.tsv", tsv([("a", "a2", 2), ("b", "b2", 1), ("b", "elsewhere", 1)]))
     return folder
 
 
 @pytest.fixture(scope="module")
-def made(
+def finished(
     folder: Path, tiny: Path, candidates: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Made:
+) -> Finished:
     work = tmp_path_factory.mktemp("work") / "work"
     lists, qrels = str(candidates / "lists.json"), str(candidates / "qrels.tsv")
-    zero_shot = (ZeroShot(lists, qrels, name="lists"),)
+    zero_shot = (ZeroShot(lists, qrels=qrels, name="lists"),)
     curve = ((("human", 4), ("llm", 0)), (("human", 4), ("llm", 4)))
     return study(folder, tiny, work, zero_shot=zero_shot, curve=curve), work
 
 
-def test_every_side_is_trained_and_every_collection_ranked(made: Made, tiny: Path) -> None:
-    found, work = made
-    assert [training.learned for training in found.rankers] == [
+def test_every_side_is_trained_and_every_collection_ranked(finished: Finished, tiny: Path) -> None:
+    result, work = finished
+    assert [training.learned for training in result.rankers] == [
         "human",
         "llm",
         "4 human",
         "4 human and 4 llm",
     ]
-    assert {training.tuned for training in found.rankers} == {"retrieval"}
-    assert [(evaluation.name, evaluation.kind) for evaluation in found.evaluations] == [
+    assert {training.tuned for training in result.rankers} == {"retrieval"}
+    assert [(evaluation.name, evaluation.kind) for evaluation in result.evaluations] == [
         ("qa-test", "supervised"),
         ("lists", "zero-shot"),
         ("qa-train queries, human documents", "seen"),
@@ -86,78 +84,88 @@ def test_every_side_is_trained_and_every_collection_ranked(made: Made, tiny: Pat
         ("qa-test, augmented", "curve"),
     ]
     body = tiny.name
-    assert found.evaluations[2].rankers == (
+    assert result.evaluations[2].rankers == (
         "BM25",
         f"{body} trained on llm",
     )  # its labels were not seen
     trained = [f"{body} trained on 4 human{more}" for more in ("", " and 4 llm")]
-    assert found.evaluations[7].rankers == ("BM25", *trained)
+    assert result.evaluations[7].rankers == ("BM25", *trained)
     record = json.loads(
         (work / "models" / f"{body}-trained-on-llm-seed-0" / "training.json").read_text()
     )
     assert record["spec"]["sources"] == ["llm"]
-    assert found.spec["depth"] == 20
-    assert found.spec["training"]["steps"] == 2
+    assert result.spec["depth"] == 20
+    assert result.spec["training"]["steps"] == 2
 
 
 def test_its_numbers_are_those_of_the_ranker_it_names_and_candidates_keep_order(
-    made: Made, folder: Path
+    finished: Finished, folder: Path
 ) -> None:
-    found, work = made
-    own = reference_alone(load(folder, split="test"))
-    one = found.rankers[1]
-    run = ranker("bm25@20").rank(own)
+    result, work = finished
+    human = reference_alone(load(folder, split="test"))
+    trained_ranker = result.rankers[1]
+    run = ranker("bm25@20").rank(human)
     run = ranker(
-        f"{one.ranker[:-1]},device=cpu)" if "device" not in one.ranker else one.ranker
-    ).rank(own, run)
-    values = audit(own, run, "nDCG@10", by=None, resamples=100).values
-    assert found.evaluations[0].mean(one.name, "nDCG@10").value == pytest.approx(values.mean())
-    kept = Run.load(work / "runs" / f"qa-test--{one.run.replace(', ', '-').replace(' ', '-')}.trec")
-    assert kept.frame().equals(run.frame())
-    one = made[0].evaluations[1]
-    assert (one.queries, one.documents, one.depth) == (2, 6, 3)  # no list is longer
-    assert one.mean("BM25", "RR@10").value == pytest.approx(1 / 3)
-    assert one.mean("BM25", "R@3").value == pytest.approx((1 + 1 / 2) / 2)
-    assert one.mean("BM25", "RR(rel=2)@10").queries == 1
+        f"{trained_ranker.ranker[:-1]},device=cpu)"
+        if "device" not in trained_ranker.ranker
+        else trained_ranker.ranker
+    ).rank(human, run)
+    values = audit(human, run, "nDCG@10", by=None, resamples=100).values
+    assert result.evaluations[0].mean(trained_ranker.name, "nDCG@10").value == pytest.approx(
+        values.mean()
+    )
+    saved_run = Run.load(
+        work / "runs" / f"qa-test--{trained_ranker.run.replace(', ', '-').replace(' ', '-')}.trec"
+    )
+    assert saved_run.frame().equals(run.frame())
+    zero_shot = finished[0].evaluations[1]
+    assert (zero_shot.queries, zero_shot.documents, zero_shot.depth) == (
+        2,
+        6,
+        3,
+    )  # no list is longer
+    assert zero_shot.mean("BM25", "RR@10").value == pytest.approx(1 / 3)
+    assert zero_shot.mean("BM25", "R@3").value == pytest.approx((1 + 1 / 2) / 2)
+    assert zero_shot.mean("BM25", "RR(rel=2)@10").queries == 1
 
 
 def test_what_is_there_is_used(
-    made: Made, folder: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    finished: Finished, folder: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found, work = made
+    result, work = finished
     stamps = {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")}
     monkeypatch.setattr(
         "ranktilt.models.batching.compute_missing", None
     )  # every pair is in the cache
     again = study(folder, tiny, work)
-    assert repr(again.evaluations[0]) == repr(found.evaluations[0])  # p of means are NaN
+    assert repr(again.evaluations[0]) == repr(result.evaluations[0])  # p of means are NaN
     assert {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")} == stamps
     with pytest.raises(UserError, match="holds a model trained with steps 2, not 3"):
         study(folder, tiny, work, training=replace(FEW.training, steps=3))
     assert tuned_for(str(tiny)) == "retrieval"
-    assert tuned_for(str(next((made[1] / "models").iterdir()))) == "classification"
+    assert tuned_for(str(next((finished[1] / "models").iterdir()))) == "classification"
     write(tmp_path / "config.json", '{"architectures": ["BertModel"]}')
     assert tuned_for(str(tmp_path)) == ""
 
 
 def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(folder: Path) -> None:
-    whole = reference_alone(mixed())
-    few, more = (drawn_queries(whole, n, 5) for n in (3, 9))
+    human = reference_alone(mixed())
+    few, more = (drawn_queries(human, n, 5) for n in (3, 9))
     assert few.queries_with_judgments.height == 6  # of two domains
     assert set(few.queries_with_judgments["id"]) < set(more.queries_with_judgments["id"])
     assert sum(int(name[1:]) % 2 for name in few.queries_with_judgments["id"]) == 3
-    assert few.docs.equals(whole.docs)
-    assert set(drawn_queries(whole, 3, 6).queries_with_judgments["id"]) != set(
+    assert few.docs.equals(human.docs)
+    assert set(drawn_queries(human, 3, 6).queries_with_judgments["id"]) != set(
         few.queries_with_judgments["id"]
     )
-    assert drawn_queries(whole, None, 0) is whole
-    beyond = whole.qrels.head(1).with_columns(doc_id=pl.lit("elsewhere"))
-    judged = Collection(whole.docs, whole.queries, whole.qrels.vstack(beyond))
+    assert drawn_queries(human, None, 0) is human
+    beyond = human.qrels.head(1).with_columns(doc_id=pl.lit("elsewhere"))
+    judged = Collection(human.docs, human.queries, human.qrels.vstack(beyond))
     assert (
         drawn_queries(judged, 3, 5).queries_with_judgments.height == 6
     )  # a document that is elsewhere has no domain
     train, test = (load(folder, split=split) for split in ("train", "test"))
-    learned, needed = (set(one.qrels["doc_id"]) for one in (train, test))
+    learned, needed = (set(split.qrels["doc_id"]) for split in (train, test))
     assert set(apart(test, train).ids) == set(test.ids) - learned
     assert set(apart(train, test).ids) == set(train.ids) - needed
     assert apart(test, train).qrels.equals(test.qrels)
@@ -165,14 +173,16 @@ def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(fold
         test.docs
     )  # what is relevant to queries of both stays in both
     free = [name for name in test.ids if name not in learned | needed][:1]
-    given = {
+    new_texts = {
         **dict.fromkeys(free, "one text"),
         min(learned): "one text",
         max(learned): "two",
         min(needed): "two",
     }
-    docs = test.docs.with_columns(text=pl.col("id").replace_strict(given, default=pl.col("text")))
-    same = [Collection(docs, one.queries, one.qrels) for one in (test, train)]
+    docs = test.docs.with_columns(
+        text=pl.col("id").replace_strict(new_texts, default=pl.col("text"))
+    )
+    same = [Collection(docs, split.queries, split.qrels) for split in (test, train)]
     assert set(apart(*same).ids) == set(test.ids) - learned - set(
         free
     )  # a copy goes, unless the test needs it
@@ -181,14 +191,15 @@ def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(fold
 def test_refusals_before_any_training(
     folder: Path, tiny: Path, tmp_path: Path, candidates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training_study_module, "train_cross_encoder", None)
+    monkeypatch.setattr(study_rankers, "train_cross_encoder", None)
     lists, work = str(candidates / "lists.json"), tmp_path / "work"
     run = write(tmp_path / "other.trec", f"q-{WORDS[-1]} Q0 nowhere 1 1.0 x\n")
     refusals: list[tuple[dict[str, Any], str]] = [
         ({"queries": 0}, "training study: expected queries of at least 1, got 0"),
         (
             {"reference": "people"},
-            "unknown source 'people' (valid: human, llm); name the source that people wrote: --reference SOURCE",
+            "unknown source 'people' (valid: human, llm); name the source that people wrote: "
+            "--reference SOURCE",
         ),
         (
             {"curve": ((("human", 0),),)},
@@ -234,7 +245,8 @@ def test_sides_that_cannot_be_learned_from_are_refused(tiny: Path, tmp_path: Pat
     human = [(f"q-{word}", f"{word}-human0", 1) for word in WORDS]
     write(folder / "qrels" / "train.tsv", tsv(human))
     with refused(
-        f"{folder}, split train: no document of source 'llm' is judged relevant; there is nothing to learn"
+        f"{folder}, split train: no document of source 'llm' is judged relevant; there is nothing "
+        "to learn"
     ):
         study(folder, tiny, tmp_path / "work")
     rows = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]

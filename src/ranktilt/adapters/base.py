@@ -1,4 +1,4 @@
-"""Rankers of Python objects: how they are made, and what a run's spec says of the object."""
+"""Rankers of Python objects, and the description of such an object in a run's spec."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OBJECT_WAYS_ON = (
 
 
 class ObjectRanker(Ranker):
-    """A ranker of an object that another library, or the user, ranks with; nobody can type it.
+    """A ranker of an object of another library or of the user, which nobody can type.
 
     Its first positional field is the object, unless `from_object` says otherwise.
     """
 
     fixed: ClassVar[tuple[str, ...]] = ()
-    """Fields that are no options: the object, and what the object decides."""
+    """Fields that are no options: the object, and fields that the object decides."""
 
     @classmethod
     def from_object(cls, value: Any, **options: Any) -> Self:
@@ -42,9 +42,9 @@ class ObjectRanker(Ranker):
 
 
 def object_spec(value: Any) -> dict[str, Any]:
-    """Return the class of an object, and name and version of the package it comes from.
+    """Return the class of an object, and name and version of its package.
 
-    For a class of the user's own it is the package of the nearest base class that has one.
+    For a class of the user it is the package of the nearest base class that has one.
     """
     kind = type(value)
     spec: dict[str, Any] = {"object": {"class": f"{kind.__module__}.{kind.__qualname__}"}}
@@ -63,7 +63,7 @@ def _package(module: str) -> str | None:
         name = module.replace("_", "-")
         version(name)
     except PackageNotFoundError:
-        # Reads what every installed package holds, which takes half a second.
+        # Reads the files of every installed package, which takes half a second.
         names = packages_distributions().get(module, [])
         return names[0] if names else None
     return name

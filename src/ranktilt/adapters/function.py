@@ -1,4 +1,4 @@
-"""A function of the user's own, which answers all queries in one call, as a ranker."""
+"""A function of the user, which answers all queries in one call, as a ranker."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,15 +31,15 @@ _FORM = "(document id, score) pairs, ids in their order, or a dictionary of scor
 class FunctionRanker(ObjectRanker, LiveEngine):
     """Ranks by one call ``function(queries, k)``, which returns an answer for each query's text.
 
-    An answer is a list of (document id, score), best first; a list of ids, of which the order
-    counts; or a dictionary of scores by id, of which equal ones are ties. What the function raises
-    is not caught.
+    An answer is a list of (document id, score), best first; a list of ids, whose order counts; or a
+    dictionary of scores by id, where equal scores are ties. Exceptions of the function are not
+    caught.
     """
 
     name: ClassVar[str] = "function"
     ways_on: ClassVar[str] = OBJECT_WAYS_ON
     fixed: ClassVar[tuple[str, ...]] = ("function", "concurrency", "timeout", "max_failures")
-    """What is no option: here there is one call, which nobody interrupts."""
+    """Fields that are no options: there is a single call, which nobody interrupts."""
 
     function: Callable[..., Any]
 
@@ -67,13 +68,13 @@ class FunctionRanker(ObjectRanker, LiveEngine):
         self, replies: Sequence[EngineReply], collection: Collection
     ) -> tuple[Sequence[EngineReply], Mapping[str, Any]]:
         """Let the order count where no answer has scores."""
-        scores = [score for reply in replies for _, score in reply.hits]
-        if all(map(math.isnan, scores)):
+        hits = chain.from_iterable(reply.hits for reply in replies)
+        if all(math.isnan(score) for _document, score in hits):
             return scores_from_ranks(replies), {"score_order": "rank"}
         return replies, {}
 
     def _answers(self, returned: Any, query_count: int) -> Sequence[Any]:
-        """Return one answer a query; refuse what is no list of so many."""
+        """Return an answer for each query; refuse anything but a list of so many answers."""
         expected = f"{self!r}: expected a list with an answer for each of {query_count:,} queries"
         if isinstance(returned, np.ndarray):
             returned = returned.tolist()
@@ -122,7 +123,7 @@ class FunctionRanker(ObjectRanker, LiveEngine):
         return UserError(f"{self!r}: query {query!r}: expected {_FORM}, got {shorten(value)}")
 
     def stage(self) -> Stage:
-        """Return what it prints as, which nobody can type: the name of the function."""
+        """Return the printed form, which nobody can type: the name of the function."""
         depth = None if self.k == DEPTH else self.k
         return Stage(self.name, _function_name(self.function), k=depth)
 
@@ -132,7 +133,7 @@ def _is_pair(element: Any) -> bool:
 
 
 def _is_score(value: Any) -> bool:
-    """Whether it is a number: of Python, numpy or torch."""
+    """Tell whether a value is a number of Python, numpy or torch."""
     is_text = isinstance(value, str | bytes | bool | np.bool_)
     return hasattr(value, "__float__") and not is_text and getattr(value, "ndim", 0) == 0
 

@@ -1,8 +1,9 @@
-"""Measures of a group's documents, and Relative Δ, as ir_measures and PyTerrier's experiments take them."""
+"""Measures of a group's documents, and Relative Δ, for ir_measures and PyTerrier's experiments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -44,85 +45,131 @@ def as_ir_measures(
     Returns
     -------
     list of ir_measures.Measure
-        Of each measure: the first group's, the second's (their means are over queries with a
-        relevant document in the group, as in an audit), and Relative Δ in percent, of a query its
-        part of it. Ties count in expectation.
+        For each measure: the first group's, the second group's (their means are over queries with a
+        relevant document in the group, as in an audit), and Relative Δ in percent, whose value for
+        a query is the query's part of it. Ties count in expectation.
     """
-    given = [measures] if isinstance(measures, str | Measure) else measures
-    return [made for asked in given for made in _of_measure(measure(asked), pair, by)]
+    selection = [measures] if isinstance(measures, str | Measure) else measures
+    their_measures = []
+    for text in selection:
+        contrast = _GroupContrast(measure=measure(text), pair=pair, by=by)
+        their_measures += contrast.as_ir_measures()
+    return their_measures
 
 
-def _of_measure(asked: Measure, pair: tuple[str, str], by: str) -> list[Any]:
-    library = need("ir_measures", extra="adapters", for_="measures for ir_measures")
-    names = [f"{asked!r}[{by}={name}]" for name in pair] + [
-        f"RelativeDelta({asked!r})[{','.join(pair)}]"
-    ]
-    inputs = {
-        "run_inputs": ["query_id", "doc_id", "score", by],
-        "qrel_inputs": ["query_id", "doc_id", "relevance", by],
-    }
-    last: list[Any] = [None, None, None]
-    """Qrels and run that were seen last, and their values: the three measures are asked for one after the other."""
+@dataclass(frozen=True, kw_only=True)
+class _GroupValues:
+    """Values of a measure for a run: an array of numbers, one for each judged query."""
 
-    def column(number: int, qrels: Any, run: Any) -> Iterator[tuple[str, float]]:
-        if last[0] is not qrels or last[1] is not run:
-            last[:] = qrels, run, _values(qrels, run, asked, pair, by)
-        queries, columns = last[2]
-        yield from zip(queries, columns[number].tolist(), strict=True)
-
-    return [
-        library.define(partial(column, number), name=name, support_cutoff=False, **inputs)
-        for number, name in enumerate(names)
-    ]
+    queries: tuple[str, ...]
+    first: Floats
+    second: Floats
+    relative_delta: Floats
+    """Each query's part of Relative Δ."""
 
 
-def _values(
-    qrels: Any, run: Any, asked: Measure, pair: tuple[str, str], by: str
-) -> tuple[tuple[str, ...], tuple[Floats, ...]]:
-    """Values of both groups and parts of Relative Δ, for each judged query.
+@dataclass(kw_only=True, eq=False)
+class _GroupContrast:
+    """A measure of two groups' documents, and Relative Δ between them."""
 
-    Other libraries take plain means over all queries: where a group has nothing relevant to a
-    query, its value is the mean over the others, so that it moves nothing.
-    """
-    columns = {"qrels": (*_KEYS, "relevance", by), "run": (*_KEYS, "score", by)}
-    judged, ranked = _table(qrels, columns["qrels"], "qrels"), _table(run, columns["run"], "run")
-    frames = (frame.select(id="doc_id", source=pl.col(by)) for frame in (judged, ranked))
-    sources = pl.concat(frames).unique(maintain_order=True)
-    if (repeated := sources.filter(~pl.col("id").is_first_distinct())).height:
-        doc = repeated["id"][0]
-        both = " and ".join(map(repr, sources.filter(id=doc)["source"]))
-        raise UserError(f"{asked!r} by {by}: document {doc!r} has two values of {by!r}: {both}")
-    docs = sources.with_columns(title=pl.lit(""), text=pl.lit(""))
-    queries = judged.select(id="query_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
-    judgments = judged.select("query_id", "doc_id", grade="relevance")
-    collection = Collection(docs, queries, judgments)
-    groups = grouping(collection, "source")
-    held = Judgments.from_collection(collection, groups)
-    ranking = Run.from_frame(
-        ranked.select("query_id", "doc_id", "score"), spec={"ranker": "ir_measures"}
-    )
-    found = group_values(
-        JudgedRun.from_run(ranking, collection, held), [asked], groups, "expected"
-    )[0]
-    one, two = (found[1 + groups.number(name)] for name in pair)
-    both = ~np.isnan(one + two)
-    if not both.any():
-        raise UserError(
-            f"{asked!r}: no query has a relevant document of both {pair[0]} and {pair[1]}"
+    measure: Measure
+    pair: tuple[str, str]
+    by: str
+    _inputs: tuple[Any, Any] = (None, None)
+    _values: _GroupValues | None = None
+    """Values of the last qrels and run: the three measures are computed one after the other."""
+
+    def as_ir_measures(self) -> list[Any]:
+        """Define the three measures in ir_measures."""
+        library = need("ir_measures", extra="adapters", for_="measures for ir_measures")
+        first, second = self.pair
+        names = {
+            "first": f"{self.measure!r}[{self.by}={first}]",
+            "second": f"{self.measure!r}[{self.by}={second}]",
+            "relative_delta": f"RelativeDelta({self.measure!r})[{first},{second}]",
+        }
+        return [
+            library.define(
+                partial(self.column, field),
+                name=name,
+                support_cutoff=False,
+                run_inputs=["query_id", "doc_id", "score", self.by],
+                qrel_inputs=["query_id", "doc_id", "relevance", self.by],
+            )
+            for field, name in names.items()
+        ]
+
+    def column(self, field: str, qrels: Any, run: Any) -> Iterator[tuple[str, float]]:
+        """Yield each judged query with its value in a field of `_GroupValues`."""
+        last_qrels, last_run = self._inputs
+        if self._values is None or last_qrels is not qrels or last_run is not run:
+            self._values = self.values(qrels, run)
+            self._inputs = qrels, run
+        values: Floats = getattr(self._values, field)
+        yield from zip(self._values.queries, values.tolist(), strict=True)
+
+    def values(self, qrels: Any, run: Any) -> _GroupValues:
+        """Compute the values of both groups and the parts of Relative Δ, for each judged query.
+
+        Other libraries take plain means over all queries: where a group has nothing relevant to a
+        query, its value is the mean over the other queries, so that it does not change the mean.
+        """
+        judged = _table(qrels, (*_KEYS, "relevance", self.by), "qrels")
+        ranked = _table(run, (*_KEYS, "score", self.by), "run")
+        collection = self._collection(judged, ranked)
+        groups = grouping(collection, "source")
+        judgments = Judgments.from_collection(collection, groups)
+        scores = ranked.select("query_id", "doc_id", "score")
+        ranking = Run.from_frame(scores, spec={"ranker": "ir_measures"})
+        judged_run = JudgedRun.from_run(ranking, collection, judgments)
+        (by_group,) = group_values(judged_run, [self.measure], groups, "expected")
+        # The values of all documents come first.
+        first, second = (by_group[1 + groups.number(name)] for name in self.pair)
+        is_known = ~np.isnan(first + second)
+        if not is_known.any():
+            raise UserError(
+                f"{self.measure!r}: no query has a relevant document of both "
+                f"{' and '.join(self.pair)}"
+            )
+        first_mean = float(np.mean(first[is_known]))
+        second_mean = float(np.mean(second[is_known]))
+        parts = 200 * (first - second) / (first_mean + second_mean)
+        return _GroupValues(
+            queries=judgments.queries,
+            first=np.where(np.isnan(first), np.nanmean(first), first),
+            second=np.where(np.isnan(second), np.nanmean(second), second),
+            relative_delta=np.where(is_known, parts, relative_delta(first_mean, second_mean)),
         )
-    means = float(np.mean(one[both])), float(np.mean(two[both]))
-    parts = 200 * (one - two) / sum(means)
-    filled = (np.where(np.isnan(side), np.nanmean(side), side) for side in (one, two))
-    return held.queries, (*filled, np.where(both, parts, relative_delta(*means)))
+
+    def _collection(self, judged: pl.DataFrame, ranked: pl.DataFrame) -> Collection:
+        """Make a collection without texts, whose sources are the groups."""
+        frames = [frame.select(id="doc_id", source=pl.col(self.by)) for frame in (judged, ranked)]
+        sources = pl.concat(frames).unique(maintain_order=True)
+        repeated = sources.filter(~pl.col("id").is_first_distinct())
+        if repeated.height:
+            doc = repeated["id"][0]
+            both = " and ".join(map(repr, sources.filter(id=doc)["source"]))
+            raise UserError(
+                f"{self.measure!r} by {self.by}: document {doc!r} has two values of {self.by!r}: "
+                f"{both}"
+            )
+        queries = judged.select(id="query_id").unique(maintain_order=True)
+        return Collection(
+            sources.with_columns(title=pl.lit(""), text=pl.lit("")),
+            queries.with_columns(text=pl.lit("")),
+            judged.select("query_id", "doc_id", grade="relevance"),
+        )
 
 
 def _table(frame: Any, columns: Sequence[str], noun: str) -> pl.DataFrame:
     """Return columns of a pandas frame: ids and groups as strings."""
     names = require_pandas(frame, noun)
-    if lacking := next((name for name in columns if name not in names), None):
-        raise UserError(
-            f"measures by {columns[-1]}: expected a column {lacking!r} in the {noun}, got {', '.join(names)}"
-        )
+    for name in columns:
+        if name not in names:
+            raise UserError(
+                f"measures by {columns[-1]}: expected a column {name!r} in the {noun}, "
+                f"got {', '.join(names)}"
+            )
     table = pandas_columns(frame, {names.index(name): name for name in columns})
     ids = [ids_of(table[name], f"{noun}: column {name!r}").alias(name) for name in _KEYS]
     return table.with_columns(*ids, texts_of(table[columns[-1]], f"{noun}: column {columns[-1]!r}"))

@@ -20,8 +20,7 @@ class LangChainRanker(RetrieverRanker):
     method: ClassVar[str] = "invoke"
 
     def names_of(self, result: Any) -> Names:
-        """Return a document's ``id`` and what its metadata calls it."""
+        """Return a document's ``id`` and the names in its metadata."""
         names = metadata_names(getattr(result, "metadata", None))
-        if document_id := text_of_id(getattr(result, "id", None)):
-            return {"id": document_id, **names}
-        return names
+        document_id = text_of_id(getattr(result, "id", None))
+        return {"id": document_id, **names} if document_id else names

@@ -21,11 +21,12 @@ class LlamaIndexRanker(RetrieverRanker):
     method: ClassVar[str] = "retrieve"
 
     def names_of(self, result: Any) -> Names:
-        """Return a node's own id, that of the document it was cut from, and its metadata's."""
+        """Return the id of a node, the id of its document, and the names in its metadata."""
         node = getattr(result, "node", result)
         names = {}
         for key in ("node_id", "ref_doc_id"):
-            if name := text_of_id(getattr(node, key, None)):
+            name = text_of_id(getattr(node, key, None))
+            if name:
                 names[key] = name
         return {**names, **metadata_names(getattr(node, "metadata", None))}
 

@@ -22,9 +22,9 @@ _NO_NAME = "no_model_name/available"
 
 @dataclass(frozen=True)
 class MtebRanker(ObjectRanker):
-    """A model of mteb that indexes a corpus and searches it (its ``SearchProtocol``), or encodes texts.
+    """A model of mteb that searches a corpus (its ``SearchProtocol``), or encodes texts.
 
-    mteb searches with the vectors of an encoder, as it does in its own tasks.
+    mteb searches with the vectors of an encoder, as it does in its tasks.
     """
 
     model: Any
@@ -72,13 +72,15 @@ class MtebRanker(ObjectRanker):
 
     def __repr__(self) -> str:
         name = str(self.model.mteb_model_meta.name or _NO_NAME)
-        # mteb calls a model that it did not load itself by a name that says nothing.
-        return f"mteb:{type(self.model).__name__ if name == _NO_NAME else name}@{self.k}"
+        # A model that mteb did not load has a name that says nothing.
+        if name == _NO_NAME:
+            name = type(self.model).__name__
+        return f"mteb:{name}@{self.k}"
 
 
 @contextmanager
 def _without_bars(datasets: Any) -> Iterator[None]:
-    """Keep the datasets library from drawing progress bars, which it does for a handful of texts."""
+    """Keep the datasets library from drawing progress bars, even for a handful of texts."""
     were_shown = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
@@ -97,7 +99,7 @@ class MtebModel:
 
     @property
     def mteb_model_meta(self) -> Any:
-        """What mteb writes beside the results."""
+        """Description of the model that mteb writes with its results."""
         meta = need("mteb.models.model_meta", extra="adapters", for_="models of mteb").ModelMeta
         return meta.create_empty({"name": f"ranktilt/{self.ranker!r}", "revision": "1"})
 
@@ -115,7 +117,7 @@ class MtebModel:
         top_ranked: Mapping[str, list[str]] | None = None,
         **_: Any,
     ) -> dict[str, dict[str, float]]:
-        """Rank the documents, or each query's candidates, and return the first `top_k` scores of each query."""
+        """Rank documents, or each query's candidates; return the `top_k` scores of each query."""
         if type(top_k) is not int or top_k < 1:
             raise UserError(f"top_k: expected a whole number of 1 or more, got {shorten(top_k)}")
         ids = ids_of(list(queries["id"]), "queries: id")
@@ -132,12 +134,8 @@ class MtebModel:
             for query, names in top_ranked.items():
                 candidates[query] = {doc: -float(rank) for rank, doc in enumerate(names)}
             run = Run.from_dict(candidates)
-        best = (
-            self.ranker.rank(collection, run)
-            .frame()
-            .group_by("query_id", maintain_order=True)
-            .head(top_k)
-        )
+        ranked = self.ranker.rank(collection, run).frame()
+        best = ranked.group_by("query_id", maintain_order=True).head(top_k)
         scores: dict[str, dict[str, float]] = {name: {} for name in query_texts["id"]}
         for query, doc, score in best.select("query_id", "doc_id", "score").iter_rows():
             scores[query][doc] = score
@@ -155,13 +153,13 @@ def as_mteb(ranker: Ranker) -> MtebModel:
     Returns
     -------
     MtebModel
-        What ``mteb.evaluate`` takes.
+        A model for ``mteb.evaluate``.
     """
     return MtebModel(ranker)
 
 
 def _task() -> Any:
-    """Metadata of a task that is no public one."""
+    """Return the metadata of a task that is not public."""
     kind = need("mteb.abstasks.task_metadata", extra="adapters", for_="models of mteb").TaskMetadata
     return kind(
         name="RankTilt",

@@ -23,7 +23,7 @@ _NAMES = {"qid": "query_id", "docno": "doc_id", "score": "score"}
 class PyTerrierRanker(ObjectRanker):
     """Any PyTerrier pipeline that answers topics (``qid``, ``query``) with ``docno`` and ``score``.
 
-    Its documents must have the collection's ids. Behind another stage it gets that stage's results.
+    Its documents must have the collection's ids. After another stage it gets that stage's results.
     """
 
     pipeline: Any
@@ -50,9 +50,9 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
     Parameters
     ----------
     ranker : Ranker
-        Searches the collection, or, where it gets results (``docno``), re-ranks them.
+        Searches the collection, or re-ranks the results that it gets (``docno``).
     collection : Collection
-        What is searched; its judgments are not read.
+        The documents to search; its judgments are not read.
 
     Returns
     -------
@@ -64,19 +64,19 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
 
     def transform(topics: Any) -> Any:
         queries = _topics(topics).unique(maintain_order=True)
-        if (repeated := queries.filter(~pl.col("id").is_first_distinct())).height:
+        repeated = queries.filter(~pl.col("id").is_first_distinct())
+        if repeated.height:
             raise UserError(
-                f"topics: query {repeated['id'][0]!r} comes twice, with two texts; give each its own qid"
+                f"topics: query {repeated['id'][0]!r} comes twice, with two texts; "
+                "give each its own qid"
             )
         unjudged = Collection(collection.docs, queries, collection.qrels.clear(), collection.spec)
         before = Run.from_pandas(topics) if "docno" in topics.columns else None
         results = _results(ranker.rank(unjudged, before))
-        results = results.join(
-            collection.docs.select(docno="id", source="source"), on="docno", maintain_order="left"
-        )
-        results = results.join(
-            queries.select(qid="id", query="text"), on="qid", maintain_order="left"
-        )
+        sources = collection.docs.select(docno="id", source="source")
+        results = results.join(sources, on="docno", maintain_order="left")
+        texts = queries.select(qid="id", query="text")
+        results = results.join(texts, on="qid", maintain_order="left")
         ranks = pl.int_range(pl.len()).over("qid")  # results fall within each query
         return results.with_columns(rank=ranks).to_pandas()
 
@@ -84,10 +84,11 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
 
 
 def _topics(topics: Any) -> pl.DataFrame:
-    """Return the queries of PyTerrier's topics or results, one a row."""
+    """Return the queries of PyTerrier's topics or results, a row each."""
     names = require_pandas(topics, "topics")
-    if lacking := next((name for name in ("qid", "query") if name not in names), None):
-        raise UserError(f"topics: expected a column {lacking!r}, got {', '.join(names)}")
+    for name in ("qid", "query"):
+        if name not in names:
+            raise UserError(f"topics: expected a column {name!r}, got {', '.join(names)}")
     table = pandas_columns(topics, {names.index("qid"): "id", names.index("query"): "text"})
     return table.with_columns(
         ids_of(table["id"], "topics: column 'qid'").alias("id"),

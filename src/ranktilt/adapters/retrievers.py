@@ -1,8 +1,7 @@
-"""Retrievers of LangChain and LlamaIndex: asked query by query, their results named afterwards.
+"""Retrievers of LangChain and LlamaIndex, which are asked query by query.
 
-A retriever returns passages, each with several names: its own id, the id of the document that it
-was cut from, keys of its metadata. Which of them is the collection's id is seen once all answers
-are there.
+A retriever returns passages with several names: the id of the passage, the id of its document, and
+names in its metadata. Which of them is the collection's id is decided after the last answer.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, ClassVar
 
 from ranktilt.adapters.base import OBJECT_WAYS_ON, ObjectRanker, object_spec
@@ -24,13 +24,13 @@ from ranktilt.rankers.engines.calls import EngineReply, Hits
 from ranktilt.spec import Stage
 
 Names = Mapping[str, str]
-"""The names of one result, by where each is found: ``id``, ``metadata['doc_id']``."""
+"""Names of a result by their place in it: ``id``, ``metadata['doc_id']``."""
 _KEYS = (
     *("id", "_id", "doc_id", "docid", "docno", "document_id", "ref_doc_id", "parent_id"),
     *("corpus_id", "corpus-id", "source", "source_id", "url", "uri", "link"),
     *("path", "file_path", "file_name", "filename", "name", "key", "title"),
 )
-"""Keys of metadata under which ids are kept, the likeliest first; other keys come after these."""
+"""Keys of metadata that may have an id, the likeliest first; all other keys come after these."""
 # A collection may have the ids 1, 2, 3, which are also the pages of a book.
 _NUMBERING = re.compile(
     "(?<![a-z])(page|chunk|index|position|offset|start|end|row|line|seq|count|number)s?(?![a-z])"
@@ -42,8 +42,8 @@ _EXAMPLES = 3
 class RetrieverRanker(ObjectRanker, LiveEngine):
     """Ranks by asking a retriever of another library, one call at a time by default.
 
-    `concurrency` allows more calls at once. The retriever returns as many results as it was made
-    to. Of several passages of one document the first counts.
+    `concurrency` allows more calls at a time. The retriever decides how many results it returns. Of
+    several passages of a document the first counts.
     """
 
     retriever: Any = field(hash=False)
@@ -52,7 +52,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
     ways_on: ClassVar[str] = OBJECT_WAYS_ON
     fixed: ClassVar[tuple[str, ...]] = ("retriever",)
     method: ClassVar[str]
-    """What the retriever is asked by."""
+    """Method of the retriever that takes a query."""
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
@@ -69,18 +69,18 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         return [(self.names_of(result), self.score_of(result)) for result in answer]
 
     def names_of(self, result: Any) -> Names:
-        """Return the names of one result."""
+        """Return the names of a result."""
         raise NotImplementedError
 
     def score_of(self, result: Any) -> float:
-        """Return the score of one result; NaN where it has none."""
+        """Return the score of a result; NaN where it has none."""
         return math.nan
 
     def name_documents(
         self, replies: Sequence[EngineReply], collection: Collection
     ) -> tuple[Sequence[EngineReply], Mapping[str, Any]]:
-        """Name results by what the collection knows; without any scores the order alone counts."""
-        hits = [hit for reply in replies for hit in reply.hits]
+        """Name results by the collection's ids; without any scores the order alone counts."""
+        hits = list(chain.from_iterable(reply.hits for reply in replies))
         if not hits:
             return replies, {}
         key = self._document_key([names for names, _ in hits], collection)
@@ -96,7 +96,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         return scores_from_ranks(named_replies), {"document_id": key, "score_order": "rank"}
 
     def _document_key(self, results: Sequence[Names], collection: Collection) -> str:
-        """Return where most results have an id of the collection."""
+        """Return the place of a result at which most results have an id of the collection."""
         known = set(collection.ids)
         matches = Counter[str]()
         for names in results:
@@ -117,7 +117,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         )
 
     def stage(self) -> Stage:
-        """Return what it prints as, which nobody can type: the class of the retriever."""
+        """Return the printed form, which nobody can type: the class of the retriever."""
         depth = None if self.k == DEPTH else self.k
         return Stage(self.name, type(self.retriever).__name__, k=depth)
 

@@ -1,7 +1,7 @@
 """sentence-transformers: models in memory as rankers, with the scores of their folders.
 
-Each ranker here is the one of a model's folder, `Dense`, `CrossEncoder` or `Sparse`, with the
-object in place of what the folder would load.
+Each ranker is the ranker of a model's folder, `Dense` or `Sparse`, with the object in place of the
+loaded folder; `cross_encoder` has the third one.
 """
 
 from __future__ import annotations
@@ -11,31 +11,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from ranktilt.adapters.base import ObjectRanker, object_spec
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
-from ranktilt.errors import UserError
 from ranktilt.models.batching import RESULTS_VERSION
 from ranktilt.models.encoder import Encoder
 from ranktilt.models.loaded import LoadedTokens, model_hash, model_name
-from ranktilt.models.scorer import PairScorer, TokenLimits
-from ranktilt.models.token_counts import NO_LIMIT, Tokens
+from ranktilt.models.token_counts import Tokens
 from ranktilt.rankers.base import installed_versions
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.rankers.rerank.base import LIMITS
-from ranktilt.rankers.rerank.cross_encoder import (
-    ACTIVATIONS,
-    Classifier,
-    CrossEncoder,
-    Head,
-    relevant_label,
-)
 from ranktilt.rankers.sparse import Sparse, SparseEncoder
 from ranktilt.spec import Stage
 
-_PROBE = "What does this model make of a short text?"
+PROBE = "What does this model make of a short text?"
+"""Text whose vector or logit is part of a model's hash."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,19 +50,19 @@ class LoadedEncoder(Encoder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the weights as they are now, and of what else the vectors depend on."""
+        """Hash of the present weights, and of all else that the vectors depend on."""
         with self._inference():
-            answer = self._encoded([_PROBE], "document")
+            answer = self._encoded([PROBE], "document")
         prefixes = self.prefix("query"), self.prefix("document")
         return model_hash(self.loaded, answer, RESULTS_VERSION, self.ranker, self.store, *prefixes)
 
     @cached_property
     def similarity(self) -> str:
-        """``cosine`` or ``dot``, as the model says."""
+        """Similarity of the model: ``cosine`` or ``dot``."""
         return str(self.loaded.similarity_fn_name)
 
     def token_counter(self, prompt: str) -> Tokens:
-        return _tokens(self.loaded, self.max_tokens, prompt)
+        return loaded_tokens(self.loaded, self.max_tokens, prompt)
 
     @property
     def module(self) -> Any:
@@ -97,7 +86,7 @@ class LoadedSparseEncoder(LoadedEncoder, SparseEncoder):
 
 
 class LoadedModelRanker(ObjectRanker):
-    """A ranker of a model in memory, which is named as the model names itself."""
+    """A ranker of a model in memory, with the name that the model gives itself."""
 
     @classmethod
     def from_object(cls, value: Any, **options: Any) -> Self:
@@ -112,8 +101,8 @@ class LoadedModelRanker(ObjectRanker):
 class SentenceTransformerRanker(LoadedModelRanker, Dense):
     """Ranks by a ``SentenceTransformer`` in memory, as ``dense:FOLDER`` does with the saved model.
 
-    The vectors are kept by a hash of the weights, which is taken again each time it ranks, so that
-    a model in training is seen as it is.
+    Vectors are cached by a hash of the weights. The hash is computed anew for each ranking, as a
+    model in training changes.
     """
 
     name: ClassVar[str] = "SentenceTransformer"
@@ -138,7 +127,7 @@ class SentenceTransformerRanker(LoadedModelRanker, Dense):
         return Dense.rank(replace(self), collection, run)
 
     def provenance(self) -> dict[str, Any]:
-        return _provenance(self.loaded, self.encoder)
+        return provenance_of(self.loaded, self.encoder.fingerprint)
 
 
 @dataclass(frozen=True)
@@ -160,85 +149,12 @@ class SparseEncoderRanker(LoadedModelRanker, Sparse):
         return Sparse.rank(replace(self), collection, run)
 
     def provenance(self) -> dict[str, Any]:
-        return _provenance(self.loaded, self.encoder)
+        return provenance_of(self.loaded, self.encoder.fingerprint)
 
 
-@dataclass(frozen=True)
-class LoadedClassifier(Classifier):
-    """A cross-encoder in memory, as it is."""
-
-    loaded: Any = field(kw_only=True, hash=False)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Hash of the weights as they are now, and of what else the logits depend on."""
-        with self._inference():
-            answer = np.asarray(self.read([_PROBE], [_PROBE]), dtype=np.float32)
-        return model_hash(self.loaded, answer, *self.cache_key, self.prompt)
-
-    def token_counter(self, max_tokens: int | None) -> Tokens:
-        return _tokens(self.loaded, max_tokens)
-
-    @property
-    def module(self) -> Any:
-        return self.loaded
-
-
-@dataclass(frozen=True)
-class CrossEncoderRanker(LoadedModelRanker, CrossEncoder):
-    """Ranks by a ``CrossEncoder`` in memory, as ``cross-encoder:FOLDER`` does with the saved model.
-
-    One label: the model's activation, in float64. Two labels: the probability of the relevant one.
-    """
-
-    name: ClassVar[str] = "CrossEncoder"
-    fixed: ClassVar[tuple[str, ...]] = ("model", "loaded", "precision", "device", "backend")
-
-    loaded: Any = field(kw_only=True, hash=False)
-
-    def scorer(self) -> PairScorer:
-        model, head = self.loaded, self._head()
-        query, document = LIMITS[self.limits]
-        limits = TokenLimits(
-            query=self.max_query_tokens or query,
-            document=self.max_document_tokens or document,
-            pair=model.max_seq_length or NO_LIMIT,
-        )
-        return LoadedClassifier(
-            folder=Path(self.model),
-            ranker=self.name,
-            limits=limits,
-            precision="float32",
-            device=str(model.device),
-            outputs=head.labels,
-            prompt=(model.prompts or {}).get(model.default_prompt_name) or "",
-            model_name=self.model,
-            head=head,
-            loaded=model,
-        )
-
-    def _head(self) -> Head:
-        """Return what the labels mean; refuse more than two, and activations of other uses."""
-        labels = self.loaded.num_labels
-        if labels == 2:
-            names = self.loaded.config.id2label or {}
-            return Head(labels=2, relevant=relevant_label(Path(self.model), names, self.name))
-        if labels != 1:
-            raise UserError(f"{self!r}: expected a model with 1 or 2 labels, got {labels}")
-        activation = type(self.loaded.activation_fn).__name__
-        if activation not in ACTIVATIONS:
-            raise UserError(
-                f"{self!r}: its activation {activation} is not supported "
-                f"(valid: {', '.join(ACTIVATIONS)})"
-            )
-        return Head(labels=1, activation=activation)
-
-    def provenance(self, scorer: PairScorer) -> dict[str, Any]:
-        return _provenance(self.loaded, scorer)
-
-
-def _tokens(model: Any, max_tokens: int | None, prompt: str = "") -> Tokens:
-    # A folder of its own keeps the model's name in messages and in the list of the cache.
+def loaded_tokens(model: Any, max_tokens: int | None, prompt: str = "") -> Tokens:
+    """Return the token counter of a model in memory, with a prompt before each text."""
+    # Used as a folder, the model's name appears in messages and in the list of the cache.
     return LoadedTokens(
         Path(model_name(model)),
         max_tokens=max_tokens,
@@ -247,18 +163,19 @@ def _tokens(model: Any, max_tokens: int | None, prompt: str = "") -> Tokens:
     )
 
 
-def _provenance(model: Any, computing: Encoder | PairScorer) -> dict[str, Any]:
-    """Return what a run's spec says of a model: class, name, hash, precision and versions."""
+def provenance_of(model: Any, fingerprint: str) -> dict[str, Any]:
+    """Describe a model for a run's spec: class, name, hash, precision and versions."""
     spec = object_spec(model)
     versions = installed_versions("torch", "transformers", "sentence-transformers")
     return {
         **spec,
-        "model": {"name": model_name(model), "fingerprint": computing.fingerprint},
+        "model": {"name": model_name(model), "fingerprint": fingerprint},
         "precision": str(model.dtype).removeprefix("torch."),
         "packages": {**spec.get("packages", {}), **versions},
     }
 
 
 def _without_object(stage: Stage) -> Stage:
-    """Return what a ranker prints as: the object is no option that one could type."""
-    return replace(stage, options={k: v for k, v in stage.options.items() if k != "loaded"})
+    """Return a stage without the option for the object, which nobody can type."""
+    options = {name: value for name, value in stage.options.items() if name != "loaded"}
+    return replace(stage, options=options)

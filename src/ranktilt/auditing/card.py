@@ -195,7 +195,7 @@ class Card:
             )
             parts = {
                 **judged_run.group_counts(self.groups),
-                **estimand.beside(lists, answers.weight > 0),
+                **estimand.details(lists, answers.weight > 0),
             }
             sample = Sample(
                 judged_run.run.name,

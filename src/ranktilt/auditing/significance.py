@@ -15,12 +15,12 @@ from ranktilt.auditing.effects import Change, Effect, Equivalence, Outcome
 from ranktilt.auditing.null_distributions.base import LabelEffects, NullDistribution
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ranking import Floats, Ints
-from ranktilt.statistics.bootstrap import in_all, resampled_means, together
+from ranktilt.statistics.bootstrap import resampled_means, shared_numbering, sum_repeats
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_interval, tost_p
 from ranktilt.statistics.inversion import Inference, infer
 from ranktilt.statistics.permutation import sign_flip_ps, t_test_p
-from ranktilt.statistics.two_way import Clusters, Influence, TwoWayVariance, combined
+from ranktilt.statistics.two_way import Clusters, Influence, TwoWayVariance, combine_influences
 
 Task = TypeVar("Task", "Sample", "ChangeTask")
 Found = TypeVar("Found")
@@ -71,7 +71,7 @@ class Columns:
         return self._together(np.ones(len(self.mask)))
 
     def _together(self, column: Floats) -> Floats:
-        return together(
+        return sum_repeats(
             column[self.mask], None if self.distinct is None else self.distinct[self.mask]
         )
 
@@ -128,7 +128,9 @@ class Sample:
         """Both columns of the queries that count, summed over those that repeat each other."""
         mask = self.mask
         distinct = None if self.distinct is None else self.distinct[mask]
-        return together(self.numerator[mask], distinct), together(self.denominator[mask], distinct)
+        return sum_repeats(self.numerator[mask], distinct), sum_repeats(
+            self.denominator[mask], distinct
+        )
 
     def among(self, null: Floats, labels: LabelEffects | None = None) -> Sample:
         """Judge it beside random labels; `labels`: how much further those of documents scatter."""
@@ -185,7 +187,7 @@ def influence_of_ratio(
     if clusters is None:
         influence = Influence.from_queries(residual, weight)
     else:
-        entries = clusters.together(distinct).in_rows(numbers)
+        entries = clusters.merge_repeats(distinct).in_rows(numbers)
         influence = Influence.from_ratio(
             residual, weight, entries, ratio=0.0 if is_centred else ratio
         )
@@ -364,7 +366,7 @@ class ChangeTask:
             )
             for rows, clusters in zip(((new_a, new_b), (old_a, old_b)), self.clusters, strict=True)
         )
-        return combined([new, old], [1.0, -1.0]).variance()
+        return combine_influences([new, old], [1.0, -1.0]).variance()
 
     def change(self, new: float, old: float, inference: Inference, **more: float) -> Change:
         """Make the row, whose p is not corrected yet."""
@@ -407,7 +409,7 @@ def contrast_task(
         estimand=new.estimand,
         a=new.a,
         b=new.b,
-        columns=Columns(columns, in_all([new.distinct, old.distinct])),
+        columns=Columns(columns, shared_numbering([new.distinct, old.distinct])),
         clusters=(new.clusters, old.clusters),
         neutral_values=neutral_values,
         twins=new.twins and old.twins,

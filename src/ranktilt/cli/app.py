@@ -45,7 +45,7 @@ Options = TypeVar("Options")
 
 
 class HelpPage(DefaultFormatter):
-    """Panels with a rule above each; seldom used options and those of the machine only where they belong."""
+    """Panels with a rule above each; seldom used and machine options only where they belong."""
 
     shows_all = False
     """Whether ``--help-all`` was typed."""
@@ -70,7 +70,7 @@ class HelpPage(DefaultFormatter):
     def render_description(
         self, console: Console, options: ConsoleOptions, description: Any
     ) -> None:
-        """Print the paragraphs, each filled to the width: a docstring's own line breaks are the source's."""
+        """Print the paragraphs, each filled to the width, whatever the docstring's line breaks."""
         with console.capture() as capture:
             console.print(description, soft_wrap=True)
         for paragraph in capture.get().strip().split("\n\n"):

@@ -1,4 +1,4 @@
-"""``ranktilt data build``: published collections from their original files; each builder is a command."""
+"""``ranktilt data build``: published collections from their files; a command a builder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _BuilderCommand(CommandSpec):
 
 
 class _BuilderCommands(Mapping[str, _BuilderCommand]):
-    """A command for each builder in the table, looked up anew: reading it takes longer than most commands."""
+    """A command for each builder, looked up when it is asked for: reading all takes too long."""
 
     def __getitem__(self, name: str) -> _BuilderCommand:
         if name not in iter(self):
@@ -73,7 +73,8 @@ build = App(
     group_commands=Group("Collections", sort_key=1),
 )
 data.command(build)
-build._commands = ChainMap(build._commands, _BuilderCommands())  # type: ignore[arg-type,assignment]  # reads as a dict
+# cyclopts only reads its commands, as a dict.
+build._commands = ChainMap(build._commands, _BuilderCommands())  # type: ignore[arg-type,assignment]
 
 
 def _command(name: str, builder: Builder, parent: App) -> App:
@@ -87,8 +88,8 @@ def _command(name: str, builder: Builder, parent: App) -> App:
         if built.summary:
             print_lines(built.summary)
         note(f"{output}: {built.collection!r}")
-        for sentence in built.notes:
-            note(sentence)
+        for remark in built.notes:
+            note(remark.sentence)
         if built.next_command:
             words = [word.replace("{folder}", str(output)) for word in built.next_command]
             note(f"Next: {shlex.join(['ranktilt', *words])}")

@@ -134,10 +134,10 @@ def check(
     Exit 0: it is; 1: a fault makes it void; 3: there are no two sides.
 
     Shows what each source holds, how its texts differ from their twins, and what is at fault. With
-    -r also whether a ranker finds either side easier to search; with --similarity how near twins lie
-    in meaning; with --instrument whether an audit of a ranker is right here: a coin decides for each
-    document and its twin who wrote which, 200 times, and a side should be named in 5 % of these
-    audits at most.
+    -r also whether a ranker finds either side easier to search; with --similarity how near twins
+    lie in meaning; with --instrument whether an audit of a ranker is right here: a coin decides for
+    each document and its twin who wrote which, 200 times, and a side should be named in 5 % of
+    these audits at most.
 
     Of a FILE, or standard input (-): which format it has, what it holds, what can be asked of it,
     what is missing for more, and the command to type. Exit 1: it cannot be read yet.

@@ -65,13 +65,12 @@ def compare(
 
     paths = [new] if old is None else [new, old]
     output.check(*paths)
-    audits: list[Any] = [read_result(one, (Audit, PairwiseAudit)) for one in paths]
-    for one in audits:
-        specs = (
-            [{**one.spec, "ranker": one.model}]
-            if isinstance(one, PairwiseAudit)
-            else one.spec.get("runs", ())
-        )
+    audits: list[Any] = [read_result(path, (Audit, PairwiseAudit)) for path in paths]
+    for audit in audits:
+        if isinstance(audit, PairwiseAudit):
+            specs = [{**audit.spec, "ranker": audit.model}]
+        else:
+            specs = audit.spec.get("runs", ())
         options.require_answers(specs, max_failures)
     output.deliver(
         compare_audits(
@@ -100,7 +99,8 @@ def gate(
     max_tilt: Annotated[
         str | None,
         Parameter(
-            help="Maximum tilt, either way: points, or '2 ranks' (default: 5; with --baseline none).",
+            help="Maximum tilt, either way: points, or '2 ranks' (default: 5; with --baseline "
+            "none).",
             metavar="X",
             group=QUESTION,
         ),
@@ -206,11 +206,12 @@ def gate(
 
     Exit 0: level or within the limit; 1: tilted; 3: inconclusive; 2: an error.
 
-    Level: the 95 % interval lies inside the limit, and no side is favoured; within: one is, however slightly. Tilted:
-    one is favoured, and the interval lies wholly beyond. Inconclusive: anything else. With --baseline, of the growth of
-    the tilt on the queries that both audits hold: tilted if its interval lies above --min-effect, level if no part of
-    it does. --max-loss asks about effectiveness too: beyond if a greater loss is shown, within if it is excluded. The
-    worst of all comparisons counts, 1 before 3 before 0.
+    Level: the 95 % interval lies inside the limit, and no side is favoured; within: one is, however
+    slightly. Tilted: one is favoured, and the interval lies wholly beyond. Inconclusive: anything
+    else. With --baseline, of the growth of the tilt on the queries that both audits hold: tilted if
+    its interval lies above --min-effect, level if no part of it does. --max-loss asks about
+    effectiveness too: beyond if a greater loss is shown, within if it is excluded. The worst of all
+    comparisons counts, 1 before 3 before 0.
     """
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.answer.gate import gate as gate_audit
@@ -228,8 +229,8 @@ def gate(
         inputs=[audit] if baseline is None else [audit, baseline],
     )
     limit = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
-    given = read_result(audit, (Audit, SourceAudits, JudgeAudit))
-    if isinstance(given, JudgeAudit):
+    result = read_result(audit, (Audit, SourceAudits, JudgeAudit))
+    if isinstance(result, JudgeAudit):
         unread = {
             "--max-tilt": max_tilt,
             "--baseline": baseline,
@@ -241,36 +242,37 @@ def gate(
             "--pair": pair,
         }
         _refuse_unread(unread, "an audit of judges takes --max-gap and --min-tau")
-        found = gate_judges(given, max_gap=max_gap, min_tau=min_tau, inconclusive=inconclusive)
-        return _deliver_gate(with_command(found), output, junit, markdown)
+        decision = gate_judges(result, max_gap=max_gap, min_tau=min_tau, inconclusive=inconclusive)
+        return _deliver_gate(with_command(decision), output, junit, markdown)
     _refuse_unread(
         {"--max-gap": max_gap, "--min-tau": min_tau},
         "it needs an audit of judges (ranktilt judge --json)",
     )
-    before: Any = None if baseline is None else type(given).load(baseline)
-    for one in filter(None, (given, before)):
-        options.require_answers(one.spec.get("runs", ()), max_failures)
-    found = gate_audit(
-        given,
+    earlier: Any = None if baseline is None else type(result).load(baseline)
+    options.require_answers(result.spec.get("runs", ()), max_failures)
+    if earlier is not None:
+        options.require_answers(earlier.spec.get("runs", ()), max_failures)
+    decision = gate_audit(
+        result,
         max_tilt=limit,
         measures=measure or None,
         runs=run_name or None,
         pairs=pairs,
-        baseline=before,
+        baseline=earlier,
         min_effect=min_effect,
         max_loss=max_loss,
         max_left_out=max_left_out,
         inconclusive=inconclusive,
         **options.resampling(),
     )
-    return _deliver_gate(with_command(found), output, junit, markdown)
+    return _deliver_gate(with_command(decision), output, junit, markdown)
 
 
-def _refuse_unread(given: Mapping[str, object], why: str) -> None:
+def _refuse_unread(typed: Mapping[str, object], reason: str) -> None:
     """Refuse options that the kind of audit does not read."""
-    name = next((name for name, value in given.items() if value), None)
-    if name is not None:
-        raise UserError(f"{name}: {why}")
+    for option, value in typed.items():
+        if value:
+            raise UserError(f"{option}: {reason}")
 
 
 def _deliver_gate(result: Gate, output: Output, junit: Path | None, markdown: str | None) -> int:

@@ -1,4 +1,4 @@
-"""What a shell completes: names that an option takes, and options inside parentheses, looked up when the shell asks."""
+"""What a shell completes: names that an option takes, and options inside parentheses."""
 
 from __future__ import annotations
 
@@ -52,11 +52,12 @@ def ranker_options(name: str) -> list[str]:
     from ranktilt.registry import ranker_class, ranker_names
 
     kind = ranker_class(name if name in ranker_names() else name.partition(":")[0])
-    return [item.name for item in fields(kind) if item.name not in ("k", kind.argument)]  # type: ignore[arg-type]
+    hidden = ("k", kind.argument)
+    return [field.name for field in fields(kind) if field.name not in hidden]  # type: ignore[arg-type]
 
 
 def language_models(context: CompletionContext) -> list[str]:
-    """Offer kinds of models, models of ranktilt.toml, and the options of a model inside its parentheses."""
+    """Offer kinds of models, models of ranktilt.toml, and options inside the parentheses."""
     from pathlib import Path
 
     from ranktilt.config import find_configuration, read_configuration
@@ -94,12 +95,14 @@ def presets(context: CompletionContext) -> list[str]:
 
 
 def probes(context: CompletionContext) -> list[str]:
-    """Offer probes, those of other packages too, and the options of a probe inside its parentheses."""
+    """Offer probes, those of other packages too, and options inside the parentheses."""
     from ranktilt.explaining.explain import probe_classes, probe_table
 
     def options(name: str) -> list[str]:
         parameters = signature(probe_table().load(name.partition(":")[0])).parameters.values()
-        return [item.name for item in parameters if item.kind is item.KEYWORD_ONLY]
+        return [
+            parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY
+        ]
 
     return within_parentheses(context.incomplete, probe_classes(), options)
 

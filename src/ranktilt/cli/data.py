@@ -79,14 +79,17 @@ def load(
     if len(collection.sources) > 1 and collection.qrels.height:
         note(f"Next: {shlex.join(['ranktilt', 'check', str(output)])}")
     if docs == "judged":
-        of = f"{collection.docs.height:,} of {collection.spec['docs_of']:,} documents are kept"
+        documents = (
+            f"{collection.docs.height:,} of {collection.spec['docs_of']:,} documents are kept"
+        )
         note(
-            f"warning: {of}: no unjudged one competes, so measures are not those of the whole collection"
+            f"warning: {documents}: no unjudged one competes, so measures are not those of the whole "
+            "collection"
         )
 
 
 def _sourced(collection: Collection, source: str) -> Collection:
-    """Name the source of the documents that have none; refuse a blank name, and one that nothing needs."""
+    """Name the source of the documents that have none; refuse a blank or needless name."""
     from ranktilt.data.collection import names_somebody
     from ranktilt.data.stated_sources import with_source
 

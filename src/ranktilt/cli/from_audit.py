@@ -40,70 +40,86 @@ def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
     """
     for index, (verb, file) in enumerate(pairwise(words)):
         if verb in VERBS and _is_audit_file(file):
-            return [*words[: index + 1], *_expanded(verb, Path(file), list(words[index + 2 :]))]
+            audit = _audit_to_read(Path(file), verb)
+            _require_files(Path(file), audit)
+            if "--quiet" not in words:
+                _note_changed_files(Path(file), audit)
+            typed = list(words[index + 2 :])
+            return [*words[: index + 1], *_expanded(verb, Path(file), audit, typed)]
     return list(words)
 
 
-def _expanded(verb: str, file: Path, typed: list[str]) -> list[str]:
-    """Return what stands behind the verb: the words of the audit, and those that were typed."""
+def _audit_to_read(file: Path, verb: str) -> Audit:
+    """Return the audit whose inputs a verb reads: of several sources, the first source's."""
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.reporting.report import read_result
 
-    result = read_result(file, (Audit, SourceAudits))
-    if isinstance(result, SourceAudits) and verb != "explain":
+    result: Audit | SourceAudits = read_result(file, (Audit, SourceAudits))
+    if not isinstance(result, SourceAudits):
+        return result
+    if verb != "explain":
         raise UserError(
             f"{file} audits {len(result.sources)} sources, each with {result.reference}; {verb} "
             "it from its collection: name DIR, with --source or --pair"
         )
     # To explain is to look at every source, whichever audit names the collection.
-    audit = result.audits[0] if isinstance(result, SourceAudits) else result
-    _check_files(file, audit)
-    runs = _runs_to_ask(file, verb, audit, typed)
-    inputs = _words_of_verb(verb, audit, runs)
+    return result.audits[0]
+
+
+def _expanded(verb: str, file: Path, audit: Audit, typed: list[str]) -> list[str]:
+    """Return what follows the verb: the words of the audit, and those that were typed."""
+    inputs = _words_of_verb(verb, audit, _runs_to_ask(file, verb, audit, typed))
     if not inputs:
         raise UserError(
             f"{file}: this audit cannot be read again by {verb}: name a collection DIR or labels"
         )
     inputs = inputs[2:]  # without ranktilt and the verb
     typed = _without_run_names(typed, audit)
-    names = {option.name for option in _options(typed)}
-    if names & set(_RUN_OPTIONS):
-        names |= set(_RUN_OPTIONS)
-    kept = [option for option in _options(inputs) if not option.name or option.name not in names]
-    expanded = [word for option in kept for word in option.words]
-    return [*expanded, *typed]
+    typed_names = {option.name for option in _options(typed)}
+    if typed_names & set(_RUN_OPTIONS):
+        typed_names |= set(_RUN_OPTIONS)
+    words_of_audit: list[str] = []
+    for option in _options(inputs):
+        if not option.name or option.name not in typed_names:
+            words_of_audit += option.words
+    return [*words_of_audit, *typed]
 
 
 def _is_audit_file(word: str) -> bool:
     return word.endswith(_SUFFIXES) and os.path.isfile(word)
 
 
-def _check_files(file: Path, audit: Audit) -> None:
-    """Refuse an audit whose files have moved, and say which have changed since."""
+def _require_files(file: Path, audit: Audit) -> None:
+    """Refuse an audit whose files have moved."""
+    paths = [record["path"] for record in audit.spec.get("inputs", ())]
+    moved = [path for path in paths if not os.path.isfile(path)]
+    if moved:
+        are = "is" if len(moved) == 1 else "are"
+        raise UserError(
+            f"{file} was made of {join_words(moved[:3])}, which {are} not there now: run this where "
+            "the audit was made, or name the inputs themselves"
+        )
+
+
+def _note_changed_files(file: Path, audit: Audit) -> None:
+    """Write a note for each file of an audit whose content is not what the audit read."""
     from ranktilt.data.files import sha256
 
-    inputs = audit.spec.get("inputs", ())
-    moved = [entry["path"] for entry in inputs if not os.path.isfile(entry["path"])]
-    if moved:
-        raise UserError(
-            f"{file} was made of {join_words(moved[:3])}, which {'is' if len(moved) == 1 else 'are'} "
-            "not there now: run this where the audit was made, or name the inputs themselves"
-        )
-    for entry in inputs:
-        if sha256(Path(entry["path"])) != entry["sha256"]:
-            note(f"{entry['path']} has changed since {file} was made")
+    for record in audit.spec.get("inputs", ()):
+        if sha256(Path(record["path"])) != record["sha256"]:
+            note(f"{record['path']} has changed since {file} was made")
 
 
 def _runs_to_ask(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> list[str]:
     """Return the runs of the audit that are asked about: those named by -r, or all."""
-    named = [
+    typed_names = [
         option.words[1]
         for option in _options(typed)
         if option.name in _RUN_OPTIONS and len(option.words) > 1
     ]
-    runs = [name for name in audit.runs if name in named] or list(audit.runs)
-    if verb == "mitigate" and len(runs) > 1 and not named:
+    runs = [name for name in audit.runs if name in typed_names] or list(audit.runs)
+    if verb == "mitigate" and len(runs) > 1 and not typed_names:
         choices = join_words([f"-r {name}" for name in runs], "or")
         raise UserError(f"{file} holds {len(runs)} runs, and mitigate takes one: {choices}")
     return runs

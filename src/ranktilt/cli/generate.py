@@ -31,7 +31,7 @@ from ranktilt.spec import parse_stages
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
     from ranktilt.generation.batched_requests import GenerationInputs
-    from ranktilt.generation.generated import Generated
+    from ranktilt.generation.generated import Generated, SourceSummary
     from ranktilt.generation.output_folder import SavedFolder
     from ranktilt.generation.pooling import Pool
     from ranktilt.llm.base import LLM
@@ -109,7 +109,7 @@ def read_model(text: str | None) -> ModelSpec:
 
 
 def check_request(
-    given: Path,
+    source: Path,
     output: Path | None,
     json: str | None,
     *,
@@ -117,23 +117,24 @@ def check_request(
     dry_run: bool,
     source_type: str = "folder",
 ) -> None:
-    """Refuse places that cannot be read or written, before anything is read or asked."""
+    """Refuse files that cannot be read or written, before anything is read or asked."""
     from ranktilt.generation.manifest import require_ours
 
-    is_public = ":" in str(given)  # hub:OWNER/NAME, or a mistake that is named where it is loaded
-    if not is_public and not os.path.exists(given):
-        raise UserError(f"{given}: no such {source_type}")
+    # hub:OWNER/NAME, or a mistake that is named where it is loaded.
+    is_public = ":" in str(source)
+    if not is_public and not os.path.exists(source):
+        raise UserError(f"{source}: no such {source_type}")
     if output is None and not dry_run:
         raise UserError("no output: name a folder (-o DIR), or ask for the cost (--dry-run)")
-    if output is not None and os.path.realpath(output) == os.path.realpath(given):
+    if output is not None and os.path.realpath(output) == os.path.realpath(source):
         raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
     check_paths(
         {"--json": json},
         stdout=("--json",),
-        inputs=[given] if os.path.isfile(given) else collection_files(given),
+        inputs=[source] if os.path.isfile(source) else collection_files(source),
     )
     if output is not None and not dry_run:
-        require_ours(output, given, kind)
+        require_ours(output, source, kind)
 
 
 def show_estimate(
@@ -152,7 +153,7 @@ def show_estimate(
 
 
 def requests_per_minute(llm: LLM) -> int | None:
-    """Return how many requests a model takes in a minute, as its text says; None where it does not."""
+    """Return the requests a minute that the model's text allows; None where it names no limit."""
     limit: int | None = getattr(llm, "requests_per_minute", None)
     return limit
 
@@ -178,20 +179,14 @@ def conclude(
     *,
     max_failures: float = 0.0,
 ) -> bool:
-    """Write the summary, say what was made (`verb` is ``rewritten``, …), and tell whether nothing has to be repeated.
+    """Write the summary and the notes, and tell whether the command has not to be repeated.
 
-    `max_failures` is the share of documents that the model may have left without an answer.
+    `verb` is ``rewritten`` or ``written``; `max_failures` is the share of documents that the model
+    may have left without an answer.
     """
-    made = [
-        {**source._asdict(), "rejected": dict(source.rejected), "flags": dict(source.flags)}
-        for source in generated.made
-    ]
     summary = {
         "spec": dict(generated.spec),
-        "made": [
-            {verb if name == "rewritten" else name: value for name, value in row.items()}
-            for row in made
-        ],
+        "summaries": [_source_content(source, verb) for source in generated.summaries],
         "left_out": generated.left_out.to_dicts(),
         "folder": str(saved.folder),
         "splits": list(saved.splits),
@@ -199,22 +194,30 @@ def conclude(
     write_summary(summary, json)
     for line in generation_notes(generated, saved, verb):
         note(line)
-    unanswered, some = generated.unanswered, any(source.rewritten for source in generated.made)
+    unanswered = generated.unanswered
+    has_texts = any(source.rewritten for source in generated.summaries)
     if unanswered:
         message = next((text for text in generated.left_out["message"] if text), "")
         documents = counted(unanswered, "document", "documents")
         note(f"{documents} got no answer ({message}); the same command again asks only for these")
-    elif not some:
-        asked = any(source.answers for source in generated.made)
-        why = "no answer passed the checks" if asked else "no document could be asked for"
-        note(f"{why}: there is nothing to {'compare' if verb == 'rewritten' else 'rank'}")
-    return some and unanswered <= max_failures * sum(source.documents for source in generated.made)
+    elif not has_texts:
+        has_answers = any(source.answers for source in generated.summaries)
+        reason = "no answer passed the checks" if has_answers else "no document could be asked for"
+        note(f"{reason}: there is nothing to {'compare' if verb == 'rewritten' else 'rank'}")
+    document_count = sum(source.documents for source in generated.summaries)
+    return has_texts and unanswered <= max_failures * document_count
+
+
+def _source_content(source: SourceSummary, verb: str) -> dict[str, Any]:
+    """Return the counts of a source for the summary; its texts are counted by their verb."""
+    counts = {**source._asdict(), "rejected": dict(source.rejected), "flags": dict(source.flags)}
+    return {verb if name == "rewritten" else name: value for name, value in counts.items()}
 
 
 def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]:
-    """What was made, what was left out and why, and what was paid for."""
+    """Say what was made, what was left out and why, and how many answers were paid for."""
     yield f"{saved.folder}: {generated.collection!r}"
-    for source in generated.made:
+    for source in generated.summaries:
         written = (
             f"{source.rewritten:,} of {counted(source.documents, 'document', 'documents')} {verb}"
         )
@@ -226,20 +229,20 @@ def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Ite
     names = {row["id"]: row["reason"] for row in generated.left_out.iter_rows(named=True)}
     if names:
         first = ", ".join(f"{name} ({reason})" for name, reason in list(names.items())[:_SHOWN])
-        yield f"left out: {first}{', …' if len(names) > _SHOWN else ''}; all in {saved.folder / 'left-out.jsonl'}"
-    fresh, answers = (
-        sum(getattr(one, what) for one in generated.made) for what in ("fresh", "answers")
-    )
-    known = "" if fresh == answers else f"; {answers - fresh:,} were known"
-    yield f"{counted(fresh, 'answer', 'answers')} asked for{known}"
+        ellipsis = ", …" if len(names) > _SHOWN else ""
+        yield f"left out: {first}{ellipsis}; all in {saved.folder / 'left-out.jsonl'}"
+    fresh_count = sum(source.fresh for source in generated.summaries)
+    known_count = sum(source.answers for source in generated.summaries) - fresh_count
+    known = f"; {known_count:,} were known" if known_count else ""
+    yield f"{counted(fresh_count, 'answer', 'answers')} asked for{known}"
 
 
 _COMMA = re.compile(r",(?![^(]*\))")
 """Between rankers, not within their brackets."""
 
 
-def _reasons(what: str, counts: Mapping[str, int]) -> str:
-    return f"{what}: {', '.join(f'{n:,} {reason}' for reason, n in counts.items())}"
+def _reasons(label: str, counts: Mapping[str, int]) -> str:
+    return f"{label}: {', '.join(f'{count:,} {reason}' for reason, count in counts.items())}"
 
 
 @verb(
@@ -347,13 +350,12 @@ def rewrite(
     from ranktilt.data.stated_sources import with_named_side
 
     collection = with_named_side(options.load_texts(folder, split), rewriting.of)
-    chosen = None if pool is None else _pool(collection, pool, pool_depth, rewriting)
+    pooled = None if pool is None else _pool(collection, pool, pool_depth, rewriting)
     if output is None or dry_run:
         from ranktilt.generation.rewrite.prepare import prepare_rewrites
 
-        show_estimate(
-            prepare_rewrites(collection, client, rewriting, only=chosen), client, prices, json
-        )
+        inputs = prepare_rewrites(collection, client, rewriting, only=pooled)
+        show_estimate(inputs, client, prices, json)
         note_side(collection, rewriting.of)
         return 0
     from ranktilt.generation.output_folder import one_writer
@@ -361,14 +363,14 @@ def rewrite(
     from ranktilt.generation.rewrite.save import save_rewritten
 
     with one_writer(output):
-        rewritten = run_rewrite(collection, client, rewriting, only=chosen)
+        rewritten = run_rewrite(collection, client, rewriting, only=pooled)
         saved = save_rewritten(rewritten, output, rows_per_file=rows_per_file)
     is_complete = conclude(rewritten, saved, "rewritten", json)
     note_side(collection, rewriting.of)
     if not is_complete:
         return INCOMPLETE
-    named = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []
-    note(f"Next: {shlex.join(['ranktilt', 'check', str(output), *named])}")
+    split_words = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []
+    note(f"Next: {shlex.join(['ranktilt', 'check', str(output), *split_words])}")
     return 0
 
 
@@ -390,16 +392,15 @@ def _with_temperatures(
 
 
 def note_side(collection: Collection, of: str) -> None:
-    """Say that all documents are called as the side to rewrite, where none has a source; count those left without."""
+    """Say what became of documents without a source: called as the side to rewrite, or left."""
     if "named_source" in collection.spec:
         documents = counted(
             collection.spec["named_source"]["documents"], "document is", "documents are"
         )
         note(f"no document has a source: {documents} called {of!r} (--source-to-rewrite)")
     elif collection.sourceless:
-        note(
-            f"{counted(collection.sourceless, 'document', 'documents')} without a source: not rewritten"
-        )
+        documents = counted(collection.sourceless, "document", "documents")
+        note(f"{documents} without a source: not rewritten")
 
 
 def _pool(collection: Collection, specs: str, depth: int | None, rewriting: Rewriting) -> Pool:
@@ -499,29 +500,34 @@ def answer(
     if not conclude(answered, saved, "written", json, max_failures=max_failures or 0.0):
         return INCOMPLETE
     note(
-        f"qrels/{saved.splits[0]}.tsv is generated, not judged: each document counts as relevant to the "
-        "query it was written for"
+        f"qrels/{saved.splits[0]}.tsv is generated, not judged: each document counts as relevant "
+        "to the query it was written for"
     )
     if os.path.isdir(queries):
-        if collection.sourceless:
-            from ranktilt.data.stated_sources import ORIGINALS
-
-            documents = counted(collection.sourceless, "document has", "documents have")
-            way = shlex.join(
-                ["ranktilt", "data", "load", str(queries), "--source", ORIGINALS, "-o", "NEW"]
-            )
-            note(
-                f"{queries}: {documents} no source, and will be in no group; name it before you mix: {way}"
-            )
-        named = ["--split", saved.splits[0]] if split is not None else []
-        note(
-            f"Next: {shlex.join(['ranktilt', 'data', 'mix', str(queries), str(output), *named, '-o', 'mixed'])}"
-        )
+        _note_mixing(queries, collection, output, split=saved.splits[0] if split else None)
     return 0
 
 
+def _note_mixing(
+    folder: Path, collection: Collection, answered: Path, *, split: str | None
+) -> None:
+    """Say how the documents of a folder and the written ones become one collection."""
+    from ranktilt.data.stated_sources import ORIGINALS
+
+    if collection.sourceless:
+        documents = counted(collection.sourceless, "document has", "documents have")
+        command = ["ranktilt", "data", "load", str(folder), "--source", ORIGINALS, "-o", "NEW"]
+        note(
+            f"{folder}: {documents} no source, and will be in no group; name it before you mix: "
+            f"{shlex.join(command)}"
+        )
+    split_words = [] if split is None else ["--split", split]
+    command = ["ranktilt", "data", "mix", str(folder), str(answered), *split_words, "-o", "mixed"]
+    note(f"Next: {shlex.join(command)}")
+
+
 def _load(queries: Path, split: str | None) -> Collection:
-    """The queries of a collection, under the named or usual judgments where it has any, or those of a file."""
+    """Return the queries of a file, or those of a collection that its judgments name."""
     from ranktilt.data.queries import read_queries
 
     if os.path.isdir(queries) or str(queries).startswith(("hub:", "irds:")):

@@ -127,7 +127,7 @@ def versions(
     ] = None,
     dry_run: options.DryRun = False,
     price: options.Price = None,
-    made: Made = None,
+    made_folder: Made = None,
     seed: Annotated[
         int,
         Parameter(
@@ -151,14 +151,14 @@ def versions(
         raise UserError("nothing to read: name a collection, or versions (--table FILE)")
     check_request(
         source,
-        made,
+        made_folder,
         output.json,
         kind="versions",
         dry_run=dry_run,
         source_type="folder" if table is None else "file",
     )
     names = [name.strip() for name in factors.split(",") if name.strip()]
-    target = _Target(folder=made, output=output)
+    target = _Target(folder=made_folder, output=output)
     crossing = Crossing(
         design=design,
         cells=cells,
@@ -168,8 +168,10 @@ def versions(
         attempts=attempts,
     )
     if table is not None:
-        asked = options.first_given(llm=llm, batch=batch, judge=judge, judge_prompt=judge_prompt)
-        if crossing != Crossing() or by_rule or asked is not None:
+        model_flag = options.first_typed(
+            llm=llm, batch=batch, judge=judge, judge_prompt=judge_prompt
+        )
+        if crossing != Crossing() or by_rule or model_flag is not None:
             raise UserError(
                 "--table has its versions already: only --factors, --factor and a collection go "
                 "with it"
@@ -203,7 +205,7 @@ def versions(
         return 0
     from ranktilt.generation.output_folder import one_writer
 
-    with one_writer(str(made)):
+    with one_writer(str(made_folder)):
         designed, grades = request.make()
         note_side(request.collection, side)
         return target.write(designed, grades)
@@ -346,7 +348,7 @@ class _Target:
 
         saved = save_versions(designed, str(self.folder))
         self.output.deliver(designed.checks)
-        if designed.made:
+        if designed.summaries:
             for line in generation_notes(designed, saved, "rewritten"):
                 note(line)
         else:

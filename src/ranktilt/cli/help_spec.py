@@ -1,4 +1,4 @@
-"""``ranktilt --help-spec NAME``: the options in the parentheses of a ranker, a model, a measure or a probe."""
+"""``ranktilt --help-spec NAME``: options of a ranker, a model, a measure or a probe."""
 
 from __future__ import annotations
 
@@ -28,6 +28,19 @@ class SpecHelp:
     """Its documentation."""
     options: tuple[tuple[str, str], ...]
     """Each option with its default, as texts."""
+
+    @classmethod
+    def from_class(
+        cls, kind: str, name: str, source: type[Any], options: dict[str, str], *, cutoff: str = ""
+    ) -> SpecHelp:
+        """Describe a class by its docstring; `cutoff` is typed behind its options."""
+        parentheses = "(option=value,…)" if options else ""
+        return cls(
+            kind=kind,
+            form=f"{name}{parentheses}{cutoff}",
+            about=(inspect.getdoc(source) or "").replace("``", ""),
+            options=tuple(options.items()),
+        )
 
     def __str__(self) -> str:
         lines = [f"{self.form}: a {self.kind}", "", self.about, ""]
@@ -75,7 +88,7 @@ def configuration_help() -> str:
         "  [llm.NAME]     model, and every option of its text (--help-spec openai)",
     ]
     for section, kind in sections.items():
-        names = ", ".join(item.name for item in fields(kind))
+        names = ", ".join(field.name for field in fields(kind))
         more = ", equivalence" if section == "[check]" else ""
         lines += textwrap.wrap(
             f"{section:<14} {names}{more}",
@@ -114,11 +127,11 @@ def spec_help(name: str) -> Iterator[SpecHelp]:
 
 
 def _ranker_help(name: str, kind: type[Any]) -> SpecHelp:
-    options = {item.name: _default(item.default) for item in fields(kind)}
+    options = {field.name: _default(field.default) for field in fields(kind)}
     depth = "@k" if options.pop("k", None) is not None else ""
     argument = f":{kind.argument.upper()}" if kind.argument else ""
     options.pop(str(kind.argument), None)
-    return _help("ranker", f"{name}{argument}", depth, kind, options)
+    return SpecHelp.from_class("ranker", f"{name}{argument}", kind, options, cutoff=depth)
 
 
 def _model_help(name: str) -> SpecHelp:
@@ -127,28 +140,30 @@ def _model_help(name: str) -> SpecHelp:
     from ranktilt.llm.base import KINDS
     from ranktilt.llm.spec import batch_options, model_options, sampling_options
 
-    options = {option: _default(item.default) for option, item in model_options(name).items()}
+    options = {option: _default(field.default) for option, field in model_options(name).items()}
     options |= {
         option: f"{_default(value)}, unless a command draws otherwise"
         for option, value in sampling_options().items()
     }
     options |= dict.fromkeys(batch_options(name), "only with --batch")
-    return _help("language model", f"{name}:MODEL", "", pkgutil.resolve_name(KINDS[name]), options)
+    kind = pkgutil.resolve_name(KINDS[name])
+    return SpecHelp.from_class("language model", f"{name}:MODEL", kind, options)
 
 
 def _measure_help(name: str) -> SpecHelp:
     from ranktilt.measures.base import every_estimand
 
-    measure = next(item for item in every_estimand() if item.name == name)
+    measure = next(estimand for estimand in every_estimand() if estimand.name == name)
     hidden = {"cutoff"}
     if not getattr(measure, "binary", True):
-        hidden |= {"rel"}  # it uses the grades themselves
+        # A measure of grades needs no grade from which a document is relevant.
+        hidden.add("rel")
     options = {
-        item.name: _default(getattr(measure, item.name))
-        for item in fields(measure)
-        if item.init and item.name not in hidden and item.default is not MISSING
+        field.name: _default(getattr(measure, field.name))
+        for field in fields(measure)
+        if field.init and field.name not in hidden and field.default is not MISSING
     }
-    help_page = _help("measure", name, "[@cutoff]", type(measure), options)
+    help_page = SpecHelp.from_class("measure", name, type(measure), options, cutoff="[@cutoff]")
     question = type(measure).question
     return replace(help_page, about=f"{question}\n\n{help_page.about}".strip())
 
@@ -158,20 +173,14 @@ def _probe_help(name: str) -> SpecHelp:
 
     kind = probe_table().load(name)
     parameters = list(inspect.signature(kind).parameters.values())
-    named = [item for item in parameters if item.kind is item.KEYWORD_ONLY]
-    argument = next((item.name for item in parameters if item.kind is not item.KEYWORD_ONLY), "")
+    argument, options = "", {}
+    for parameter in parameters:
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            options[parameter.name] = _default(parameter.default)
+        elif not argument:
+            argument = parameter.name
     form = f"{name}[:{argument.upper()}]" if argument else name
-    return _help("probe", form, "", kind, {item.name: _default(item.default) for item in named})
-
-
-def _help(kind: str, name: str, depth: str, source: type[Any], options: dict[str, str]) -> SpecHelp:
-    parentheses = "(option=value,…)" if options else ""
-    return SpecHelp(
-        kind=kind,
-        form=f"{name}{parentheses}{depth}",
-        about=(inspect.getdoc(source) or "").replace("``", ""),
-        options=tuple(options.items()),
-    )
+    return SpecHelp.from_class("probe", form, kind, options)
 
 
 def _default(value: Any) -> str:

@@ -92,7 +92,7 @@ class GradingOptions:
         """Refuse options of a model where none is asked."""
         if self.llm is not None:
             return
-        flag = options.first_given(**{**vars(self), "llm": None})
+        flag = options.first_typed(**{**vars(self), "llm": None})
         if flag is not None:
             raise UserError(f"{flag} needs a model: --llm openai:MODEL")
 

@@ -48,16 +48,16 @@ from ranktilt.errors import UserError, nearest
 # How every command ends. 0: done, and what it asks holds. 1: done, and it does not hold, as each
 # verb's help says (tilted, unfair, failed, incomplete). 3: gate cannot tell. Nothing else may ever
 # end in one of these:
-_REFUSED = 2  # a mistake, or a place that cannot be written: one line says what to do
-_CRASHED = 70  # a fault of our own, with its traceback
+# A mistake, or a file that cannot be written: one line says what to do.
+_REFUSED = 2
+# A fault of ours, with its traceback.
+_CRASHED = 70
 _NO_MEMORY = 71
-_INTERRUPTED = (
-    130  # Ctrl-C; a signal that ends the process gives 128 and its number, as shells count
-)
-_NARROWEST = 20
-_READER_GONE = (
-    141  # whoever read the output went away, as `| head` does; there is nobody left to tell
-)
+# Ctrl-C; a signal that ends the process gives 128 and its number, as shells count.
+_INTERRUPTED = 130
+# The reader of the output went away, as `| head` does; there is nobody left to tell.
+_READER_GONE = 141
+_NARROWEST_TERMINAL = 20
 
 EXIT_QUIETLY: dict[str, Any] = {"exit_on_error": False, "print_error": False}
 """The parser's errors are raised, and become one line here."""
@@ -78,7 +78,7 @@ def _launch(
     *words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
     machine: MachineOptions = MachineOptions(),
 ) -> Any:
-    """Take the options of the machine off, wherever they stand, and run the command."""
+    """Take the options of the machine off, wherever they are typed, and run the command."""
     path, parsers, rest = app.parse_commands(words)
     if parsers[-1].default_command is None and not rest:
         from rich.console import Console
@@ -102,50 +102,55 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Give a stream that the shell closed (``2>&-``) somewhere to write: no verdict may hang on it."""
+    """Open a stream that the shell closed (``2>&-``), so that no verdict depends on it."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for good
 
 
 def _widen() -> None:
-    """Print for a usual terminal where one of no width is claimed: nothing can be laid out in it."""
-    if shutil.get_terminal_size().columns < _NARROWEST or os.environ.get("COLUMNS") == "0":
+    """Print for a terminal of 80 columns where the one here claims to have almost none."""
+    columns = shutil.get_terminal_size().columns
+    if columns < _NARROWEST_TERMINAL or os.environ.get("COLUMNS") == "0":
         os.environ["COLUMNS"] = "80"
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command; returns its exit code, whatever happens."""
+    """Run the command and return its exit code, whatever happens."""
     HELP_PAGE.shows_all = HELP_ALL in words
     words = ["--help" if word == HELP_ALL else word for word in words]
     try:
-        words = with_inputs_of_audit(words)
-        path, _, _ = app.parse_commands(words)
-        HELP_PAGE.shows_machine = not path or path[0].startswith("-")
-        code = int(_call(app.meta, words) or 0)
+        code = _run_command(words)
     except BrokenPipeError:
         code = _READER_GONE
     except (UserError, OSError, CycloptsError) as error:
-        if "--debug" in words:
-            say(traceback.format_exc().rstrip())
-        else:
-            say(_refusal(error))
+        say(traceback.format_exc().rstrip() if "--debug" in words else _refusal(error))
         code = _REFUSED
     except SystemExit as end:
+        # rich ends with 1 where a pipe closes.
         if not isinstance(end.__context__, BrokenPipeError):
             raise
-        code = _READER_GONE  # rich ends with 1 where a pipe closes
+        code = _READER_GONE
     except KeyboardInterrupt:
         code = _INTERRUPTED
     except MemoryError:
         say("ranktilt: out of memory: lower --memory or close other programs")
         code = _NO_MEMORY
-    except BaseException:  # a library's panic is no Exception
+    except BaseException:
+        # A panic of a compiled library is no Exception.
         say(traceback.format_exc().rstrip())
         code = _CRASHED
+    # A verb may return this code too, once it has kept what it had.
     if code == _INTERRUPTED:
         say("ranktilt: interrupted; what was cached is kept")
     return code
+
+
+def _run_command(words: Sequence[str]) -> int:
+    words = with_inputs_of_audit(words)
+    path, _, _ = app.parse_commands(words)
+    HELP_PAGE.shows_machine = not path or path[0].startswith("-")
+    return int(_call(app.meta, words) or 0)
 
 
 def _refusal(error: Exception) -> str:
@@ -174,7 +179,10 @@ def _unknown_option(error: UnknownOptionError) -> str:
     """Name the nearest option, or the key that is set in its place."""
     word = (error.token.keyword or error.token.value).partition("=")[0]
     name = word.lstrip("-").replace("-", "_")
-    names = [name for option in error.argument_collection for name in option.names if option.parse]
+    names: list[str] = []
+    for option in error.argument_collection:
+        if option.parse:
+            names += option.names
     ways = [f"--set {key}=VALUE" for key in assignable_keys(name, error.command_chain or ())]
     if name in model_keys() and "--llm" in names:
         ways += [f'an option in the text of a model: --llm "openai:MODEL({name}=VALUE)"']
@@ -185,7 +193,10 @@ def _unknown_option(error: UnknownOptionError) -> str:
 
 
 def _missing(error: MissingArgumentError) -> str:
-    """Say which argument is missing, or which option lacks its value; a lone hyphen is none to the parser."""
+    """Say which argument is missing, or which option lacks its value.
+
+    A lone hyphen is no value to the parser.
+    """
     option, words = error.keyword, list(error.root_input_tokens or ())
     if option is None:
         return f"{error.argument.name if error.argument else 'an argument'} is missing"
@@ -210,7 +221,10 @@ def _unknown_command(error: UnknownCommandError) -> str:
 
 
 def _speak_utf8() -> None:
-    """A Δ or a minus sign that an old encoding lacks must not end a long audit, and a lost sign would lie."""
+    """Write UTF-8 where an old encoding is set.
+
+    A Δ that an encoding lacks would end a long audit, and a minus sign that is left out would lie.
+    """
     for stream in (sys.stdout, sys.stderr):
         if (
             isinstance(stream, io.TextIOWrapper)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 from dataclasses import dataclass, replace
@@ -12,10 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
-from ranktilt.cli.app import CORRECT, INPUT, OUTPUT, QUESTION, verb
-from ranktilt.cli.audit import InputOptions
+from ranktilt.cli.app import CORRECT, INPUT, QUESTION, verb
+from ranktilt.cli.audit_inputs import InputOptions
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.cli.save_mitigated import (
+    RANKER_OPTION,
+    RUN_OPTION,
+    MitigatedInputs,
+    SavingOptions,
+    forced_words,
+    is_saved_run,
+    save,
+)
 from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError
 
@@ -29,8 +37,6 @@ if TYPE_CHECKING:
 
 FIT, SELECT = "train", ("dev", "validation", "valid", "val")
 """Names of a collection's own splits to fit on and to select by."""
-_FITTED = re.compile(r"\b(fit|project)=")
-"""A file that ``mitigate`` wrote, in a ranker's text."""
 MOST = 300
 """Queries to fit on, and to select by, at most, of a collection's own splits."""
 
@@ -71,11 +77,13 @@ class Corrections:
         Parameter(help="Measure of what a correction costs (default: nDCG@10).", metavar="MEASURE"),
     ] = "nDCG@10"
     budget: Annotated[
-        float,
+        float | None,
         Parameter(
-            help="Loss of --effectiveness to accept: 0.01, the default, is 1 point.", metavar="X"
+            help="Loss of --effectiveness to accept (default: 0.01, 1 point); without judgments, "
+            "share of the first ten documents to replace (default: 0.2, two of ten).",
+            metavar="X",
         ),
-    ] = 0.01
+    ] = None
 
     def chosen(self, *, by: str, pair: tuple[str, str] | None, seed: int) -> MitigationOptions:
         """Return what the library is asked; what was not typed stays as it is there."""
@@ -124,32 +132,29 @@ def mitigate(
     ] = None,
     measure: options.Measures = None,
     corrections: Corrections = Corrections(),
-    work_dir: Annotated[
-        Path | None,
-        Parameter(
-            help="Folder for the fitted corrections (default: they are not kept).",
-            metavar="DIR",
-            group=OUTPUT,
-        ),
-    ] = None,
+    saving: SavingOptions = SavingOptions(),
     text: options.Text = None,
     max_failures: options.MaxFailures = None,
     statistics: options.StatisticsOptions = options.StatisticsOptions(),
     output: PageOutput = PageOutput(),
-) -> None:
+) -> int:
     """Correct a ranker without training, and show the cost.
 
     The ranker is tested first: where it is not shown to be tilted, nothing is fitted (--set
     mitigate.always=true goes on). Corrections are fitted on the train split, or on the collection
     --fit; their strength is chosen on the dev split, and the test split shows what each costs. The
     queries of a collection without these splits are drawn into parts.
+
+    The chosen correction is printed as a formula. --save-run writes the corrected run,
+    --save-ranker the corrected ranker. Where none is chosen, neither writes anything, and the exit code is 1;
+    mitigate.always=true writes the correction nearest to level all the same.
     """
     inputs = replace(inputs, folder=folder)
     inputs.check()
     baselines = [*(inputs.ranker or ()), *(inputs.run or ())]
     if len(baselines) > 1:
         raise UserError(f"mitigate takes one ranker or run; got {len(baselines)}")
-    if any(named.name for named in (*inputs.named_rankers, *inputs.named_runs)):
+    if any(baseline.name for baseline in (*inputs.ranker_texts, *inputs.run_files)):
         raise UserError("mitigate takes one ranker or run, which needs no name: omit NAME=")
     if fit is not None and inputs.run:
         raise UserError("--fit needs a ranker (-r): a saved run cannot rank another collection")
@@ -163,7 +168,8 @@ def mitigate(
     margin = keywords.pop("margin")
     pair = next(iter(inputs.pairs or ()), None)
     chosen = corrections.chosen(by=inputs.column or "", pair=pair, seed=seed)
-    output.check(*inputs.files, *collection_files(fit))
+    saving.check(inputs)
+    output.check(*inputs.files, *collection_files(fit), also=saving.files)
     from ranktilt.mitigation.mitigate import mitigate as run_mitigation
 
     rankers = options.read_rankers(
@@ -182,7 +188,6 @@ def mitigate(
         split,
         baseline,
         measure or None,
-        folder=work_dir,
         options=chosen,
         effectiveness=corrections.effectiveness,
         budget=corrections.budget,
@@ -190,7 +195,15 @@ def mitigate(
         **keywords,
     )
     output.deliver(bench)
-    _say_next(inputs, bench, work_dir)
+    if not saving.has_target:
+        _say_next(bench, is_run=is_saved_run(inputs))
+        return 0
+    mitigated = MitigatedInputs(
+        collection=split.test,
+        ranker=rankers[0] if rankers else None,
+        run=None if rankers else runs[0],
+    )
+    return save(saving, bench, mitigated, _rank_words(inputs))
 
 
 def _read(inputs: InputOptions, fit: Path | None, seed: int) -> tuple[QuerySplit, list[Run]]:
@@ -232,23 +245,24 @@ def _side(inputs: InputOptions, split: str, test: Collection) -> Collection:
     return test.with_judgments(loaded.queries, loaded.qrels, loaded.spec)
 
 
-def _say_next(inputs: InputOptions, bench: Bench, work_dir: Path | None) -> None:
-    """Say how to rank with what was chosen, or how to keep what was fitted for it."""
-    command = ["ranktilt", *sys.argv[1:]]
-    if not bench.candidates[1:]:
-        again = shlex.join([*command, "--set", "mitigate.always=true"])
-        note(f"Next: Try corrections all the same: {again}")
+def _say_next(bench: Bench, *, is_run: bool) -> None:
+    """Say how to keep what was chosen, or how to apply a correction all the same."""
+    choice = bench.choose()
+    option = [RUN_OPTION, "mitigated.trec"] if is_run else [RANKER_OPTION, "mitigated"]
+    if choice.applied is not None:
+        target = "run" if is_run else "ranker"
+        command = shlex.join(["ranktilt", *sys.argv[1:], *option])
+        note(f"Next: Write the corrected {target}: {command}")
         return
-    chosen = bench.choose().chosen
-    if chosen is None or inputs.folder is None or inputs.groups is not None:
-        return
-    if work_dir is None and _FITTED.search(chosen.ranker):
-        again = shlex.join([*command, "--work-dir", "mitigated"])
-        note(f"Next: Keep what was fitted, to rank with it: {again}")
-        return
-    words = ["ranktilt", "rank", str(inputs.folder), "-r", chosen.ranker]
+    save_words = option if bench.candidates[1:] else []
+    purpose = "Apply a correction" if bench.candidates[1:] else "Try corrections"
+    note(f"Next: {purpose} all the same: {shlex.join([*forced_words(bench), *save_words])}")
+
+
+def _rank_words(inputs: InputOptions) -> list[str]:
+    """Return the words that name the collection, for a command that ranks."""
+    words = [str(inputs.folder)]
     for option, value in {"--split": inputs.split, "--qrels": inputs.qrels}.items():
         if value is not None:
             words += [option, str(value)]
-    words += ["--ignore-unknown"] if inputs.ignore_unknown else []
-    note(f"Next: {shlex.join([*words, '-o', 'mitigated.trec'])}")
+    return [*words, *(["--ignore-unknown"] if inputs.ignore_unknown else [])]

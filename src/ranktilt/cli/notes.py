@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _DELAY = 1.0
 _noted: ContextVar[list[str]] = ContextVar("noted")
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
-_shown: ContextVar[_Bars | None] = ContextVar("shown", default=None)
+_bars: ContextVar[_Bars | None] = ContextVar("bars", default=None)
 
 
 def is_quiet() -> bool:
@@ -55,13 +55,16 @@ def say(text: str) -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """What is still buffered has nowhere to go; Python would try once more as it ends, and end in another code."""
+    """Throw away what is still buffered for a stream that nobody reads.
+
+    Python would try to write it once more as it ends, and end in another code.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
 def reporting(*, quiet: bool) -> Iterator[None]:
-    """Show data warnings as one line each and, on a terminal, progress of longer work; nothing where quiet."""
+    """Show data warnings as a line each and, on a terminal, progress; nothing where quiet."""
     token = _quiet.set(quiet)
     _noted.set([])
     try:
@@ -71,20 +74,20 @@ def reporting(*, quiet: bool) -> Iterator[None]:
                 yield
                 return
             bars = _Bars()
-            shown = _shown.set(bars)
+            bars_token = _bars.set(bars)
             try:
                 with listening(bars):
                     yield
             finally:
                 bars.close()
-                _shown.reset(shown)
+                _bars.reset(bars_token)
     finally:
         _quiet.reset(token)
 
 
 def end_progress() -> None:
-    """Take bars away for good: while they stand, they catch what is written to stdout."""
-    bars = _shown.get()
+    """Remove the bars for good: an open bar catches what is written to stdout."""
+    bars = _bars.get()
     if bars is not None:
         bars.close()
 
@@ -153,9 +156,10 @@ class _Bars:
 
 
 def groups_to_audit(collection: Collection) -> list[str] | None:
-    """Return the words that ``ranktilt audit`` needs to group a collection; None where it has nothing to measure.
+    """Return the words that ``ranktilt audit`` needs to group a collection.
 
-    A collection of one source, or of none, is measured as a whole, for which it needs judgments.
+    A collection of one source, or of none, is measured as a whole, for which it needs judgments:
+    None where it has none.
     """
     if len(collection.sources) > 1:
         return []

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from ranktilt.data.labels import LabelFile
     from ranktilt.data.run import Run
     from ranktilt.llm.spec import ModelSpec
+    from ranktilt.presets import Preset as PresetOfPaper
     from ranktilt.rankers.base import Ranker
+    from ranktilt.spec import Stage
 
 Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 """How a result is printed, the same for every verb."""
@@ -37,7 +39,7 @@ NOT_NEGATIVE = Number(gte=0)
 
 
 def _require_input_name(_kind: object, value: object) -> None:
-    """Refuse an option in the place of a file: a lone hyphen is allowed there, which is standard input."""
+    """Refuse an option where a file is expected; a lone hyphen is standard input."""
     for text in value if isinstance(value, list) else [value]:
         if isinstance(text, str | Path) and str(text).startswith("--"):
             raise UserError(f"expected a file or -, got the option {text}")
@@ -208,14 +210,14 @@ Protected = Annotated[
 ]
 
 
-_NAMED = re.compile(r"(?P<name>[^:(@>=/\\]+)=(?P<text>.+)", re.DOTALL)
-"""A name and what it names; the options of a text begin with a parenthesis or a colon."""
+_NAMED_TEXT = re.compile(r"(?P<name>[^:(@>=/\\]+)=(?P<text>.+)", re.DOTALL)
+"""A name and its text; the options of a text begin with a parenthesis or a colon."""
 
 
 @Parameter(name="*", group=STATISTICS)
 @dataclass(frozen=True, kw_only=True)
 class StatisticsOptions:
-    """How tilts are tested; resamples, seed and correction are keys of [statistics] in ranktilt.toml."""
+    """Options of how tilts are tested; resamples, seed and correction are keys of ranktilt.toml."""
 
     ties: Annotated[
         Literal["expected", "trec_eval"] | None,
@@ -241,7 +243,10 @@ class StatisticsOptions:
     ] = None
 
     def keywords(self, preset: str | None = None) -> dict[str, Any]:
-        """Return the keywords of an audit: options win over ``--set``, a preset and the file, in this order."""
+        """Return the keywords of an audit.
+
+        Options win over ``--set``, a preset and the file, in this order.
+        """
         from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
         from ranktilt.presets import preset as preset_named
 
@@ -262,7 +267,7 @@ class StatisticsOptions:
         }
 
     def preset_changes(self, preset: str) -> list[str]:
-        """Return what was asked for otherwise than a preset has it, such as ``ties = expected``."""
+        """Return the keywords that differ from the preset's, such as ``ties = expected``."""
         from ranktilt.presets import preset as preset_named
 
         keywords = self.keywords(preset)
@@ -320,7 +325,7 @@ class LabelOptions:
 
     @property
     def labels(self) -> LabelFile | None:
-        """The label file; refuses what is about one where there is none."""
+        """The label file; None where none is named."""
         from ranktilt.data.labels import LabelFile
 
         if self.groups is None:
@@ -334,14 +339,15 @@ class LabelOptions:
 
     @property
     def label_names(self) -> dict[str, str]:
-        """What values of the labels are called."""
-        texts = [part for text in self.name or () for part in _several_names(text)]
+        """Names by value of the labels."""
+        texts: list[str] = []
+        for text in self.name or ():
+            texts += _several_names(text)
         pairs = [text.partition("=") for text in texts]
         names = {value: name.strip() for value, _, name in pairs}
         if not all(map(str.strip, names)) or not all(names.values()) or len(names) < len(pairs):
-            raise UserError(
-                f"--name expects a value and its name, such as 1=ai; got {', '.join(self.name or ())}"
-            )
+            typed = ", ".join(self.name or ())
+            raise UserError(f"--name expects a value and its name, such as 1=ai; got {typed}")
         return names
 
     def labelled(self, collection: Collection, by: str) -> Collection:
@@ -355,7 +361,7 @@ class LabelOptions:
     def reference_first(
         self, collection: Collection, by: str | None, pairs: Pairs | None
     ) -> Pairs | None:
-        """Pairs to compare, the reference group first in each; refuses those that cannot be compared."""
+        """Return the pairs to compare, the reference group first in each."""
         from ranktilt.auditing.groups import grouped_pairs
 
         groups, chosen = grouped_pairs(collection, by, pairs, fewest=1)
@@ -372,12 +378,12 @@ def _several_names(text: str) -> list[str]:
 
 
 def _configured_labels(name: str) -> LabelFile | None:
-    """Return the label file of that name in ranktilt.toml; None where it has none, or a file is called so."""
+    """Return the label file of that name in ranktilt.toml; None for a name of a file."""
     from ranktilt.data.labels import LabelFile
 
     configuration = settings().configuration
-    entry = configuration.labels.get(name)
-    if entry is None:
+    section = configuration.labels.get(name)
+    if section is None:
         is_plain = not os.path.exists(name) and not re.search(r"[./:\\]", name)
         if is_plain and configuration.labels:
             raise unknown(
@@ -387,12 +393,14 @@ def _configured_labels(name: str) -> LabelFile | None:
     if os.path.isfile(name):
         note_once(f"--groups {name}: the file is read, not [labels.{name}] of {configuration.path}")
         return None
-    columns = {"doc_id" if key == "id" else key: column for key, column in entry.columns.items()}
-    return LabelFile(path=entry.file, columns=columns, names=dict(entry.names), rest=entry.rest)
+    columns = {"doc_id" if key == "id" else key: column for key, column in section.columns.items()}
+    return LabelFile(
+        path=section.file, columns=columns, names=dict(section.names), rest=section.rest
+    )
 
 
 def language_model(text: str) -> ModelSpec:
-    """Read a model's text, or its name in ranktilt.toml, and say where texts go if a file decides that."""
+    """Read a model's text or its name in ranktilt.toml; say where texts go if the file decides."""
     from ranktilt.llm.spec import read_model
 
     return read_model(language_model_text(text))
@@ -419,23 +427,22 @@ def language_model_text(text: str) -> str:
         if typed.name in configuration.llm:
             note(f"--llm {text}: {typed.name} is a kind of model, not [llm.{typed.name}]")
         return text
-    entry = configuration.llm.get(typed.name)
-    if entry is None:
-        raise unknown(
-            "language model", typed.name, [*configuration.llm, *(f"{kind}:…" for kind in KINDS)]
-        )
+    section = configuration.llm.get(typed.name)
+    if section is None:
+        kinds = [f"{kind}:…" for kind in KINDS]
+        raise unknown("language model", typed.name, [*configuration.llm, *kinds])
     if len(stages) > 1 or typed.argument is not None or typed.k is not None:
         raise UserError(
             f"--llm {text}: expected a name of {configuration.path}, such as {typed.name}, with "
             f"options or none: {typed.name}(temperature=0)"
         )
-    file_text = _text_of_entry(typed.name, entry)
+    file_text = _text_of_section(typed.name, section)
     spec = read_model(file_text)
     address = spec.client.get("base_url")
     if address is not None and "base_url" not in typed.options:
         key = f", with the key in {VARIABLE}" if os.environ.get(VARIABLE) else ""
-        place = f"base_url of [llm.{typed.name}] in {configuration.path}"
-        say(f"asks {base_url(address)}{key} ({place})")
+        setting = f"base_url of [llm.{typed.name}] in {configuration.path}"
+        say(f"asks {base_url(address)}{key} ({setting})")
     (model,) = parse_stages(file_text)
     options = {**model.options, **typed.options}
     if settings().is_device_typed and "device" not in typed.options:
@@ -443,19 +450,17 @@ def language_model_text(text: str) -> str:
     return str(replace(model, options=options))
 
 
-def _text_of_entry(name: str, entry: Mapping[str, Any]) -> str:
+def _text_of_section(name: str, section: Mapping[str, Any]) -> str:
     """Return the text of a model of ranktilt.toml: its ``model`` with the other keys as options."""
     from ranktilt.llm.spec import read_model
     from ranktilt.spec import parse_stages
 
     path = settings().configuration.path
     try:
-        read_model(str(entry["model"]))
-        (model,) = parse_stages(str(entry["model"]))
+        read_model(str(section["model"]))
+        (model,) = parse_stages(str(section["model"]))
         options = {
-            option: str(value).lower() if isinstance(value, bool) else str(value)
-            for option, value in entry.items()
-            if option != "model"
+            option: _option_text(value) for option, value in section.items() if option != "model"
         }
         for option in options:
             if option in model.options:
@@ -467,32 +472,50 @@ def _text_of_entry(name: str, entry: Mapping[str, Any]) -> str:
     return text
 
 
-def first_given(**values: Any) -> str | None:
-    """Return the flag of the first option that has a value, such as ``--max-tilt``; None where none has."""
-    name = next((name for name, value in values.items() if value not in (None, False, [])), None)
-    return None if name is None else f"--{name.replace('_', '-')}"
+def _option_text(value: object) -> str:
+    """Return a value of an option as it is typed."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def first_typed(**values: Any) -> str | None:
+    """Return the flag of the first option that has a value, such as ``--max-tilt``."""
+    for name, value in values.items():
+        if value not in (None, False, []):
+            return f"--{name.replace('_', '-')}"
+    return None
 
 
 def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
-    """Refuse runs, by their specs, with more unreadable answers of language models than allowed, a share."""
+    """Refuse runs with a greater share of unreadable answers of language models than allowed.
+
+    Runs are given by their specs; None allows every share.
+    """
     from ranktilt.data.run import stage_facts
     from ranktilt.rankers.llm.answers import require_answers as require
 
-    for spec in specs if max_failures is not None else ():
-        for stage, said in stage_facts(spec, "llm_answers"):
-            require(stage, said, max_failures or 0.0, "--max-failures")
+    if max_failures is None:
+        return
+    for spec in specs:
+        for stage, answers in stage_facts(spec, "llm_answers"):
+            require(stage, answers, max_failures, "--max-failures")
 
 
 def load_texts(folder: Path, split: str | None) -> Collection:
-    """Load a collection to look at its texts: judgments are no condition, and unknown documents in them no mistake."""
+    """Load a collection for its texts.
+
+    It needs no judgments, and those that it has may name unknown documents.
+    """
     from ranktilt.data.load import NO_QRELS, load
 
-    none = NO_QRELS if without_judgments(folder, split) else None
-    return load(folder, split=split, qrels=none, ignore_unknown=True)
+    qrels = NO_QRELS if without_judgments(folder, split) else None
+    return load(folder, split=split, qrels=qrels, ignore_unknown=True)
 
 
 def without_judgments(folder: Path, split: str | None) -> bool:
-    """Tell whether a folder holds no judgments and none are asked for; a name such as ``hub:…`` is no folder."""
+    """Tell whether a folder holds no judgments, where none are asked for.
+
+    A name such as ``hub:…`` is no folder.
+    """
     from ranktilt.data.load import splits
 
     return split is None and os.path.isdir(folder) and not splits(folder)
@@ -500,7 +523,7 @@ def without_judgments(folder: Path, split: str | None) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class NamedText:
-    """The text of a ranker or a run's file, and what its user calls it."""
+    """Text of a ranker or file of a run, and the name that its user gave it."""
 
     text: str
     name: str | None = None
@@ -508,7 +531,7 @@ class NamedText:
     @classmethod
     def from_text(cls, text: str | Path) -> Self:
         """Read ``NAME=SPEC`` or ``NAME=FILE``; a file of the whole name is that file."""
-        match = None if os.path.exists(text) else _NAMED.fullmatch(str(text))
+        match = None if os.path.exists(text) else _NAMED_TEXT.fullmatch(str(text))
         if match is None:
             return cls(text=str(text))
         return cls(text=match["text"], name=match["name"].strip())
@@ -517,7 +540,7 @@ class NamedText:
 def rank_with(
     rankers: Sequence[Ranker], collection: Collection, names: Sequence[str | None] = ()
 ) -> list[Run]:
-    """Rank with each ranker, once all are known to be able to; `names` are what users call them."""
+    """Rank with each ranker, once all are known to be able to; `names` are the users' for runs."""
     from ranktilt.data.run import named_apart
     from ranktilt.rankers.candidates import check_reranked
 
@@ -528,79 +551,92 @@ def rank_with(
 
 
 def with_names(runs: Sequence[Run], names: Sequence[str | None]) -> list[Run]:
-    """Call runs what their user calls them; those without a name keep their own."""
-    named = []
+    """Give runs the names of their user; None keeps a run's name."""
+    renamed_runs = []
     for run, name in zip(runs, names, strict=True):
-        named.append(run if name is None else replace(run, spec={**run.spec, "alias": name}))
-    return named
+        renamed_runs.append(run if name is None else replace(run, spec={**run.spec, "alias": name}))
+    return renamed_runs
 
 
 def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: Any) -> list[Ranker]:
-    """Read rankers and give each the options of the command line that it has and does not set itself.
+    """Read rankers, each with the options of the command line that it has and does not set itself.
 
-    Those of the preset come after: its recipe of the ranker's name, and its options.
+    The options of a preset come after those, and its recipe replaces the ranker's name.
     """
     from ranktilt.presets import Preset as Presets
     from ranktilt.presets import preset as preset_named
-    from ranktilt.registry import ranker_class, ranker_of_stages, ranker_stages
-    from ranktilt.spec import Stage, parse_stages
-
-    chosen = Presets(source="") if preset is None else preset_named(preset)
+    from ranktilt.registry import ranker_of_stages, ranker_stages
+    from ranktilt.spec import parse_stages
 
     defaults.setdefault("device", settings().machine.device)
-    named = {name: value for name, value in defaults.items() if value is not None}
-    given = {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in named.items()
-    }
-
-    def equipped(stage: Stage) -> Stage:
-        own = {f.name for f in fields(ranker_class(stage.name))}  # type: ignore[arg-type]
-        for option in chosen.options.get(stage.name, {}):
-            if option not in own:
-                raise unknown(f"option of {stage.name} in preset {preset!r}", option, sorted(own))
-        from_preset = {"text": chosen.text} if chosen.text else {}
-        usual = {**from_preset, **chosen.options.get(stage.name, {}), **given}
-        more = {name: value for name, value in usual.items() if name in own}
-        name, argument = stage.name, stage.argument
-        if argument is None and name in chosen.recipes:
-            name, _, recipe = chosen.recipes[name].partition(":")
-            argument = recipe or None
-        return replace(stage, name=name, argument=argument, options={**more, **stage.options})
-
+    stage_defaults = _StageDefaults(
+        typed={name: _option_text(value) for name, value in defaults.items() if value is not None},
+        preset=Presets(source="") if preset is None else preset_named(preset),
+        preset_name=preset or "",
+    )
     rankers = []
     for spec in specs:
         stages = ranker_stages(spec)
-        for written, stage in zip(parse_stages(spec), stages, strict=True):
-            if written.name == stage.argument:
-                note_once(f"{written.name}: taken as {stage.name}:{stage.argument}")
-        rankers.append(ranker_of_stages([equipped(stage) for stage in stages]))
+        for typed_stage, stage in zip(parse_stages(spec), stages, strict=True):
+            if typed_stage.name == stage.argument:
+                note_once(f"{typed_stage.name}: taken as {stage.name}:{stage.argument}")
+        rankers.append(ranker_of_stages([stage_defaults.equip(stage) for stage in stages]))
     return rankers
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StageDefaults:
+    """Options for the stages of rankers that do not set them."""
+
+    typed: Mapping[str, str]
+    """Options of the command line."""
+    preset: PresetOfPaper
+    preset_name: str
+
+    def equip(self, stage: Stage) -> Stage:
+        """Return a stage with the options that its ranker has, and with the preset's recipe."""
+        from ranktilt.registry import ranker_class
+
+        names = {field.name for field in fields(ranker_class(stage.name))}  # type: ignore[arg-type]
+        preset_options = self.preset.options.get(stage.name, {})
+        for option in preset_options:
+            if option not in names:
+                kind = f"option of {stage.name} in preset {self.preset_name!r}"
+                raise unknown(kind, option, sorted(names))
+        text = {} if self.preset.text is None else {"text": self.preset.text}
+        usual = {**text, **preset_options, **self.typed}
+        options = {name: value for name, value in usual.items() if name in names}
+        name, argument = stage.name, stage.argument
+        if argument is None and name in self.preset.recipes:
+            name, _, recipe = self.preset.recipes[name].partition(":")
+            argument = recipe or None
+        return replace(stage, name=name, argument=argument, options={**options, **stage.options})
 
 
 def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
     """Read pairs of groups, ``A,B`` each; None where none are named."""
     if not texts:
         return None
-    found = []
+    pairs = []
     for text in texts:
         a, comma, b = text.partition(",")
         if not comma or not a.strip() or not b.strip():
             raise UserError(f"--pair expects two groups, such as human,llm; got {text!r}")
-        found.append((a.strip(), b.strip()))
-    return found
+        pairs.append((a.strip(), b.strip()))
+    return pairs
 
 
 def read_price(text: str | None, *, dry_run: bool) -> tuple[float, float] | None:
-    """Read the price of a million tokens, ``IN,OUT``; None where none is named, refused where nothing is estimated."""
+    """Read the price of a million tokens, ``IN,OUT``; None where none is named."""
     if text is None:
         return None
     if not dry_run:
         raise UserError("--price needs --dry-run")
     try:
-        read, written = map(float, text.split(","))
+        input_price, output_price = map(float, text.split(","))
     except ValueError as error:
         raise UserError(
-            f"--price expects two numbers, per million input and output tokens, such as 0.15,0.60; got {text!r}"
+            "--price expects two numbers, per million input and output tokens, such as 0.15,0.60; "
+            f"got {text!r}"
         ) from error
-    return read, written
+    return input_price, output_price

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,7 +42,7 @@ FILE_OR_STDOUT = Parameter(allow_leading_hyphen=True, validator=_require_file_na
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """How a result is shown and kept, the same for every verb."""
+    """Options of how a result is printed and saved, the same for every verb."""
 
     format: Annotated[Formats, Parameter(help="Format of the printed result.")] = "table"
     json: Annotated[
@@ -56,18 +56,21 @@ class Output:
         return {"--json": self.json}
 
     def check(self, *inputs: Path, also: Mapping[str, Path | None] | None = None) -> None:
-        """Refuse files that cannot be written, or that are read too, before any work is done; `also` by option."""
+        """Refuse files that cannot be written, or that are read too, before any work is done.
+
+        `also` are further files by their option.
+        """
         check_paths({**self.paths, **(also or {})}, stdout=("--json",), inputs=inputs)
 
     def deliver(
         self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None
     ) -> None:
-        """Show a result with the command that made it, then write its files."""
-        found = with_command(result)
-        deliver(self.text(found), {self.json: found.to_json, **(files or {})})
+        """Print a result with the command that made it, then write its files."""
+        result = with_command(result)
+        deliver(self.text(result), {self.json: result.to_json, **(files or {})})
 
     def text(self, result: Any) -> str:
-        """What goes to stdout."""
+        """Return what goes to stdout."""
         if self.json == "-" or self.format == "json":
             return cast(str, result.to_json().decode())
         return text_of(result, self.format, notes=not is_quiet())
@@ -76,7 +79,7 @@ class Output:
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class PageOutput(Output):
-    """The same, with a page."""
+    """Options of how a result is printed and saved, with a page."""
 
     page: Annotated[
         Path | None,
@@ -94,7 +97,7 @@ class PageOutput(Output):
         return {**super().paths, "-o": self.page}
 
     def check(self, *inputs: Path, also: Mapping[str, Path | None] | None = None) -> None:
-        """Refuse a page's name that does not end as a page's does, too."""
+        """Refuse what `Output.check` does, and a page whose name does not end in ``.html``."""
         super().check(*inputs, also=also)
         if self.page is not None:
             check_ending(self.page, "html")
@@ -102,15 +105,15 @@ class PageOutput(Output):
     def deliver(
         self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None
     ) -> None:
-        """Show a result with the command that made it, then write its files and its page."""
-        found = with_command(result)
+        """Print a result with the command that made it, then write its files and its page."""
+        result = with_command(result)
         super().deliver(
-            found, {self.page: lambda: text_of(found, "html").encode(), **(files or {})}
+            result, {self.page: lambda: text_of(result, "html").encode(), **(files or {})}
         )
 
 
 def text_of(result: Any, format: str, *, notes: bool = True) -> str:
-    """A result in one format; the table is as wide and as coloured as the terminal around it."""
+    """Return a result in a format; the table is as wide and as coloured as the terminal is."""
     from ranktilt.reporting.output import show, table
 
     if format != "table":
@@ -121,7 +124,7 @@ def text_of(result: Any, format: str, *, notes: bool = True) -> str:
 
 
 def with_command(result: _Specified) -> _Specified:
-    """Note the command in the spec of a result that has one."""
+    """Record the command in the spec of a result that has a spec."""
     if not hasattr(result, "spec"):
         return result
     spec = {**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])}
@@ -129,21 +132,20 @@ def with_command(result: _Specified) -> _Specified:
 
 
 class _Terminal:
-    """Standard output where it is a terminal: of what it would act on only colours are let through."""
+    """Standard output where it is a terminal: colours pass, and no other control sequence."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
         parts = _COLOURS.split(text)
-        return self._stream.write(
-            "".join(part if _COLOURS.fullmatch(part) else visible(part) for part in parts)
-        )
+        safe_parts = [part if _COLOURS.fullmatch(part) else visible(part) for part in parts]
+        return self._stream.write("".join(safe_parts))
 
 
 @contextmanager
 def results() -> Iterator[TextIO]:
-    """Give stdout for a result, and see to it that all of it arrives."""
+    """Give stdout for a result, and make sure that all of it arrives."""
     end_progress()
     try:
         yield cast(TextIO, _Terminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout
@@ -161,7 +163,7 @@ def print_result(text: str) -> None:
 
 
 def print_lines(lines: Iterable[tuple[str, str]]) -> None:
-    """Print names and what is said of them, one under the other."""
+    """Print names with their texts, in two columns."""
     pairs = list(lines)
     width = max(len(name) for name, _ in pairs)
     print_result("".join(f"{name:<{width}}  {text}\n" for name, text in pairs))
@@ -172,7 +174,7 @@ def deliver(
     files: Mapping[Path | str | None, Callable[[], bytes]],
     *more: Callable[[], object],
 ) -> None:
-    """Write a result to stdout and into its files, which come even where nobody reads stdout any more."""
+    """Write a result to stdout and into its files; the files come even where stdout is closed."""
     try:
         print_result(printed)
     finally:
@@ -184,11 +186,10 @@ def deliver(
 
 
 def check_ending(path: Path, form: str, *, hint: str = "") -> None:
-    """Refuse a name for ``-o`` that does not end as the files of a format do; `UserError` says how they do."""
+    """Refuse a name for ``-o`` that does not end as files of the format do."""
     if path.suffix.lower() not in ENDINGS[form]:
-        raise UserError(
-            f"-o {path}: expected a name that ends in {' or '.join(ENDINGS[form])}, for {form}{hint}"
-        )
+        endings = " or ".join(ENDINGS[form])
+        raise UserError(f"-o {path}: expected a name that ends in {endings}, for {form}{hint}")
 
 
 def check_paths(
@@ -198,61 +199,74 @@ def check_paths(
     inputs: Iterable[Path] = (),
 ) -> None:
     """Refuse files that cannot be written, that overwrite what is read, or that are named twice."""
-    given = {option: str(path) for option, path in paths.items() if path is not None}
-    streams = [option for option, path in given.items() if path == "-"]
-    allowed = tuple(stdout)
-    barred = next((option for option in streams if option not in allowed), None)
-    if barred is not None:
-        others = (
-            f"; standard output (-) is for {' and '.join(allowed)}"
-            if allowed
-            else ", not to standard output (-)"
-        )
-        raise UserError(f"{barred} writes a file{others}")
-    if len(streams) > 1:
-        raise UserError(
-            f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them"
-        )
-    read = [*inputs]
-    read += [
-        beside for path in read if os.path.isfile(beside := sidecar(path))
-    ]  # False too where nobody may look
-    taken = {path.resolve(): "is read" for path in read}
-    for option, path in given.items():
-        if option not in streams:
+    named_paths = {option: str(path) for option, path in paths.items() if path is not None}
+    _check_streams([option for option, path in named_paths.items() if path == "-"], tuple(stdout))
+    uses = {path.resolve(): "is read" for path in _with_existing_sidecars(inputs)}
+    for option, path in named_paths.items():
+        if path != "-":
             try:
-                _check(option, Path(path), taken)
+                _check(option, Path(path), uses)
             except OSError as error:
                 raise cannot_write(Path(path), error) from error
 
 
+def _check_streams(options: Sequence[str], allowed: Sequence[str]) -> None:
+    """Refuse options that write to stdout and may not, or that would mix there."""
+    for option in options:
+        if option not in allowed and allowed:
+            allowed_options = " and ".join(allowed)
+            raise UserError(f"{option} writes a file; standard output (-) is for {allowed_options}")
+        if option not in allowed:
+            raise UserError(f"{option} writes a file, not to standard output (-)")
+    if len(options) > 1:
+        raise UserError(
+            f"{' and '.join(options)} cannot both go to stdout; name a file for one of them"
+        )
+
+
+def _with_existing_sidecars(files: Iterable[Path]) -> Iterator[Path]:
+    """Yield files, each with its sidecar where there is one."""
+    for file in files:
+        yield file
+        # False too where the folder may not be read.
+        if os.path.isfile(sidecar(file)):
+            yield sidecar(file)
+
+
 def with_sidecars(files: Mapping[str, Path | None]) -> dict[str, Path | None]:
-    """Return files by option, each with the one beside it that says how it was made."""
-    beside = {
+    """Return files by option, each with its sidecar, the file that says how it was made."""
+    sidecars = {
         f"{option}, its sidecar": sidecar(path)
         for option, path in files.items()
         if path is not None
     }
-    return {**files, **beside}
+    return {**files, **sidecars}
 
 
 def collection_files(folder: Path | None) -> list[Path]:
     """List the files of a collection's folder that a command reads; none for no folder."""
     if folder is None or not os.path.isdir(folder):
         return []
-    return [file for pattern in _COLLECTION for file in folder.glob(pattern) if file.is_file()]
+    files: list[Path] = []
+    for pattern in _COLLECTION:
+        files += [file for file in folder.glob(pattern) if file.is_file()]
+    return files
 
 
-def _check(option: str, path: Path, taken: dict[Path, str]) -> None:
+def _check(option: str, path: Path, uses: dict[Path, str]) -> None:
+    """Refuse a file that cannot be written or has another use, and record its use."""
     if path.is_dir():
         raise UserError(f"{option} {path}: expected a file, this is a folder")
-    place = path.resolve()
-    if place in taken:
-        raise UserError(f"{option} {path}: this file {taken[place]} too; choose another file")
-    taken[place] = f"is written by {option}"
+    resolved = path.resolve()
+    if resolved in uses:
+        raise UserError(f"{option} {path}: this file {uses[resolved]} too; choose another file")
+    uses[resolved] = f"is written by {option}"
     require_place(path)
 
 
 def file_name(name: str) -> str:
-    """Shorten a file's name so that every file system takes it with its endings: they count bytes, not letters."""
+    """Shorten a file's name so that every file system takes it, with room for endings.
+
+    File systems count bytes, not letters.
+    """
     return name.encode()[:_LONGEST].decode(errors="ignore")

@@ -94,7 +94,7 @@ class Questions:
             raise UserError(
                 "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"
             )
-        asking = options.first_given(
+        asking = options.first_typed(
             pairs=self.pairs,
             prompt=self.prompt,
             attribute=self.attribute,
@@ -113,7 +113,7 @@ class Questions:
             )
 
     def asker(self, preset: str | None) -> Pairwise | None:
-        """The ranker that asks; None where choices are stored."""
+        """Return the ranker that asks; None where choices are stored."""
         from ranktilt.presets import preset as preset_named
         from ranktilt.rankers.llm.pairwise import Pairwise
 
@@ -135,15 +135,14 @@ class Questions:
         return ranker
 
     def run(self, folder: Path) -> Run | None:
-        """The candidates, where there are any."""
+        """Return the run whose documents are paired; None for all documents."""
         from ranktilt.data.builders import CANDIDATES
         from ranktilt.data.run import Run
 
-        beside = folder / CANDIDATES
-        chosen = self.candidates or (
-            beside if self.decisions is None and beside.is_file() else None
-        )
-        return None if chosen is None else Run.load(chosen, score_order=self.score_order)
+        file = self.candidates
+        if file is None and self.decisions is None and (folder / CANDIDATES).is_file():
+            file = folder / CANDIDATES
+        return None if file is None else Run.load(file, score_order=self.score_order)
 
 
 @verb(
@@ -199,14 +198,16 @@ def pairwise(
     questions.check()
     prices = options.read_price(questions.price, dry_run=questions.dry_run)
     files = (questions.decisions, questions.candidates, questions.queries)
-    read = [file for file in files if file is not None]
+    input_files = [file for file in files if file is not None]
     output.check(
-        *collection_files(folder), *read, also={"--save-decisions": questions.save_decisions}
+        *collection_files(folder),
+        *input_files,
+        also={"--save-decisions": questions.save_decisions},
     )
     asker = questions.asker(preset)
     collection = options.load_texts(folder, split)
     sides = two_groups(collection, by, protected)
-    asked = None if questions.queries is None else read_query_ids(questions.queries, collection)
+    query_ids = None if questions.queries is None else read_query_ids(questions.queries, collection)
     if asker is None:
         decided = read_decisions(str(questions.decisions), collection, sides)
     else:
@@ -216,22 +217,21 @@ def pairwise(
             pairs=questions.pairs or PAIRS,
             seed=settings().configuration.statistics.seed,
             candidates=questions.run(folder),
-            queries=asked,
+            queries=query_ids,
         )
         if questions.dry_run:
             rehearsal = Rehearsal(asker.model())
             ask_pairs(collection, drawn, asker, asker=rehearsal)
             print_lines(rehearsal.lines(prices))
             return
+        pairs = counted(drawn.frame.height, "pair", "pairs")
         queries = counted(drawn.frame["query"].n_unique(), "query", "queries")
-        note(
-            f"{counted(drawn.frame.height, 'pair', 'pairs')} of {queries}: {2 * drawn.frame.height:,} prompts"
-        )
+        note(f"{pairs} of {queries}: {2 * drawn.frame.height:,} prompts")
         decided = ask_pairs(collection, drawn, asker)
     result = run_pairwise(
         collection,
         decided,
-        queries=asked,
+        queries=query_ids,
         count_rule=count_rule,
         margin=_margin(margin),
         **options.sampling_of_tests(),
@@ -240,11 +240,12 @@ def pairwise(
 
 
 def _margin(typed: float | None) -> float:
-    """Return the points within which a share counts as level: of ``--margin``, or of [statistics]."""
+    """Return the points within which a share counts as level: --margin, or [statistics]."""
     from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
 
     if typed is not None:
         return typed
     margin = settings().configuration.statistics.margin
     points = DEFAULT_MARGIN if margin is None else read_margin(margin, "[statistics] margin")
-    return DEFAULT_MARGIN if isinstance(points, str) else points  # ranks say nothing of shares
+    # A margin in ranks says nothing about shares.
+    return DEFAULT_MARGIN if isinstance(points, str) else points

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -89,54 +91,89 @@ def rank(
     if not ranker:
         raise UserError("nothing to rank with: name a ranker, such as -r bm25")
     prices = options.read_price(price, dry_run=dry_run)
-    from ranktilt.data.load import load
-
+    source = RankedSource(folder=folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
     rankers = options.read_rankers(ranker, preset, text=text, max_failures=max_failures)
     if dry_run:
-        collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
-        estimates = "\n".join(_estimates(rankers, collection, prices))
-        if not estimates:
-            raise UserError("--dry-run needs a ranker that asks a language model")
-        print_result(estimates)
+        _print_estimates(rankers, source.load(), prices)
         return
     if output is None:
         raise UserError(
             "no output: name a file (-o FILE), or ask for the cost of language models (--dry-run)"
         )
-    files = _files(output, rankers)
-    _check(
-        files, [*collection_files(folder), *_read(rankers), *([file_of(qrels)] if qrels else [])]
-    )
-    collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
-    if not files:
+    files = _run_files(output, rankers)
+    _check(files, [*source.files, *_saved_runs(rankers)])
+    collection = source.load()
+    if files:
+        runs = [with_command(run) for run in options.rank_with(rankers, collection)]
+        writers = [
+            partial(write_files, run.contents(file)) for file, run in zip(files, runs, strict=True)
+        ]
+        deliver("", {}, *writers)
+    else:
         _require_plain(output, collection)
-    runs = [with_command(run) for run in options.rank_with(rankers, collection)]
-    shown = "" if files else runs[0].contents(_STDOUT)[_STDOUT].decode()
-    deliver(
-        shown,
-        {},
-        *(partial(write_files, run.contents(file)) for file, run in zip(files, runs, strict=False)),
-    )
+        runs = [with_command(run) for run in options.rank_with(rankers, collection)]
+        deliver(runs[0].contents(_STDOUT)[_STDOUT].decode(), {})
     for file, run in zip(files or [_STDOUT], runs, strict=True):
-        for line in _notes(file, run, judged=bool(collection.qrels.height)):
+        for line in _notes(file, run, has_judgments=bool(collection.qrels.height)):
             note(line)
+    if files:
+        _note_audit(source, collection, files, rankers)
+
+
+def _note_audit(
+    source: RankedSource, collection: Collection, files: Sequence[Path], rankers: Sequence[Ranker]
+) -> None:
+    """Say how the saved runs are audited, where there is something to measure."""
     groups = groups_to_audit(collection)
-    if files and groups is not None:
-        named = {"--split": split, "--qrels": qrels}
-        how = [
-            part for option, value in named.items() if value is not None for part in (option, value)
-        ]
-        how += ["--ignore-unknown"] if ignore_unknown else []
-        runs_of = [
-            word
-            for file, ranked_by in zip(files, rankers, strict=True)
-            for word in _run_words(file, ranked_by)
-        ]
-        note(f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs_of, *how, *groups])}")
+    if groups is None:
+        return
+    words = ["ranktilt", "audit", str(source.folder)]
+    for file, ranker in zip(files, rankers, strict=True):
+        words += _run_words(file, ranker)
+    note(f"Audit it: {shlex.join([*words, *source.words, *groups])}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedSource:
+    """A collection and the options that say how it is read."""
+
+    folder: Path
+    split: str | None
+    qrels: str | None
+    ignore_unknown: bool
+
+    @property
+    def files(self) -> list[Path]:
+        """Files that are read."""
+        qrels_files = [file_of(self.qrels)] if self.qrels else []
+        return [*collection_files(self.folder), *qrels_files]
+
+    @property
+    def words(self) -> list[str]:
+        """Options of an audit that reads the collection alike."""
+        words: list[str] = []
+        if self.split is not None:
+            words += ["--split", self.split]
+        if self.qrels is not None:
+            words += ["--qrels", self.qrels]
+        if self.ignore_unknown:
+            words.append("--ignore-unknown")
+        return words
+
+    def load(self) -> Collection:
+        """Read the collection."""
+        from ranktilt.data.load import load
+
+        return load(
+            self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown
+        )
 
 
 def _run_words(file: Path, ranker: Ranker) -> list[str]:
-    """Return the words that name a run for an audit, with what its ranker did about queries that are documents."""
+    """Return the words that name a run for an audit.
+
+    A ranker that chose whether a query's own document may be found tells the audit its choice.
+    """
     from ranktilt.rankers.base import stages_of
 
     choices = [getattr(stage, "exclude_self", None) for stage in stages_of(ranker)]
@@ -146,89 +183,111 @@ def _run_words(file: Path, ranker: Ranker) -> list[str]:
     return ["-r", str(Stage("replay", str(file), {"exclude_self": str(chosen[0]).lower()}))]
 
 
-def _estimates(
+def _print_estimates(
     rankers: Sequence[Ranker], collection: Collection, price: tuple[float, float] | None
+) -> None:
+    """Print what the language models of these rankers would be asked, and its price."""
+    estimates: list[str] = []
+    for ranker in rankers:
+        estimates += _estimates(ranker, collection, price)
+    if not estimates:
+        raise UserError("--dry-run needs a ranker that asks a language model")
+    print_result("\n".join(estimates))
+
+
+def _estimates(
+    ranker: Ranker, collection: Collection, price: tuple[float, float] | None
 ) -> Iterator[str]:
-    """A block of lines for each stage that asks a language model; the stages before it rank."""
+    """Yield a block of lines for each stage that asks a model; the stages before it rank."""
     from ranktilt.rankers.base import stages_of
     from ranktilt.rankers.llm.base import LLMRanker
 
-    for one in rankers:
-        stages, run, certain = stages_of(one), None, True
-        asking = [number for number, stage in enumerate(stages) if isinstance(stage, LLMRanker)]
-        for number, stage in enumerate(stages[: asking[-1] + 1 if asking else 0]):
-            if not isinstance(stage, LLMRanker):
-                run = stage.rank(collection, run)
-                continue
-            run, rehearsal = stage.rehearse(collection, run, certain=certain)
-            certain = rehearsal.certain
-            yield f"{'>>'.join(map(repr, stages[: number + 1]))}\n" + "".join(
-                f"  {name:<10}  {text}\n" for name, text in rehearsal.lines(price)
-            )
+    stages = stages_of(ranker)
+    llm_stages = [number for number, stage in enumerate(stages) if isinstance(stage, LLMRanker)]
+    stages_to_run = stages[: llm_stages[-1] + 1] if llm_stages else ()
+    run, is_certain = None, True
+    for number, stage in enumerate(stages_to_run, start=1):
+        if not isinstance(stage, LLMRanker):
+            run = stage.rank(collection, run)
+            continue
+        run, rehearsal = stage.rehearse(collection, run, certain=is_certain)
+        is_certain = rehearsal.certain
+        lines = [f"  {name:<10}  {text}\n" for name, text in rehearsal.lines(price)]
+        yield ">>".join(map(repr, stages[:number])) + "\n" + "".join(lines)
 
 
-def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
-    """A file for each run; none for stdout."""
+def _run_files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
+    """Return a file for each run; none for stdout."""
     path = Path(output)
     if not (output.endswith(("/", os.sep)) or path.is_dir()):
         if len(rankers) > 1:
             raise UserError(
-                f"-o {output}: holds one run, got {len(rankers)} rankers; name a folder, such as -o runs/"
+                f"-o {output}: holds one run, got {len(rankers)} rankers; name a folder, such as "
+                "-o runs/"
             )
         return [] if output == "-" else [path]
-    names = [file_name(re.sub(r"[^\w.=@+-]+", "_", repr(one)).strip("_.")) for one in rankers]
-    before = [names[:number].count(name) for number, name in enumerate(names)]
-    return [
-        path / f"{name}{f'-{n + 1}' if n else ''}.trec"
-        for name, n in zip(names, before, strict=True)
-    ]
+    count_of_name: Counter[str] = Counter()
+    files = []
+    for ranker in rankers:
+        name = file_name(re.sub(r"[^\w.=@+-]+", "_", repr(ranker)).strip("_."))
+        count_of_name[name] += 1
+        number = f"-{count_of_name[name]}" if count_of_name[name] > 1 else ""
+        files.append(path / f"{name}{number}.trec")
+    return files
 
 
-def _read(rankers: Sequence[Ranker]) -> Iterator[Path]:
-    """Files that rankers read: saved runs."""
+def _saved_runs(rankers: Sequence[Ranker]) -> Iterator[Path]:
+    """Yield the files of saved runs that rankers read."""
     from ranktilt.rankers.base import stages_of
     from ranktilt.rankers.replay import Replay
 
-    yield from (
-        Path(stage.file) for one in rankers for stage in stages_of(one) if isinstance(stage, Replay)
-    )
+    for ranker in rankers:
+        for stage in stages_of(ranker):
+            if isinstance(stage, Replay):
+                yield Path(stage.file)
 
 
 def _check(files: Sequence[Path], inputs: Sequence[Path]) -> None:
-    """Refuse places that cannot be written, before anything is ranked."""
-    many = len(files) > 1
-    paths = {f"-o {file.name}" if many else "-o": file for file in files}
+    """Refuse files that cannot be written, before anything is ranked."""
+    has_several = len(files) > 1
+    paths = {f"-o {file.name}" if has_several else "-o": file for file in files}
     check_paths(with_sidecars(paths), inputs=inputs)
 
 
 def _require_plain(output: str, collection: Collection) -> None:
-    """Refuse ids that need an escape, before anything is ranked, where no sidecar can say that there is one."""
+    """Refuse ids with blanks, before anything is ranked.
+
+    They are escaped, and stdout has no sidecar that says so.
+    """
     from ranktilt.data.run import beyond_trec
 
     for noun, names in (("query", collection.queries["id"]), ("document", collection.ids)):
         blank = beyond_trec(names)
         if len(blank):
-            what = f"{noun} id {blank[0]!r} has a blank in it, which a run alone cannot hold"
-            raise UserError(f"-o {output}: {what}; name a file instead")
+            raise UserError(
+                f"-o {output}: {noun} id {blank[0]!r} has a blank in it, which a run alone cannot "
+                "hold; name a file instead"
+            )
 
 
-def _notes(path: Path, run: Run, *, judged: bool) -> Iterator[str]:
-    """Say what was found, what was not read, and what was left out."""
+def _notes(path: Path, run: Run, *, has_judgments: bool) -> Iterator[str]:
+    """Say how much was retrieved, what was not read, and what was left out."""
     from ranktilt.rankers.self_exclusion import exclusion_notes
 
-    lengths = sorted(int(n) for n in run.offsets[1:] - run.offsets[:-1])
+    lengths = sorted(int(length) for length in run.offsets[1:] - run.offsets[:-1])
     least, most = (lengths[0], lengths[-1]) if lengths else (0, 0)
-    each = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    length_range = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     documents = "document" if least == most == 1 else "documents"
-    yield f"{path}: {counted(len(lengths), 'query', 'queries')}, {each} {documents} a query ({run.name})"
-    nothing = lengths.count(0)
-    if nothing:
-        counts = "; an audit counts that as 0" if judged else ""
-        yield f"{run.name}: found nothing for {counted(nothing, 'query', 'queries')}{counts}"
+    queries = counted(len(lengths), "query", "queries")
+    yield f"{path}: {queries}, {length_range} {documents} a query ({run.name})"
+    empty_count = lengths.count(0)
+    if empty_count:
+        effect = "; an audit counts that as 0" if has_judgments else ""
+        yield f"{run.name}: found nothing for {counted(empty_count, 'query', 'queries')}{effect}"
     for name, cut in run.truncated:
         if any(cut["share"].values()):
             shares = ", ".join(
                 f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items()
             )
             yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
-    yield from (f"{run.name}: {note}" for note in exclusion_notes(run.spec))
+    yield from (note.sentence for note in exclusion_notes(run.name, run.spec))

@@ -88,8 +88,8 @@ def replay_log(
 ) -> int:
     """Tell what an LLM ranker ranked from what its parser did.
 
-    Every stored answer is typed; the published run is made again as RankGPT and rank_llm read answers, and
-    split into the input order, the model's part and the parser's. No model is needed.
+    Every stored answer is typed; the published run is made again as RankGPT and rank_llm read
+    answers, and split into the input order, the model's part and the parser's. No model is needed.
     """
     from ranktilt.auditing.replay_log import log_runs
     from ranktilt.auditing.replay_log import replay_log as replay

@@ -98,10 +98,8 @@ def report(
     if layout is not None:
         _require_layout(layout)
     form = format or _form(output, layout, figures)
-    if open_page and form != "html":
-        raise UserError(f"--open needs the page (html), not {form}")
-    if open_page and output is None:
-        output = Path(tempfile.mkdtemp(prefix="ranktilt-")) / "report.html"
+    if open_page:
+        output = _page_to_open(form, output)
     _check_figures(form, figures, output)
     _check(form, output, layout, files, no_texts=no_texts)
     if query and (form not in TABLES or no_texts or not _shows_texts(layout)):
@@ -110,8 +108,8 @@ def report(
         )
     if form == "html":
         _page(files, output, texts=not no_texts)
-        if open_page and output is not None and not webbrowser.open(output.resolve().as_uri()):
-            note(f"no browser could be opened; open {output} in yours")
+        if open_page and output is not None:
+            _open(output)
     elif figures is not None:
         _figures(files, figures, form, layout or "")
     else:
@@ -119,8 +117,20 @@ def report(
         _deliver(text, output)
 
 
+def _page_to_open(form: str, output: Path | None) -> Path:
+    """Return the file of the page that a browser opens; a temporary one where none is named."""
+    if form != "html":
+        raise UserError(f"--open needs the page (html), not {form}")
+    return output or Path(tempfile.mkdtemp(prefix="ranktilt-")) / "report.html"
+
+
+def _open(page: Path) -> None:
+    if not webbrowser.open(page.resolve().as_uri()):
+        note(f"no browser could be opened; open {page} in yours")
+
+
 def _form(output: Path | None, layout: str | None, figures: Path | None) -> str:
-    """The format where none is named: of a layout that which the file's ending says, or Markdown."""
+    """Return the format where none is named: a page, or for a layout what the file's ending says."""
     if figures is not None:
         return "svg"
     if layout is None:
@@ -128,20 +138,21 @@ def _form(output: Path | None, layout: str | None, figures: Path | None) -> str:
     ending = "" if output is None else output.suffix.lower()
     if ending in (".html", ".htm"):
         raise UserError(
-            f"{output}: a page has no layout; name a .tex, .md or .csv file for the table, or omit --layout"
+            f"{output}: a page has no layout; name a .tex, .md or .csv file for the table, or omit "
+            "--layout"
         )
     return next((name for name in TABLES if ending in ENDINGS[name]), "markdown")
 
 
 def _shows_texts(layout: str | None) -> bool:
-    """Whether a layout is a table of texts, or every table."""
+    """Tell whether a layout is a table of texts, or all tables."""
     from ranktilt.reporting.layouts.layout import PAPER, layouts
 
     return layout in (None, PAPER) or layouts()[layout].texts > 0
 
 
 def _require_layout(name: str) -> None:
-    """Refuse a layout that there is not."""
+    """Refuse an unknown layout."""
     from ranktilt.reporting.layouts.layout import PAPER, layout_named
 
     if name != PAPER:
@@ -149,7 +160,7 @@ def _require_layout(name: str) -> None:
 
 
 def _check_layout(name: str, form: str) -> None:
-    """Refuse a format that a layout has not."""
+    """Refuse a format that a layout does not have."""
     from ranktilt.reporting.layouts.layout import PAPER, layouts
 
     if form in TABLES or (form in FIGURES and name != PAPER and layouts()[name].is_figure):
@@ -183,10 +194,11 @@ def _check(
             raise UserError("the page needs a file: -o report.html")
         return
     check_paths({"-o": output}, inputs=files)
-    other = next((name for name in TABLES if output.suffix.lower() in ENDINGS[name]), None)
-    check_ending(
-        output, form, hint=f"; --format {other} makes {output.suffix} files" if other else ""
-    )
+    hint = ""
+    for table_format in TABLES:
+        if output.suffix.lower() in ENDINGS[table_format]:
+            hint = f"; --format {table_format} makes {output.suffix} files"
+    check_ending(output, form, hint=hint)
 
 
 def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
@@ -194,12 +206,12 @@ def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
     from ranktilt.reporting.reload import Loaded
     from ranktilt.reporting.report import opened, report_page
 
-    found = opened(files)
-    for one in found:
-        if isinstance(one, Loaded) and one.notes:
-            front = "" if one.collection else "Queries, ranked lists and texts are left out. "
-            note(front + " ".join(one.notes))
-    page = report_page(found, texts=texts)
+    results = opened(files)
+    for result in results:
+        if isinstance(result, Loaded) and result.notes:
+            front = "" if result.collection else "Queries, ranked lists and texts are left out. "
+            note(front + " ".join(result.notes))
+    page = report_page(results, texts=texts)
     _deliver(page, output)
     if output is not None:
         note(f"{output}: {size(len(page.encode()))}")
@@ -212,20 +224,20 @@ def _table(
     from ranktilt.reporting.layouts.tables import paper_tables
     from ranktilt.reporting.report import laid_out, read_result
 
-    found, kinds = [], laid_out()
     # A table of texts is no part of a paper as CSV.
-    shows_texts = _shows_texts(layout) and not (form == "csv" and layout == LAYOUT)
+    shows_texts = texts and _shows_texts(layout) and not (form == "csv" and layout == LAYOUT)
+    results = []
     for file in dict.fromkeys(files):
-        one: Any = (
-            read_cells(file)
-            if file.name.endswith((".csv", ".csv.gz"))
-            else read_result(file, kinds)
-        )
-        if _reads_collection(layout):
-            found.append(_with_collection(one, file))
+        if file.name.endswith((".csv", ".csv.gz")):
+            result: Any = read_cells(file)
         else:
-            found.append(_with_texts(one, file) if texts and shows_texts else one)
-    return paper_tables(found, layout, form, queries=queries)
+            result = read_result(file, laid_out())
+        if _reads_collection(layout):
+            result = _with_collection(result, file)
+        elif shows_texts:
+            result = _with_texts(result, file)
+        results.append(result)
+    return paper_tables(results, layout, form, queries=queries)
 
 
 def _reads_collection(layout: str) -> bool:
@@ -280,12 +292,12 @@ def _figures(files: Sequence[Path], folder: Path, form: str, layout: str) -> Non
     from ranktilt.reporting.reload import Loaded
     from ranktilt.reporting.report import laid_out, opened
 
-    found = opened(files, laid_out())
-    drawn = paper_figures(found, format=form, layout=layout)
-    for sentence in (
-        sentence for one in found if isinstance(one, Loaded) for sentence in one.notes
-    ):
-        note(sentence)
-    write_files({folder / name: data for name, data in drawn.items()})
-    for name, data in drawn.items():
-        note(f"{folder / name}: {size(len(data))}")
+    results = opened(files, laid_out())
+    drawings = paper_figures(results, format=form, layout=layout)
+    for result in results:
+        if isinstance(result, Loaded):
+            for sentence in result.notes:
+                note(sentence)
+    write_files({folder / name: content for name, content in drawings.items()})
+    for name, content in drawings.items():
+        note(f"{folder / name}: {size(len(content))}")

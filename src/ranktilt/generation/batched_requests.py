@@ -1,4 +1,7 @@
-"""Batched requests of a language model: ask for each text, check what comes, ask again what failed the checks."""
+"""Batched requests of a language model: ask for each text until its answer passes the checks.
+
+Start in `ask_until_accepted`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
 
@@ -17,22 +20,22 @@ from ranktilt.generation.templates import PromptTemplate
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Journal, Request, journalled
 
-TOO_LONG, REFUSED, UNANSWERED, FLAGGED, EMPTY = (
-    "too long",
-    "refused",
-    "unanswered",
-    "flagged",
-    "empty",
-)
-"""Why a text has no good answer."""
+TOO_LONG, REFUSED, UNANSWERED = "too long", "refused", "unanswered"
+FLAGGED, EMPTY = "flagged", "empty"
+"""Reasons why a text has no good answer."""
 
 FEWEST_WORDS = 10
-"""A text is not cut below so many words."""
+"""Words that a cut text has at least."""
 
 _SHORTER = 0.75
-_ANSWERED = ("model", "revision", "prompt_tokens", "completion_tokens")
+"""Share of its words that a text keeps in each cut."""
+_CHECKED_COLUMNS = ("text", "opening", "closing", "flags")
+"""Columns that checks return."""
+_ANSWER_FIELDS = ("finish", "model", "revision", "prompt_tokens", "completion_tokens")
+"""Columns that are fields of an answer."""
 _CHECKED_AT_ONCE = 4_096
-"""Few answers at a time cost several times as much each, and get in the way of those that are asked for."""
+"""Answers that are checked together: few at a time take several times as long each, and slow down
+the requests."""
 RECORD = pl.Schema(
     {
         "row": pl.Int64(),
@@ -53,21 +56,21 @@ RECORD = pl.Schema(
         "fresh": pl.Boolean(),
     }
 )
-"""Columns of the answers: one row for each answer of a text, in order of attempts."""
+"""Columns of the answers, with a row for each answer of a text, in order of attempts."""
 
 
 class GenerationTask(NamedTuple):
-    """A text that a prompt is made of: that of a document to be rewritten, or a query to be answered."""
+    """A text to put into a prompt: of a document to rewrite, or a query to answer."""
 
     row: int
-    """Of its document in the collection, or of the answer among all that are to be written."""
+    """Row of its document in the collection, or of the answer among all answers to write."""
     text: str
     title: str
     draw: int = 0
-    """Which of several answers to the same prompt, from 0."""
+    """Number of the answer among several to the same prompt, from 0."""
 
     def attempt(self, number: int) -> int:
-        """The number of an attempt among all requests that this prompt is sent with."""
+        """Return the number of an attempt among all requests with this prompt."""
         return self.draw * DRAWS_APART + number
 
 
@@ -78,153 +81,179 @@ class Rejected(NamedTuple):
     part: str
     reason: str
     flags: tuple[str, ...]
-    """Of its last answer."""
+    """Flags of its last answer."""
     attempts: int
-    """Answers that it got."""
+    """Number of its answers."""
     message: str
-    """What the server said, where it did not answer."""
+    """Message of a server that did not answer."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GenerationInputs:
-    """What will be asked.
-
-    `sources` names the sources to be made, each with how its answers are drawn; `tasks` are the
-    texts, in order; `rejected` those that are not asked for; `chosen` counts both.
-    """
+    """The requests for texts, before any is sent."""
 
     noun: ClassVar[str] = "document"
-    """What is counted."""
+    """Noun of the texts that are counted."""
     answer_noun: ClassVar[str] = "a document"
-    """What has `answer_tokens`."""
+    """Noun of the text that has `answer_tokens`."""
 
     settings: GenerationSettings
     template: PromptTemplate
     sources: Mapping[str, Sampling]
+    """How answers are drawn, by the name of the new source."""
     tasks: tuple[GenerationTask, ...]
+    """Texts to ask for, in order."""
     rejected: tuple[Rejected, ...] = ()
+    """Texts that are not asked for."""
     chosen: int = 0
+    """Number of both."""
     answer_tokens: int | None = None
-    """What an answer is taken to need before it is there; None for as much as its text."""
+    """Tokens that an answer is expected to have; None for as many as its text."""
 
     def questions(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
-        """Give the first request of each text, before any of its answers is flagged."""
+        """Yield the first request of each text, before any of its answers is flagged."""
         for task in self.tasks:
             yield self.template, task
 
 
 def model_name(llm: LLM) -> str:
-    """Shorten a model's name to one for a source: the last part of its path, without blanks."""
+    """Shorten a model's name to the name of a source: the last part of its path, without blanks."""
     return "_".join(llm.name.rstrip("/").rpartition("/")[2].split())
 
 
 Check = Callable[[pl.Series, pl.Series, pl.Series], pl.DataFrame]
-"""From source texts, raw answers and finish reasons to columns ``text``, ``opening``, ``closing`` and ``flags``."""
+"""From source texts, raw answers and finish reasons to the columns ``text``, ``opening``,
+``closing`` and ``flags``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RoundConfig:
-    """How texts are asked for.
-
-    `check` tells good answers from others, of which up to `attempts` are asked for; `truncate` cuts
-    a text that is too long for the server until it takes it; `part` is ``text`` or ``title``,
-    `label` that of the progress bar.
-    """
+    """How to ask for texts."""
 
     llm: LLM
     journal: Journal
     sampling: Sampling
     template: PromptTemplate
     check: Check
+    """Flags the faults of answers."""
     attempts: int
+    """Most answers to ask for until one has no flag."""
     truncate: bool = False
+    """Whether to cut a text that is too long for the server until the server takes it."""
     part: str = "text"
+    """Part of the document: ``text`` or ``title``."""
     label: str = "rewriting"
+    """Label of the progress bar."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RoundOutcome:
-    """What became of all tasks: the good answer of each row, words of texts that were cut, and all answers."""
+    """The answers to all tasks; dictionaries are by the row of a task."""
 
     accepted: dict[int, str] = field(default_factory=dict)
+    """Good answers."""
     rejected: list[Rejected] = field(default_factory=list)
     words: dict[int, int] = field(default_factory=dict)
+    """Number of words of texts that were cut."""
     records: list[pl.DataFrame] = field(default_factory=list)
+    """All answers, good or not; see `RECORD`."""
     titles: dict[int, str] = field(default_factory=dict)
 
 
 def ask_until_accepted(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome:
-    """Ask for texts: one round for all, then one for those whose answer was flagged, up to the attempts.
+    """Ask for texts: in a round for all, then again for those with a flagged answer.
 
-    Each task is either kept or rejected. What was answered before an error is in the journal.
+    There are up to `RoundConfig.attempts` rounds. Each task is either accepted or rejected. Answers
+    before an error are in the journal.
     """
     outcome = RoundOutcome()
-    current = {task.row: task for task in tasks}
-    waiting = list(current)
+    waiting = list(tasks)
     for attempt in range(1, config.attempts + 1):
-        records = _attempt(config, current, waiting, attempt, outcome)
+        latest, records = _ask_round(config, waiting, attempt, outcome)
         outcome.records.append(records)
-        good = pl.col("flags").list.len() == 0
-        outcome.accepted.update(records.filter(good).select("row", "text").iter_rows())
-        flagged = records.filter(~good)
-        waiting = flagged["row"].to_list()
+        is_good = pl.col("flags").list.len() == 0
+        outcome.accepted.update(records.filter(is_good).select("row", "text").iter_rows())
+        flagged = records.filter(~is_good)
+        waiting = [latest[row] for row in flagged["row"]]
         if attempt == config.attempts:
-            failed = flagged.select("row", "flags").iter_rows()
-            outcome.rejected += [
-                Rejected(row, config.part, FLAGGED, tuple(flags), attempt, "")
-                for row, flags in failed
-            ]
+            for row, flags in flagged.select("row", "flags").iter_rows():
+                rejected = Rejected(
+                    row=row,
+                    part=config.part,
+                    reason=FLAGGED,
+                    flags=tuple(flags),
+                    attempts=attempt,
+                    message="",
+                )
+                outcome.rejected.append(rejected)
     return outcome
 
 
-def _attempt(
-    config: RoundConfig,
-    current: dict[int, GenerationTask],
-    rows: Sequence[int],
-    attempt: int,
-    outcome: RoundOutcome,
-) -> pl.DataFrame:
-    """Ask once for each text, and again for a shorter one where the server finds it too long."""
+def _ask_round(
+    config: RoundConfig, tasks: Sequence[GenerationTask], attempt: int, outcome: RoundOutcome
+) -> tuple[dict[int, GenerationTask], pl.DataFrame]:
+    """Ask once for each text, and again for a shorter one if the server finds it too long.
+
+    Returns the tasks as they were asked at last, by row, and their answers.
+    """
+    latest = {task.row: task for task in tasks}
     parts = [RECORD.to_frame()]
-    while rows:
-        records, failed = _ask(config, [current[row] for row in rows], attempt)
+    waiting = list(tasks)
+    while waiting:
+        records, failures = _ask(config, waiting, attempt)
         parts.append(records)
-        rows = []
-        for row, reason, message in failed:
-            shorter = _shorter(current[row]) if config.truncate and reason == TOO_LONG else None
+        waiting = []
+        for failure in failures:
+            is_too_long = config.truncate and failure.reason == TOO_LONG
+            shorter = _shorter(failure.task) if is_too_long else None
             if shorter is None:
-                outcome.rejected.append(
-                    Rejected(row, config.part, reason, (), attempt - 1, message)
+                rejected = Rejected(
+                    row=failure.task.row,
+                    part=config.part,
+                    reason=failure.reason,
+                    flags=(),
+                    attempts=attempt - 1,
+                    message=failure.message,
                 )
+                outcome.rejected.append(rejected)
             else:
-                current[row], outcome.words[row] = shorter, len(shorter.text.split())
-                rows.append(row)
-    return pl.concat(parts).sort("row")
+                latest[shorter.row] = shorter
+                outcome.words[shorter.row] = len(shorter.text.split())
+                waiting.append(shorter)
+    return latest, pl.concat(parts).sort("row")
 
 
 def _shorter(task: GenerationTask) -> GenerationTask | None:
+    """Cut a task's text; None if it is as short as it may be."""
     words = len(task.text.split())
     fewer = max(FEWEST_WORDS, int(words * _SHORTER))
     return task._replace(text=first_words(task.text, fewer)) if fewer < words else None
 
 
 def first_words(text: str, count: int) -> str:
-    """Cut a text after so many words, the white space between them as it is."""
+    """Cut a text after so many words, without a change of the white space between them."""
+    if count <= 0:
+        return ""
     ends = (match.end() for match in re.finditer(r"\S+", text))
-    return text[: next(islice(ends, count - 1, None), len(text))] if count > 0 else ""
+    return text[: next(islice(ends, count - 1, None), len(text))]
 
 
 _REASONS = {"too long": TOO_LONG, "refused": REFUSED, "unavailable": UNANSWERED}
 
 
+class _Unanswered(NamedTuple):
+    """A task that the server did not answer."""
+
+    task: GenerationTask
+    reason: str
+    message: str
+
+
 def _ask(
     config: RoundConfig, tasks: Sequence[GenerationTask], attempt: int
-) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
-    """Answers with what the checks say, and the rows, reasons and messages of what was not answered."""
-    requests = (
-        Request(Prompt(config.template.render(task.text, task.title)), task.attempt(attempt))
-        for task in tasks
-    )
+) -> tuple[pl.DataFrame, list[_Unanswered]]:
+    """Ask for texts; return the checked answers, and the tasks without an answer."""
+    requests = (Request(_prompt(config, task), task.attempt(attempt)) for task in tasks)
     label = config.label if attempt == 1 else f"{config.label}, attempt {attempt}"
     answers = journalled(
         config.llm,
@@ -234,48 +263,60 @@ def _ask(
         label=label,
         total=len(tasks),
     )
-    failed = list[tuple[int, str, str]]()
+    unanswered = list[_Unanswered]()
     waiting = list[Reply]()
-    checked = list[Future[pl.DataFrame]]()
-    # The checks have a thread of their own: what is asked next must not wait for them.
-    with ThreadPoolExecutor(1, "ranktilt-checks") as other, closing(answers):
+    parts = list[Future[pl.DataFrame]]()
+    # The checks have a thread of their own: further requests must not wait for them.
+    with ThreadPoolExecutor(1, "ranktilt-checks") as checks, closing(answers):
         try:
-            for one in answers:
-                if one.failure is not None:
-                    failed.append(
-                        (tasks[one.number].row, _REASONS[one.failure.kind], one.failure.message)
-                    )
+            for reply in answers:
+                failure = reply.failure
+                if failure is not None:
+                    reason = _REASONS[failure.kind]
+                    unanswered.append(_Unanswered(tasks[reply.number], reason, failure.message))
                     continue
-                waiting.append(one)
+                waiting.append(reply)
                 if len(waiting) == _CHECKED_AT_ONCE:
-                    checked.append(other.submit(_checked, config, tasks, waiting, attempt))
+                    parts.append(checks.submit(_checked, config, tasks, waiting, attempt=attempt))
                     waiting = []
-            checked.append(other.submit(_checked, config, tasks, waiting, attempt))
-            return pl.concat(part.result() for part in checked), failed
+            parts.append(checks.submit(_checked, config, tasks, waiting, attempt=attempt))
+            return pl.concat(part.result() for part in parts), unanswered
         finally:
-            other.shutdown(cancel_futures=True)
+            checks.shutdown(cancel_futures=True)
+
+
+def _prompt(config: RoundConfig, task: GenerationTask) -> Prompt:
+    return Prompt(config.template.render(task.text, task.title))
 
 
 def _checked(
-    config: RoundConfig, tasks: Sequence[GenerationTask], answered: Sequence[Reply], attempt: int
+    config: RoundConfig, tasks: Sequence[GenerationTask], replies: Sequence[Reply], *, attempt: int
 ) -> pl.DataFrame:
-    """Rows of the answers' table."""
-    pairs = [(tasks[one.number], one.answer, one) for one in answered if one.answer is not None]
-    prompts = [Prompt(config.template.render(task.text, task.title)) for task, _, _ in pairs]
-    source = pl.Series([task.text for task, _, _ in pairs], dtype=pl.String)
-    raw = pl.Series([answer.text for _, answer, _ in pairs], dtype=pl.String)
-    finish = pl.Series([answer.finish for _, answer, _ in pairs], dtype=pl.String)
-    found = config.check(source, raw, finish)
-    said = {
-        "row": [task.row for task, _, _ in pairs],
-        "part": [config.part] * len(pairs),
-        "attempt": [attempt] * len(pairs),
-        "prompt": [prompt.digest for prompt in prompts],
-        "answer": raw,
-        **{name: found[name] for name in ("text", "opening", "closing", "flags")},
-        "finish": finish,
-        **{name: [getattr(answer, name) for _, answer, _ in pairs] for name in _ANSWERED},
-        "time": [one.time for _, _, one in pairs],
-        "fresh": [one.fresh for _, _, one in pairs],
-    }
-    return pl.DataFrame(said, schema=RECORD)
+    """Check answers, and return their rows of the table `RECORD`."""
+    answered = [reply for reply in replies if reply.answer is not None]
+    their_tasks = [tasks[reply.number] for reply in answered]
+    columns = _reply_columns(answered)
+    source = pl.Series([task.text for task in their_tasks], dtype=pl.String)
+    raw = pl.Series(columns["answer"], dtype=pl.String)
+    finish = pl.Series(columns["finish"], dtype=pl.String)
+    checked = config.check(source, raw, finish)
+    for name in _CHECKED_COLUMNS:
+        columns[name] = checked[name].to_list()
+    columns["row"] = [task.row for task in their_tasks]
+    columns["part"] = [config.part] * len(answered)
+    columns["attempt"] = [attempt] * len(answered)
+    columns["prompt"] = [_prompt(config, task).digest for task in their_tasks]
+    return pl.DataFrame({name: columns[name] for name in RECORD}, schema=RECORD)
+
+
+def _reply_columns(replies: Sequence[Reply]) -> dict[str, list[Any]]:
+    """List the answers, and the fields of answers and replies, by the name of their column."""
+    columns: dict[str, list[Any]] = {"answer": [], "time": [], "fresh": []}
+    for name in _ANSWER_FIELDS:
+        columns[name] = [getattr(reply.answer, name) for reply in replies]
+    for reply in replies:
+        if reply.answer is not None:
+            columns["answer"].append(reply.answer.text)
+            columns["time"].append(reply.time)
+            columns["fresh"].append(reply.fresh)
+    return columns

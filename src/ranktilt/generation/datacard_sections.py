@@ -1,87 +1,103 @@
-"""Sections that the data cards of all generated collections have: model, prompt, and how a table is written."""
+"""Sections that the data cards of all generated collections have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from ranktilt.errors import join_words
-from ranktilt.generation.generated import Generated, SourceSummary
+from ranktilt.generation.generated import Generated
 
 _NONE = "–"
+_COUNTS_NOTE = (
+    "An answer may have several flags. A flagged answer is asked for again; a document whose every "
+    "answer was flagged is left out. `left-out.jsonl` lists each such document with its reason; "
+    "`answers.jsonl.gz` holds every answer as it came. Tokens are as the model counts them, of all "
+    "answers."
+)
 
 
 def model_section(generated: Generated) -> str:
     """Tell which model was asked, which answered, and how."""
     spec, answers = generated.spec, generated.answers
-    url = spec["llm"].get("base_url")
-    lines = [
-        ("asked for", f"`{spec['llm'].get('model', '')}`"),
-        ("answered", _names(answers["model"])),
-        ("revision", _names(answers["revision"])),
-        ("where", f"`{spec['llm'].get('llm', '')}`" + (f" at `{url}`" if url else "")),
-        ("temperature", join_words([repr(one.temperature) for one in generated.made])),
-        ("top_p", f"{spec['top_p']:g}"),
-        ("most tokens of an answer", _or_none(spec["max_tokens"], "the server's own limit")),
-        ("seed", _or_none(spec["seed"], "none")),
-        ("attempts", f"up to {spec['attempts']} until an answer passes the checks"),
-        ("first answer", _or_none(answers["time"].min(), _NONE)),
-        ("last answer", _or_none(answers["time"].max(), _NONE)),
-    ]
-    asked, came = spec["llm"].get("model"), set(answers["model"].drop_nulls())
-    note = (
-        ""
-        if came <= {asked}
-        else "\n\nAnother name answered than was asked for: the names of both are above."
-    )
-    return table(["", ""], lines) + note
+    llm = spec["llm"]
+    server = f" at `{llm['base_url']}`" if llm.get("base_url") else ""
+    temperatures = [repr(summary.temperature) for summary in generated.summaries]
+    rows = {
+        "asked for": f"`{llm.get('model', '')}`",
+        "answered": _names(answers["model"]),
+        "revision": _names(answers["revision"]),
+        "where": f"`{llm.get('llm', '')}`{server}",
+        "temperature": join_words(temperatures),
+        "top_p": f"{spec['top_p']:g}",
+    }
+    rows["most tokens of an answer"] = _or_none(spec["max_tokens"], "the server's own limit")
+    rows["seed"] = _or_none(spec["seed"], "none")
+    rows["attempts"] = f"up to {spec['attempts']} until an answer passes the checks"
+    rows["first answer"] = _or_none(answers["time"].min(), _NONE)
+    rows["last answer"] = _or_none(answers["time"].max(), _NONE)
+    section = table(["", ""], list(rows.items()))
+    if set(answers["model"].drop_nulls()) <= {llm.get("model")}:
+        return section
+    return f"{section}\n\nAnother name answered than was asked for: the names of both are above."
 
 
-def prompt_section(generated: Generated, given: str) -> str:
-    """Quote the prompt; `given` says what its slots stand for."""
+def prompt_section(generated: Generated, slots: str) -> str:
+    """Quote the prompt; `slots` is a sentence about its slots."""
     prompt = generated.spec["prompt"]
-    ticks = "".join(c if c == "`" else " " for c in prompt["text"]).split()
-    fence = "`" * max(3, 1 + max((len(run) for run in ticks), default=0))
-    name = f"the prompt `{prompt['name']}` that comes with ranktilt"
-    whose = f"from `{prompt['file']}`" if "file" in prompt else name
-    return f"{whose[0].upper()}{whose[1:]}; {given}\n\n{fence}text\n{prompt['text']}\n{fence}"
+    # The fence is longer than any fence in the prompt.
+    longest = max(map(len, re.findall("`+", prompt["text"])), default=0)
+    fence = "`" * max(3, 1 + longest)
+    origin = f"The prompt `{prompt['name']}` that comes with ranktilt"
+    if "file" in prompt:
+        origin = f"From `{prompt['file']}`"
+    return f"{origin}; {slots}\n\n{fence}text\n{prompt['text']}\n{fence}"
 
 
-def counts_section(generated: Generated, written: str, *, cut: bool = False) -> str:
-    """Count what came of the documents, those that were written by this word; `cut` where texts may have been cut."""
-    made = generated.made
-    reasons = sorted({reason for one in made for reason in one.rejected})
-    flags = sorted({flag for one in made for flag in one.flags})
-    rows: list[tuple[str, Callable[[SourceSummary], int]]] = [
-        ("documents", lambda one: one.documents),
-        (written, lambda one: one.rewritten),
-        *(
-            (f"left out: {reason}", lambda one, r=reason: one.rejected.get(r, 0))
-            for reason in reasons
-        ),
-        *([("made of a text that was cut", lambda one: one.cut)] if cut else []),
-        ("answers", lambda one: one.answers),
-        *((f"answers flagged: {flag}", lambda one, f=flag: one.flags.get(f, 0)) for flag in flags),
-        ("tokens read", lambda one: one.prompt_tokens),
-        ("tokens written", lambda one: one.completion_tokens),
+def counts_section(generated: Generated, verb: str, *, cut: bool = False) -> str:
+    """Count the documents of each source, and the answers behind them.
+
+    `verb` says what happened to the documents, such as ``written``; `cut` is set if texts may have
+    been cut.
+    """
+    summaries = generated.summaries
+    rows: list[tuple[str, list[int]]] = [
+        ("documents", [summary.documents for summary in summaries]),
+        (verb, [summary.rewritten for summary in summaries]),
+        *_rows_by_name("left out", [summary.rejected for summary in summaries]),
     ]
-    counts = table(
-        ["", *(one.source for one in made)],
-        [(name, *(f"{of(one):,}" for one in made)) for name, of in rows],
-    )
-    said = (
-        "An answer may have several flags. A flagged answer is asked for again; a document whose every answer was "
-        "flagged is left out. `left-out.jsonl` lists each such document with its reason; `answers.jsonl.gz` holds "
-        "every answer as it came. Tokens are as the model counts them, of all answers."
-    )
-    more = " Texts that were cut have the number of words that the model was given in `cut_to`."
-    return f"{counts}\n\n{said}{more if any(one.cut for one in made) else ''}"
+    if cut:
+        rows.append(("made of a text that was cut", [summary.cut for summary in summaries]))
+    rows += [
+        ("answers", [summary.answers for summary in summaries]),
+        *_rows_by_name("answers flagged", [summary.flags for summary in summaries]),
+        ("tokens read", [summary.prompt_tokens for summary in summaries]),
+        ("tokens written", [summary.completion_tokens for summary in summaries]),
+    ]
+    lines = [[name, *map("{:,}".format, numbers)] for name, numbers in rows]
+    counts = table(["", *(summary.source for summary in summaries)], lines)
+    note = _COUNTS_NOTE
+    if any(summary.cut for summary in summaries):
+        note += (
+            " Texts that were cut have the number of words that the model was given in `cut_to`."
+        )
+    return f"{counts}\n\n{note}"
+
+
+def _rows_by_name(front: str, counts: Sequence[Mapping[str, int]]) -> list[tuple[str, list[int]]]:
+    """Make a row for each name that has a count in any source."""
+    names = sorted(set().union(*counts))
+    rows = []
+    for name in names:
+        rows.append((f"{front}: {name}", [count.get(name, 0) for count in counts]))
+    return rows
 
 
 def files_section(splits: Iterable[str], corpus: str, qrels: str, left_out: str) -> str:
-    """List the files of the folder, and what these hold."""
+    """List the files of the folder with their contents."""
     rows = [
         ("`corpus.jsonl`", corpus),
         ("`queries.jsonl`", "the queries, as they were"),
@@ -93,20 +109,28 @@ def files_section(splits: Iterable[str], corpus: str, qrels: str, left_out: str)
     return table(["file", "what it holds"], rows)
 
 
+def trial_note(spec: Mapping[str, Any]) -> str:
+    """Say that only the first documents were asked for, if so, after a blank."""
+    if not spec["first"]:
+        return ""
+    return f" This is a trial: only the first {spec['first']:,} were asked for."
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Write a table in Markdown."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(
-        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
-    )
+    return "\n".join(map(_table_line, [header, ["---"] * len(header), *rows]))
+
+
+def _table_line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
 def _names(series: pl.Series) -> str:
+    """List the values of a column, with their counts if there are several."""
     counts = series.drop_nulls().value_counts(sort=True, name="n")
-    names = [
-        f"`{name}`" if counts.height == 1 else f"`{name}` ({n:,})" for name, n in counts.iter_rows()
-    ]
-    return ", ".join(names) or _NONE
+    if counts.height == 1:
+        return f"`{counts[0, 0]}`"
+    return ", ".join(f"`{name}` ({n:,})" for name, n in counts.iter_rows()) or _NONE
 
 
 def _or_none(value: Any, none: str) -> str:

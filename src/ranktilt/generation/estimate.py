@@ -1,4 +1,4 @@
-"""What texts of a language model would cost, before anything is asked."""
+"""Estimate the cost of a language model's texts before any request is sent."""
 
 from __future__ import annotations
 
@@ -21,32 +21,35 @@ from ranktilt.llm.estimate import (
 from ranktilt.llm.journal import Journal, journal_of, request_key
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CostEstimate:
-    """What would be asked: documents to be written for each source, of which `empty` ones would not be asked for.
-
-    `requests` are the different first ones of each text, of which `journalled` are answered;
-    flagged answers come on top, up to `retries` times. `counted`, `pace` and `length` say what
-    tokens, time and answers rest on.
-    """
+    """The requests for documents, their tokens, price and time."""
 
     documents: int
+    """Documents to write for each source."""
     empty: int
+    """Documents without text, for which no request would be sent."""
     sources: tuple[str, ...]
     requests: int
+    """Different first requests of all texts; requests after a flagged answer are added to them."""
     journalled: int
+    """Requests that are answered already."""
     tokens_in: int
     tokens_out: int
     counted: str
+    """How tokens were counted, in words."""
     price: float | None
     seconds: float | None
     pace: str
+    """Pace behind the time, in words."""
     retries: int
+    """Most requests for a text after flagged answers."""
     length: str
+    """Expected length of an answer, in words."""
     noun: str = "document"
-    """What is counted in `documents`."""
+    """Noun of `documents`."""
     batched: bool = False
-    """Whether the price is that of batches, half of it."""
+    """Whether the price is that of batches, which is half."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -54,32 +57,35 @@ class CostEstimate:
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
-        """The estimate in words: what, and how much."""
-        left = self.requests - self.journalled
-        empty = f" (not asked for: {self.empty:,} empty)" if self.empty else ""
-        retries = (
-            f"; up to {self.retries} more for each text whose answers are flagged"
-            if self.retries
-            else ""
-        )
-        price = (
-            "give one with --price IN,OUT per million tokens"
-            if self.price is None
-            else f"{self.price:,.2f}"
-        )
-        price += ", at half price, as a batch" if self.batched and self.price is not None else ""
+        """Names and values of the estimate, in words."""
+        nouns = f"{self.noun}s"
+        documents = counted(self.documents, self.noun, nouns)
+        if self.empty:
+            documents += f" (not asked for: {self.empty:,} empty)"
+        tokens_in = f"{self.tokens_in:,}, {self.counted}"
+        tokens_out = f"{self.tokens_out:,}, if {self.length}"
+        time = f"{duration(self.seconds)}{self.pace}"
         return (
-            (f"{self.noun}s", counted(self.documents, self.noun, f"{self.noun}s") + empty),
+            (nouns, documents),
             ("sources", ", ".join(self.sources)),
-            (
-                "requests",
-                f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already){retries}",
-            ),
-            ("tokens in", f"{self.tokens_in:,}, {self.counted}"),
-            ("tokens out", f"{self.tokens_out:,}, if {self.length}"),
-            ("price", price),
-            ("time", f"{duration(self.seconds)}{self.pace}"),
+            ("requests", self._requests_in_words()),
+            ("tokens in", tokens_in),
+            ("tokens out", tokens_out),
+            ("price", self._price_in_words()),
+            ("time", time),
         )
+
+    def _requests_in_words(self) -> str:
+        left = self.requests - self.journalled
+        words = f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already)"
+        if self.retries:
+            words += f"; up to {self.retries} more for each text whose answers are flagged"
+        return words
+
+    def _price_in_words(self) -> str:
+        if self.price is None:
+            return "give one with --price IN,OUT per million tokens"
+        return f"{self.price:,.2f}" + (", at half price, as a batch" if self.batched else "")
 
 
 def estimate(
@@ -90,39 +96,45 @@ def estimate(
     requests_per_minute: float | None = None,
     journal: Journal | None = None,
 ) -> CostEstimate:
-    """Estimate what is left to ask; asks nothing and needs no key.
+    """Estimate the cost of the requests that are left; sends none and needs no key.
 
-    `price` is that of a million tokens read, and of a million written. Tokens are counted by the
-    model's tokenizer if it lies on this machine, or else estimated.
+    `price` is the price of a million tokens read, and of a million tokens written. Tokens are
+    counted by the model's tokenizer if it is on this machine, or else estimated.
     """
-    price_of(0, 0, price)  # refuses a wrong one before anything is counted
+    price_of(0, 0, price)  # refuses a wrong price before anything is counted
     with journal_of(llm) if journal is None else nullcontext(journal) as known:
         requests, left = _requests(inputs, llm, known)
-    by = counting(llm)
-    read = sum(by.count([prompt.text for prompt, _ in left])) + TEMPLATE_TOKENS * len(left)
-    each = inputs.answer_tokens
-    answers = by.count([text for _, text in left]) if each is None else [each] * len(left)
+    counter = counting(llm)
+    read = sum(counter.count([prompt.text for prompt, _ in left])) + TEMPLATE_TOKENS * len(left)
+    if inputs.answer_tokens is None:
+        length = "a rewrite is as long as its text"
+        answers = counter.count([text for _, text in left])
+    else:
+        length = f"{inputs.answer_noun} has {inputs.answer_tokens:,} tokens"
+        answers = [inputs.answer_tokens] * len(left)
     most = inputs.settings.max_tokens
-    written = sum(answers if most is None else [min(most, n) for n in answers])
+    written = sum(answers if most is None else [min(most, tokens) for tokens in answers])
     cost = price_of(read, written, price)
+    if cost is not None and llm.batched:
+        cost *= BATCH_PRICE
     workload = Workload(requests=len(left), tokens_in=read, tokens_out=written)
     pace = time_of(llm, workload, requests_per_minute)
+    empty = sum(rejected.reason == EMPTY for rejected in inputs.rejected)
+    journalled, retries = requests - len(left), inputs.settings.attempts - 1
     return CostEstimate(
         documents=inputs.chosen,
-        empty=sum(one.reason == EMPTY for one in inputs.rejected),
+        empty=empty,
         sources=tuple(inputs.sources),
         requests=requests,
-        journalled=requests - len(left),
+        journalled=journalled,
         tokens_in=read,
         tokens_out=written,
-        counted=by.description,
-        price=None if cost is None else cost * (BATCH_PRICE if llm.batched else 1),
+        counted=counter.description,
+        price=cost,
         seconds=pace.seconds,
         pace=pace.basis,
-        retries=inputs.settings.attempts - 1,
-        length="a rewrite is as long as its text"
-        if each is None
-        else f"{inputs.answer_noun} has {each:,} tokens",
+        retries=retries,
+        length=length,
         noun=inputs.noun,
         batched=llm.batched,
     )
@@ -131,13 +143,12 @@ def estimate(
 def _requests(
     inputs: GenerationInputs, llm: LLM, journal: Journal
 ) -> tuple[int, list[tuple[Prompt, str]]]:
-    """Number of different requests, and prompt and text of those without an answer."""
-    asked = dict[str, tuple[Prompt, str]]()
+    """Count the different requests; also return prompt and text of those without an answer."""
+    requests = dict[str, tuple[Prompt, str]]()
     for sampling in inputs.sources.values():
         for template, task in inputs.questions():
             prompt = Prompt(template.render(task.text, task.title))
-            asked.setdefault(
-                request_key(llm, prompt, sampling, task.attempt(1)), (prompt, task.text)
-            )
-    known = journal.read(asked)
-    return len(asked), [one for key, one in asked.items() if key not in known]
+            key = request_key(llm, prompt, sampling, task.attempt(1))
+            requests.setdefault(key, (prompt, task.text))
+    answered = journal.read(requests)
+    return len(requests), [request for key, request in requests.items() if key not in answered]

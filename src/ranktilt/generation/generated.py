@@ -1,4 +1,4 @@
-"""What became of the texts that a language model was asked for: kept, left out, and every answer as it came."""
+"""The result of a generation: new documents, those left out, and every answer of the model."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ LEFT_OUT = pl.Schema(
 )
 """Columns of the documents without a good answer."""
 
-_PLAIN = ("top_p", "max_tokens", "seed", "attempts", "first")
+_SETTINGS = ("top_p", "max_tokens", "seed", "attempts", "first")
+"""Settings that the spec holds."""
 
 
 class SourceSummary(NamedTuple):
-    """What became of the documents in one source."""
+    """Counts of the documents of a new source."""
 
     source: str
     temperature: float
     documents: int
-    """That were to be written."""
+    """Documents to write."""
     rewritten: int
-    """Documents that were written, from a text or from a query."""
+    """Documents written, from a text or from a query."""
     rejected: Mapping[str, int]
     """Documents without a good answer, by reason."""
     flags: Mapping[str, int]
-    """Answers by flag, among all answers; one answer may have several."""
+    """Answers by flag; an answer may have several."""
     answers: int
     fresh: int
-    """Answers that were asked for by this run; the others were in the journal."""
+    """Answers to requests of this call; the others were in the journal."""
     cut: int
     """Rewrites of a text that was cut."""
     prompt_tokens: int
@@ -56,94 +57,102 @@ class SourceSummary(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Generated:
-    """A collection with what a language model wrote."""
+    """A collection with documents by a language model."""
 
     collection: Collection
     left_out: pl.DataFrame
-    """Documents without a good answer, a row each and source; see `LEFT_OUT`."""
+    """Documents without a good answer, with a row for each document and source; see `LEFT_OUT`."""
     answers: pl.DataFrame
-    """Every answer, with ``id`` and ``source`` of its document and the columns of `batched_requests.RECORD`."""
-    made: tuple[SourceSummary, ...]
+    """Every answer, with ``id`` and ``source`` of its document and the columns of
+    `batched_requests.RECORD`."""
+    summaries: tuple[SourceSummary, ...]
+    """Counts by new source."""
     spec: Mapping[str, Any]
     """How it was made; plain JSON values."""
 
     @property
     def unanswered(self) -> int:
-        """Documents that the model did not answer for; the same call again asks only these."""
-        return sum(one.rejected.get(UNANSWERED, 0) for one in self.made)
+        """Documents without an answer; the same call again asks only for these."""
+        return sum(summary.rejected.get(UNANSWERED, 0) for summary in self.summaries)
 
 
 def answers_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
-    """List every answer of each source, by the ids that its tasks' rows have there."""
+    """List every answer of each source; `ids` are the ids of its tasks' rows."""
     tables = []
-    for source, one in outcomes.items():
-        records = pl.concat(one.records)
-        named = records.with_columns(
+    for source, outcome in outcomes.items():
+        records = pl.concat(outcome.records)
+        with_ids = records.with_columns(
             ids[source].gather(records["row"]).alias("id"), pl.lit(source).alias("source")
         )
-        tables.append(named.select("id", "source", pl.exclude("id", "source", "row")))
+        tables.append(with_ids.select("id", "source", pl.exclude("id", "source", "row")))
     return pl.concat(tables)
 
 
 def left_out_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
-    """List what has no good answer in each source, as `LEFT_OUT`."""
-    rows = [
-        (
-            ids[source][one.row],
-            source,
-            one.part,
-            one.reason,
-            list(one.flags),
-            one.attempts,
-            one.message,
-        )
-        for source, outcome in outcomes.items()
-        for one in outcome.rejected
-    ]
+    """List the documents without a good answer in each source, as `LEFT_OUT`."""
+    rows = []
+    for source, outcome in outcomes.items():
+        for rejected in outcome.rejected:
+            row = {
+                "id": ids[source][rejected.row],
+                "source": source,
+                "part": rejected.part,
+                "reason": rejected.reason,
+                "flags": list(rejected.flags),
+                "attempts": rejected.attempts,
+                "message": rejected.message,
+            }
+            rows.append(row)
     return pl.DataFrame(rows, schema=LEFT_OUT, orient="row")
 
 
 def summaries(
     inputs: GenerationInputs, outcomes: Mapping[str, RoundOutcome]
 ) -> tuple[SourceSummary, ...]:
-    """Count what became of each source."""
-    return tuple(_summary(inputs, source, one) for source, one in outcomes.items())
+    """Count the documents and answers of each source."""
+    return tuple(_summary(inputs, source, outcome) for source, outcome in outcomes.items())
 
 
 def _summary(inputs: GenerationInputs, source: str, outcome: RoundOutcome) -> SourceSummary:
     records = pl.concat(outcome.records)
     flags = records["flags"].explode(empty_as_null=False).value_counts(sort=True)
+    reasons = Counter(rejected.reason for rejected in outcome.rejected)
+    sums = records.select("fresh", "prompt_tokens", "completion_tokens").sum()
+    fresh, prompt_tokens, completion_tokens = sums.row(0)
+    sampling, cut = inputs.sources[source], outcome.accepted.keys() & outcome.words.keys()
     return SourceSummary(
         source=source,
-        temperature=inputs.sources[source].temperature,
+        temperature=sampling.temperature,
         documents=inputs.chosen,
         rewritten=len(outcome.accepted),
-        rejected=dict(sorted(Counter(one.reason for one in outcome.rejected).items())),
+        rejected=dict(sorted(reasons.items())),
         flags=dict(flags.iter_rows()),
         answers=records.height,
-        fresh=int(records["fresh"].sum()),
-        cut=sum(row in outcome.accepted for row in outcome.words),
-        prompt_tokens=int(records["prompt_tokens"].sum()),
-        completion_tokens=int(records["completion_tokens"].sum()),
+        fresh=int(fresh),
+        cut=len(cut),
+        prompt_tokens=int(prompt_tokens),
+        completion_tokens=int(completion_tokens),
     )
 
 
 def spec_of(llm: LLM, inputs: GenerationInputs, collection: Collection) -> dict[str, Any]:
-    """Say how texts were asked for, and of which collection."""
-    prompt = inputs.template
+    """Describe the requests, and the collection that they are about."""
+    prompt = {"name": inputs.template.name, "text": inputs.template.text}
+    if inputs.template.path:
+        prompt["file"] = inputs.template.path
     files = [Path(str(file)) for file in collection.spec.get("files", ())]
+    settings = {name: getattr(inputs.settings, name) for name in _SETTINGS}
     return {
         "llm": llm.spec,
-        "prompt": {
-            "name": prompt.name,
-            "text": prompt.text,
-            **({"file": prompt.place} if prompt.place else {}),
-        },
+        "prompt": prompt,
         "sources": {name: sampling.temperature for name, sampling in inputs.sources.items()},
-        **{name: getattr(inputs.settings, name) for name in _PLAIN},
+        **settings,
         "inputs": {str(file): sha256(file) for file in files if file.is_file()},
-        "collection": {
-            name: collection.spec[name] for name in ("path", "split") if name in collection.spec
-        },
+        "collection": collection_paths(collection),
         "ranktilt": __version__,
     }
+
+
+def collection_paths(collection: Collection) -> dict[str, Any]:
+    """Return the path and the split that a collection was read from, as far as they are known."""
+    return {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}

@@ -1,4 +1,4 @@
-"""The manifest of an output folder: what went in, what came out, each by its hash, and whether it is still so."""
+"""The manifest of an output folder: hashes of the files that were read and written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHAT = {
     "answers": "ranktilt generate answer",
     "versions": "ranktilt generate versions",
 }
-"""What a folder holds, and the command that writes it."""
+"""Command that writes a folder, by the kind of the folder."""
 _PACKAGES = ("openai", "polars", "torch", "transformers")
 
 
@@ -34,14 +34,14 @@ class _Spec(msgspec.Struct):
 
 
 class _Manifest(msgspec.Struct):
-    """Of a manifest, what is read."""
+    """The parts of a manifest that are read."""
 
     files: dict[str, str]
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
 def manifest(spec: Mapping[str, Any], files: Mapping[str, str], kind: str = "rewrites") -> bytes:
-    """Describe a folder as JSON: how it was made, and the hashes of what was read and written, by path."""
+    """Describe a folder as JSON: how it was made, and hashes of its files and inputs by path."""
     packages = {}
     for name in _PACKAGES:
         try:
@@ -57,41 +57,47 @@ def manifest(spec: Mapping[str, Any], files: Mapping[str, str], kind: str = "rew
         "inputs": dict(spec.get("inputs", {})),
         "files": dict(files),
     }
-    # What of a path is no UTF-8 becomes an escape of JSON, from which the same name is read back.
-    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(
-        errors="backslashreplace"
-    )
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    # A path may not be UTF-8; an escape of JSON is read back as the same name.
+    return text.encode(errors="backslashreplace")
 
 
-def require_ours(folder: Path, given: str | Path | None = None, kind: str = "rewrites") -> None:
-    """Refuse a folder that holds anything but what was written there of the same collection, `given` by its path."""
+def require_ours(
+    folder: Path, collection_path: str | Path | None = None, kind: str = "rewrites"
+) -> None:
+    """Refuse a folder with files that are not an earlier output of the same collection."""
     try:
         require_folder(folder)
         if not folder.exists():
             return
-        known = _read(folder / MANIFEST, kind) if (folder / MANIFEST).is_file() else None
-        ours = set() if known is None else {*known.files, MANIFEST}
-        there = (path for path in sorted(folder.rglob("*")) if path.is_file())
-        if strange := next(
-            (path for path in there if path.relative_to(folder).as_posix() not in ours), None
-        ):
-            raise UserError(
-                f"{strange}: is no part of {kind} and would be lost; move it, or choose another folder"
-            )
+        earlier = _read(folder / MANIFEST, kind) if (folder / MANIFEST).is_file() else None
+        _require_no_other_files(folder, earlier, kind)
     except OSError as error:
         raise cannot_write(folder, error) from error
-    before = None if known is None else known.spec.collection.path
-    if (
-        before is not None
-        and given is not None
-        and Path(before).absolute() != Path(given).absolute()
-    ):
-        whose = "answers to other queries" if kind == "answers" else f"{kind} of another collection"
-        raise UserError(f"{folder}: holds {whose}, {before}; choose another folder or remove it")
+    earlier_path = None if earlier is None else earlier.spec.collection.path
+    if earlier_path is None or collection_path is None:
+        return
+    if Path(earlier_path).absolute() != Path(collection_path).absolute():
+        content = f"{kind} of another collection"
+        if kind == "answers":
+            content = "answers to other queries"
+        raise UserError(
+            f"{folder}: holds {content}, {earlier_path}; choose another folder or remove it"
+        )
+
+
+def _require_no_other_files(folder: Path, earlier: _Manifest | None, kind: str) -> None:
+    """Refuse files that the earlier output did not write: they would be lost."""
+    ours = set() if earlier is None else {*earlier.files, MANIFEST}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.relative_to(folder).as_posix() not in ours:
+            raise UserError(
+                f"{path}: is no part of {kind} and would be lost; move it, or choose another folder"
+            )
 
 
 def _read(file: Path, kind: str) -> _Manifest | None:
-    """A manifest of ours; None for any other JSON."""
+    """Read a manifest of ours; None for any other JSON."""
     try:
         text = read_text(file)
         content = msgspec.json.decode(text)

@@ -1,4 +1,4 @@
-"""Write what a model made as a folder, in place of an earlier version as a whole or not at all."""
+"""Write generated documents as a folder; an earlier one is replaced completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ranktilt.generation.generated import Generated
 from ranktilt.generation.manifest import MANIFEST, manifest, require_ours
 
 CARD, ANSWERS, LEFT_OUT = "README.md", "answers.jsonl.gz", "left-out.jsonl"
-_SAID = (
+_ANSWER_COLUMNS = (
     "part",
     "attempt",
     "used",
@@ -39,23 +39,26 @@ _SAID = (
 
 
 class SavedFolder(NamedTuple):
-    """What was written."""
+    """The folder that was written."""
 
     folder: Path
     splits: tuple[str, ...]
     """Names of the files of judgments."""
 
 
-def open_folder(folder: str | Path, path: str | None, kind: str = "rewrites") -> Path:
-    """Find the folder to write, links resolved; refuses one that holds anything but what was made of `path`."""
-    place = Path(os.path.realpath(folder))
-    require_ours(place, path, kind)
-    return place
+def open_folder(folder: str | Path, collection_path: str | None, kind: str = "rewrites") -> Path:
+    """Find the folder to write, following links.
+
+    A folder with files that are not an earlier output of the same collection is refused.
+    """
+    target = Path(os.path.realpath(folder))
+    require_ours(target, collection_path, kind)
+    return target
 
 
 @contextmanager
 def one_writer(folder: str | Path) -> Iterator[None]:
-    """Refuse a folder that another command on this machine is about to write."""
+    """Refuse a folder that another command on this machine is writing."""
     try:
         with alone(f"write {os.path.realpath(folder)}"):
             yield
@@ -68,27 +71,29 @@ def one_writer(folder: str | Path) -> Iterator[None]:
 def write_folder(
     folder: Path,
     generated: Generated,
+    *,
     judged: Mapping[str, pl.DataFrame],
     card: str,
     spec: Mapping[str, Any],
-    *,
     kind: str = "rewrites",
     rows_per_file: int | None = None,
 ) -> None:
-    """Write a collection, its data card, every answer and the hashes of it all; `judged` are judgments by split.
+    """Write a collection, its data card, every answer and a manifest.
 
-    With `rows_per_file` the documents are Parquet files of so many each; see
-    `ranktilt.data.save.save`.
+    `judged` are judgments by split. With `rows_per_file` the documents are Parquet files of so many
+    each; see `ranktilt.data.save.save`.
     """
+    collection = generated.collection
     contents: dict[str, Content] = {
-        **corpus_files(generated.collection.docs, rows_per_file),
-        "queries.jsonl": to_jsonl(generated.collection.queries),
-        **design_file(generated.collection),
-        **{f"qrels/{split}.tsv": to_tsv(qrels) for split, qrels in judged.items()},
-        CARD: card.encode(errors="backslashreplace"),
-        LEFT_OUT: _left_out(generated.left_out),
-        ANSWERS: _answers(generated),
+        **corpus_files(collection.docs, rows_per_file),
+        "queries.jsonl": to_jsonl(collection.queries),
+        **design_file(collection),
     }
+    for split, qrels in judged.items():
+        contents[f"qrels/{split}.tsv"] = to_tsv(qrels)
+    contents[CARD] = card.encode(errors="backslashreplace")
+    contents[LEFT_OUT] = _left_out(generated.left_out)
+    contents[ANSWERS] = _answers(generated)
     with new_folder(folder) as new:
         write_files({new / name: content for name, content in contents.items()})
         hashes = {name: sha256(new / name) for name in sorted(contents)}
@@ -101,21 +106,20 @@ def _left_out(left_out: pl.DataFrame) -> bytes:
 
 
 def _answers(generated: Generated) -> bytes:
-    answers = generated.answers.with_columns(used=_used(generated)).select(
-        pl.col("id").alias("_id"), "source", *_SAID
-    )
-    rows = answers.iter_rows(named=True)
-    return b"".join(
-        orjson.dumps(
-            {k: v for k, v in row.items() if v is not None}, option=orjson.OPT_APPEND_NEWLINE
-        )
-        for row in rows
-    )
+    answers = generated.answers.with_columns(used=_used(generated))
+    columns = answers.select(pl.col("id").alias("_id"), "source", *_ANSWER_COLUMNS)
+    lines = []
+    for row in columns.iter_rows(named=True):
+        known = {name: value for name, value in row.items() if value is not None}
+        lines.append(orjson.dumps(known, option=orjson.OPT_APPEND_NEWLINE))
+    return b"".join(lines)
 
 
 def _used(generated: Generated) -> pl.Expr:
-    """Whether an answer stands in the collection: good, and of a document that was not left out for another part."""
-    lost = generated.left_out.select(pl.concat_str("source", "id", separator="\0"))["source"]
-    return (pl.col("flags").list.len() == 0) & ~pl.concat_str("source", "id", separator="\0").is_in(
-        lost.implode()
-    )
+    """Tell whether an answer is in the collection.
+
+    It is good, and its document was not left out for another part, such as its title.
+    """
+    key = pl.concat_str("source", "id", separator="\0")
+    left_out = generated.left_out.select(key.alias("key"))["key"]
+    return (pl.col("flags").list.len() == 0) & ~key.is_in(left_out.implode())

@@ -1,52 +1,57 @@
-"""Pooling: only the documents that can matter are rewritten, those that are judged or that a ranker finds."""
+"""Pooling: the documents that are worth a rewrite, as they are judged or a ranker finds them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.collection import POOL, Collection
-from ranktilt.data.run import collection_rows
+from ranktilt.data.run import Run, collection_rows
 from ranktilt.data.stated_sources import with_named_side
 from ranktilt.errors import UserError, counted, refuse_twice
+from ranktilt.generation.generated import collection_paths
 from ranktilt.progress import report
-from ranktilt.rankers.base import FirstStage, Ranker, cut
+from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores, cut
 from ranktilt.rankers.candidates import check_reranked
 
 JUDGED = "judged"
 USUAL_DEPTH = 100
+"""Documents that a ranker adds for each query."""
 Flags = npt.NDArray[np.bool_]
 
 
-class Reason(NamedTuple):
-    """Why documents are in a pool."""
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """A reason why documents are in a pool."""
 
     name: str
     """``judged``, or the text of a ranker."""
     documents: int
-    """Documents that it chose."""
+    """Documents chosen for this reason."""
     alone: int
-    """Of these, the ones that nothing else chose."""
+    """Documents chosen for no other reason."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Pool:
     """The documents that are worth a rewrite."""
 
-    ids: pl.Series  # in the collection's order
+    ids: pl.Series
+    """Ids of the chosen documents, in the collection's order."""
     reasons: tuple[Reason, ...]
-    """Judgments first, then ranker by ranker."""
+    """Judgments first, then the rankers."""
     documents: int
-    """Documents of that source in the collection, chosen or not."""
+    """Documents of the source in the collection, chosen or not."""
     queries: int
-    """Queries that chose."""
+    """Number of queries that documents were chosen for."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    """How it was made: ``of``, ``rankers``, ``depth``, and the collection's ``path`` and ``split``."""
+    """Options of the pool: ``of``, ``rankers``, ``depth``, and the collection's ``path`` and
+    ``split``."""
 
     @property
     def saved(self) -> int:
@@ -55,25 +60,22 @@ class Pool:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was chosen and why, in words: for a note, or for a data card."""
+        """Sentences about the pool and its reasons, for a note or a data card."""
         share = f" ({100 * self.saved / self.documents:.1f} %)" if self.documents else ""
-        chosen = counted(self.documents, "document", "documents")
-        whose = counted(self.queries, "query", "queries")
-        return (
-            f"pool: {len(self.ids):,} of {chosen} chosen by {whose}; {self.saved:,} need no rewrite{share}",
-            *(
-                f"{_named(r, self.spec)}: {r.documents:,}, of these {r.alone:,} by nothing else"
-                for r in self.reasons
-            ),
-        )
-
-
-def _named(reason: Reason, spec: Mapping[str, Any]) -> str:
-    return (
-        "judged, whatever the grade"
-        if reason.name == JUDGED
-        else f"top {spec.get('depth')} of {reason.name}"
-    )
+        documents = counted(self.documents, "document", "documents")
+        queries = counted(self.queries, "query", "queries")
+        sentences = [
+            f"pool: {len(self.ids):,} of {documents} chosen by {queries}; "
+            f"{self.saved:,} need no rewrite{share}"
+        ]
+        for reason in self.reasons:
+            name = f"top {self.spec.get('depth')} of {reason.name}"
+            if reason.name == JUDGED:
+                name = "judged, whatever the grade"
+            sentences.append(
+                f"{name}: {reason.documents:,}, of these {reason.alone:,} by nothing else"
+            )
+        return tuple(sentences)
 
 
 def pool(
@@ -83,48 +85,56 @@ def pool(
     depth: int = USUAL_DEPTH,
     of: str = "human",
 ) -> Pool:
-    """Choose the documents that can matter to an audit: the judged ones, and what rankers find for each judged query.
+    """Choose the documents that can matter to an audit: judged ones, and those that rankers find.
 
-    Judged documents are in whatever their grade: the relevant ones are what Relative Δ counts,
-    those of grade 0 some system found likely enough to be judged. Each ranker ranks the documents
-    of the source `of` alone, and adds `depth` of them for each judged query (all queries where
-    nothing is judged), or fewer by its own ``@k``.
+    Judged documents are chosen whatever their grade: Relative Δ counts the relevant ones, and a
+    system found those of grade 0 likely enough to be judged. Each ranker ranks the documents of the
+    source `of` alone, and adds `depth` of them for each judged query (all queries if nothing is
+    judged), or fewer if its ``@k`` is smaller.
     """
     rankers, collection = list(rankers), with_named_side(collection, of)
     _check(collection, rankers, depth, of)
     side = _side(collection, of)
     chosen = {JUDGED: side.ids.is_in(side.qrels["doc_id"].implode()).to_numpy()}
-    for number, one in enumerate(rankers):
+    for number, ranker in enumerate(rankers):
         report("pooling", number, len(rankers))
-        chosen[repr(one)] = _found(one, side, depth)
+        chosen[repr(ranker)] = _retrieved(ranker, side, depth)
     report("pooling", len(rankers), len(rankers))
     votes = np.sum(list(chosen.values()), axis=0)
-    reasons = (
-        Reason(name, int(flags.sum()), int((flags & (votes == 1)).sum()))
-        for name, flags in chosen.items()
-    )
-    known = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
-    spec = {"of": of, "rankers": [repr(one) for one in rankers], "depth": depth, **known}
+    reasons = []
+    for name, flags in chosen.items():
+        alone = int((flags & (votes == 1)).sum())
+        reasons.append(Reason(name=name, documents=int(flags.sum()), alone=alone))
     return Pool(
-        side.ids.filter(pl.Series(votes > 0)),
-        tuple(reasons),
-        side.docs.height,
-        side.queries_with_judgments.height,
-        spec,
+        ids=side.ids.filter(pl.Series(votes > 0)),
+        reasons=tuple(reasons),
+        documents=side.docs.height,
+        queries=side.queries_with_judgments.height,
+        spec={
+            "of": of,
+            "rankers": [repr(ranker) for ranker in rankers],
+            "depth": depth,
+            **collection_paths(collection),
+        },
     )
 
 
 def pooled(collection: Collection, chosen: Pool) -> Collection:
-    """Return the collection as if only a pool had been rewritten: other sources keep the twins of chosen documents.
+    """Return the collection as if only a pool had been rewritten.
 
-    Of the pool's own source all documents are kept. Documents have a Boolean column ``pool``;
-    judgments of those left out are left out too. `UserError` if a chosen document is not in the
-    collection.
+    The pool's source keeps all its documents, other sources the twins of chosen ones. Documents
+    have a Boolean column ``pool``. Judgments of documents that are left out are left out too.
+
+    Raises
+    ------
+    UserError
+        If a chosen document is not in the collection.
     """
-    strange = chosen.ids.filter(~chosen.ids.is_in(collection.ids.implode()))
-    if len(strange):
+    unknown_ids = chosen.ids.filter(~chosen.ids.is_in(collection.ids.implode()))
+    if len(unknown_ids):
         raise UserError(
-            f"the pool's document {strange[0]!r} is not in this collection; pool the same collection"
+            f"the pool's document {unknown_ids[0]!r} is not in this collection; "
+            "pool the same collection"
         )
     docs = collection.docs
     origins = docs.filter(pl.col("id").is_in(chosen.ids.implode()))["origin"]
@@ -146,13 +156,13 @@ def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: st
         raise UserError(
             "nothing to pool: there are no judgments, so a pool needs a ranker, such as bm25"
         )
-    refuse_twice([repr(one) for one in rankers], "ranker")
-    for one in rankers:
-        one.check()
+    refuse_twice([repr(ranker) for ranker in rankers], "ranker")
+    for ranker in rankers:
+        ranker.check()
 
 
 def _side(collection: Collection, of: str) -> Collection:
-    """The documents of one source, with all queries that choose."""
+    """Return the documents of a source, with all queries and judgments."""
     if collection.sources == (of,) and not collection.sourceless:
         return collection
     return Collection(
@@ -163,24 +173,29 @@ def _side(collection: Collection, of: str) -> Collection:
     )
 
 
-def _found(ranker: Ranker, side: Collection, depth: int) -> Flags:
-    """Which documents a ranker finds for any query, down to a depth."""
+def _retrieved(ranker: Ranker, side: Collection, depth: int) -> Flags:
+    """Tell which documents a ranker finds for any query, down to a depth."""
     run = check_reranked(_no_deeper(ranker, depth).rank(side), None, ranker)
-    rows = collection_rows(run, side)
-    bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
-    known = ((rows[run.docs[low:high]], run.scores[low:high]) for low, high in bounds)
-    found = cut(((r[r >= 0], s[r >= 0]) for r, s in known), side.tie_keys(), depth)[1]
+    _offsets, docs, _scores = cut(_lists(run, side), side.tie_keys(), depth)
     flags = np.zeros(side.docs.height, dtype=bool)
-    flags[found] = True
+    flags[docs] = True
     return flags
 
 
+def _lists(run: Run, side: Collection) -> Iterator[tuple[Rows, Scores]]:
+    """Yield rows and scores of each query's documents, without those of other collections."""
+    rows = collection_rows(run, side)
+    for low, high in zip(run.offsets[:-1], run.offsets[1:], strict=True):
+        list_rows, scores = rows[run.docs[low:high]], run.scores[low:high]
+        is_known = list_rows >= 0
+        yield list_rows[is_known], scores[is_known]
+
+
 def _no_deeper(ranker: Ranker, depth: int) -> Ranker:
-    """The same search, cut where the pool ends."""
-    if (
-        isinstance(ranker, FirstStage)
-        and "k" in {f.name for f in fields(ranker)}
-        and ranker.depth > depth
-    ):
-        return replace(ranker, k=depth)
-    return ranker
+    """Return the same ranker, with no more results than the pool takes."""
+    if not isinstance(ranker, FirstStage):
+        return ranker
+    has_depth = "k" in {option.name for option in fields(ranker)}
+    if not has_depth or ranker.depth <= depth:
+        return ranker
+    return replace(ranker, k=depth)

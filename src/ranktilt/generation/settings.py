@@ -1,4 +1,4 @@
-"""How a language model is asked for texts: what a user may choose."""
+"""The options of texts by a language model."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from ranktilt.llm.base import Sampling
 
 DRAWS_APART = 1_000
-"""Attempts between two answers to one prompt: each is a request of its own, whatever the number of either."""
+"""Attempts between two answers to a prompt, so that all requests differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationSettings:
-    """How texts are drawn, whatever they are made of."""
+    """Options of all generated texts."""
 
     prompt: str | Path
-    """A prompt by name, or a file."""
+    """Name of a prompt, or a file."""
     temperatures: tuple[Annotated[float, msgspec.Meta(ge=0)], ...] = (0.2,)
     """Sampling temperatures; several make one source each."""
     top_p: float = 1.0
@@ -44,11 +44,11 @@ class GenerationSettings:
         check_fields(self, "generation")
         if not self.temperatures:
             raise UserError("expected a temperature, got none")
-        twice = [t for t in self.temperatures if self.temperatures.count(t) > 1]
-        if twice:
-            raise UserError(
-                f"temperature {twice[0]:g} is given twice; each temperature makes one source"
-            )
+        for temperature in self.temperatures:
+            if self.temperatures.count(temperature) > 1:
+                raise UserError(
+                    f"temperature {temperature:g} is given twice; each temperature makes one source"
+                )
         if self.source is not None and len(self.temperatures) > 1:
             n = len(self.temperatures)
             raise UserError(
@@ -58,12 +58,12 @@ class GenerationSettings:
             raise UserError("expected a name for the source, got an empty one")
 
     def with_sampling(self, sampling: Mapping[str, Any]) -> Self:
-        """Return the same settings, with what a model's text says about how answers are drawn.
+        """Return the same settings with the sampling options of a model's text.
 
         Parameters
         ----------
         sampling : mapping of str to value
-            ``temperature``, ``top_p``, ``max_tokens`` and ``seed``, as far as they are given.
+            ``temperature``, ``top_p``, ``max_tokens`` and ``seed``, or some of them.
         """
         values = dict(sampling)
         if "temperature" in values:
@@ -71,7 +71,7 @@ class GenerationSettings:
         return replace(self, **values)
 
     def sampling(self, temperature: float) -> Sampling:
-        """Return how answers are drawn at a temperature."""
+        """Return the sampling of answers at a temperature."""
         from ranktilt.llm.base import Sampling
 
         return Sampling(
@@ -81,14 +81,14 @@ class GenerationSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Rewriting(GenerationSettings):
-    """How documents are rewritten; the defaults are those of Dai et al. (KDD 2024).
+    """Options of rewritten documents; the defaults are those of Dai et al. (KDD 2024).
 
-    Limits that are not given are those that suit the prompt
-    (`ranktilt.generation.checks.RewriteLimits`).
+    Limits of None are those that suit the prompt (`ranktilt.generation.checks.RewriteLimits`).
     """
 
     prompt: str | Path = "paper"
-    """``paper``, ``paraphrase``, ``summarise``, ``polish``, ``shorten``, ``informal``, or a file with ``{text}``."""
+    """``paper``, ``paraphrase``, ``summarise``, ``polish``, ``shorten``, ``informal``, or a file
+    with ``{text}``."""
     titles: Literal["keep", "rewrite", "drop"] = "keep"
     """Keep titles, rewrite them or drop them."""
     of: str = "human"
@@ -105,7 +105,7 @@ class Rewriting(GenerationSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class Answering(GenerationSettings):
-    """How documents are written from queries; several of one query need a temperature above 0."""
+    """Options of documents from queries; several for a query need a temperature above 0."""
 
     prompt: str | Path = "passage"
     """``passage``, ``question``, or a file with ``{query}``."""
@@ -116,5 +116,6 @@ class Answering(GenerationSettings):
         super().__post_init__()
         if self.n > 1 and 0 in self.temperatures:
             raise UserError(
-                f"at temperature 0 a model repeats itself: {self.n} documents of a query need a higher one"
+                f"at temperature 0 a model repeats itself: {self.n} documents of a query need "
+                "a higher one"
             )

@@ -1,4 +1,4 @@
-"""What a model is told: instructions that lie in files, with a place for the text."""
+"""Prompts: instructions in files, with slots for the text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from ranktilt.errors import UserError
 from ranktilt.llm.prompts import Slots, fill, find_prompt, parse_slots
 
 PROMPTS = ("paper", "paraphrase", "summarise", "polish", "shorten", "informal")
-"""Names of the prompts that come with RankTilt; ``paper`` is the instruction of Dai et al. (KDD 2024, sec. 2)."""
+"""Names of the prompts that come with RankTilt.
+
+``paper`` is the instruction of Dai et al. (KDD 2024, sec. 2).
+"""
 
 TITLE = "title"
-"""The prompt for a title that is to be rewritten."""
+"""Prompt for the rewrite of a title."""
 
 ANSWER_PROMPTS = ("passage", "question")
-"""Names of the prompts for a document written from a query; ``question`` is the query alone, as it was asked for HC3
-(Guo et al., 2023), whose answers Askari et al. (2023) train on."""
+"""Names of the prompts for a document written from a query.
+
+``question`` is the query alone, as for HC3 (Guo et al., 2023), whose answers Askari et al. (2023)
+train on.
+"""
 
 DOCUMENT_SLOTS = ("text", "title")
 QUERY_SLOTS = ("query",)
@@ -30,48 +36,55 @@ _LIMITS: Mapping[str, Mapping[str, float]] = {
 
 @dataclass(frozen=True)
 class PromptTemplate:
-    """An instruction with its first slot at least once and the others where they are wanted; ``{{`` is a brace.
+    """An instruction that has its first slot at least once; ``{{`` is a brace.
 
-    Nothing else can be filled in: a text that was made with a judgment in sight would be tuned to
-    it. `place` is where it was read, `limits` are those of the checks that suit its answers better
-    than the usual ones.
+    Nothing but slots can be filled in: a text whose model has seen a judgment would be tuned to it.
     """
 
     name: str
     text: str
-    place: str = ""
+    path: str = ""
+    """Path of the prompt's file; empty for RankTilt's prompts."""
     limits: Mapping[str, float] = field(default_factory=dict)
+    """Limits of the checks, by name, that suit its answers better than the usual ones."""
     slots: tuple[str, ...] = DOCUMENT_SLOTS
     _parts: Slots = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        place, slot = self.place or f"prompt {self.name!r}", self.slots[0]
-        object.__setattr__(self, "_parts", parse_slots(self.text, place, self.slots))
+        subject = self.path or f"prompt {self.name!r}"
+        object.__setattr__(self, "_parts", parse_slots(self.text, subject, self.slots))
+        slot = self.slots[0]
         if slot not in self.fields:
-            whose = "query" if self.slots == QUERY_SLOTS else "document's text"
-            raise UserError(f"{place}: expected {{{slot}}}, where the {whose} goes, and found none")
+            content = "query" if self.slots == QUERY_SLOTS else "document's text"
+            raise UserError(
+                f"{subject}: expected {{{slot}}}, where the {content} goes, and found none"
+            )
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What is filled in, in the order of the slots."""
-        return tuple(name for name in self.slots if any(name == part for _, part in self._parts))
+        """Slots that the prompt has, in their order."""
+        names = {name for _text, name in self._parts}
+        return tuple(slot for slot in self.slots if slot in names)
 
     def render(self, text: str, title: str = "") -> str:
-        """Return what the model is told of a document, or of a query; braces in it are left as they are."""
+        """Fill in a document or a query, whose braces stay as they are."""
         return fill(self._parts, dict(zip(self.slots, (text, title), strict=False)))
 
 
 def template(name: str | Path) -> PromptTemplate:
-    """Find a prompt by its name, or read it from a UTF-8 file; one with the name of a prompt is written ``./paper``."""
-    own = (*PROMPTS, TITLE) if name == TITLE else PROMPTS
-    found = find_prompt(name, own, "ranktilt.generation", slot="text")
-    if name in own:
-        return PromptTemplate(found.name, found.text, limits=_LIMITS.get(found.name, {}))
-    return PromptTemplate(found.name, found.text, found.location)
+    """Find a prompt by its name, or read it from a UTF-8 file.
+
+    A file with the name of a prompt is written ``./paper``.
+    """
+    names = (*PROMPTS, TITLE) if name == TITLE else PROMPTS
+    prompt = find_prompt(name, names, "ranktilt.generation", slot="text")
+    if name in names:
+        return PromptTemplate(prompt.name, prompt.text, limits=_LIMITS.get(prompt.name, {}))
+    return PromptTemplate(prompt.name, prompt.text, path=prompt.location)
 
 
 def answer_template(name: str | Path) -> PromptTemplate:
-    """Find a prompt for documents written from queries, or read it from a file, as `template` does."""
-    found = find_prompt(name, ANSWER_PROMPTS, "ranktilt.generation", slot="query")
-    place = "" if name in ANSWER_PROMPTS else found.location
-    return PromptTemplate(found.name, found.text, place, slots=QUERY_SLOTS)
+    """Find a prompt for documents from queries, or read it from a file, as `template` does."""
+    prompt = find_prompt(name, ANSWER_PROMPTS, "ranktilt.generation", slot="query")
+    path = "" if name in ANSWER_PROMPTS else prompt.location
+    return PromptTemplate(prompt.name, prompt.text, path=path, slots=QUERY_SLOTS)

@@ -64,7 +64,7 @@ def grade_versions(
     UserError
         If no version has changed facts, or nothing is to be judged.
     """
-    designed, originals = versions.collection, versions.given
+    designed, originals = versions.collection, versions.originals
     design = designed.spec["design"]
     grading = grading or Grading()
     require_gradable(design["factors"], originals.qrels, grading)

@@ -119,12 +119,12 @@ def grade(
     ((judge, sampling),) = inputs.sources.items()
     with journal_of(llm) if journal is None else journal as known:
         config = RoundConfig(
-            llm,
-            known,
-            sampling,
-            inputs.template,
-            check_grade,
-            inputs.settings.attempts,
+            llm=llm,
+            journal=known,
+            sampling=sampling,
+            template=inputs.template,
+            check=check_grade,
+            attempts=inputs.settings.attempts,
             truncate=inputs.settings.truncate,
             part="grade",
             label=f"grading as {judge}",

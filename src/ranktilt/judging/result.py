@@ -10,7 +10,8 @@ import numpy as np
 
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import Change, Effect
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
+from ranktilt.data.notes.base import Note
 from ranktilt.judging.probes import ProbeGap
 from ranktilt.measures.margin import Margin
 
@@ -219,7 +220,7 @@ class JudgeAudit(
     agreements: tuple[Agreement, ...]
     by_query: tuple[QueryAgreement, ...]
     confusions: tuple[GradeCount, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Coded[Note], ...]
     rank_agreements: tuple[RankAgreement, ...] = ()
     systems: tuple[SystemScore, ...] = ()
     system_pairs: tuple[SystemPair, ...] = ()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ranktilt.errors import counted
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.judges import JudgedWithoutIntervals, OneSystem
 from ranktilt.judging.corrected import corrected, gain_note
 from ranktilt.judging.family_preference import family_preferences
-from ranktilt.judging.result import FEWEST_QUERIES, Corrected, SystemScore
+from ranktilt.judging.result import Corrected, SystemScore
 from ranktilt.judging.systems import SystemValues, rank_agreement, system_pairs, system_scores
 
 
@@ -19,16 +20,19 @@ def system_results(
     *,
     resamples: int,
     seed: int,
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], list[Note]]:
     """Compare systems under humans and judges; returns fields of a `JudgeAudit`, and notes.
 
     `labelled` holds, by judge, the queries whose human values repair the judge's; judges that it
     lacks are not repaired.
     """
-    notes, repaired, scores = list[str](), list[Corrected](), list[SystemScore]()
+    notes, repaired, scores = list[Note](), list[Corrected](), list[SystemScore]()
     for values in every_values:
         if not values.has_intervals:
-            notes.append(few_queries_note(f"{values.judge}, {values.measure}", len(values.queries)))
+            few = JudgedWithoutIntervals(
+                judge=values.judge, measure=values.measure, queries=len(values.queries)
+            )
+            notes.append(few)
         if values.judge in labelled:
             rows = list(corrected(values, labelled[values.judge]))
             notes.append(gain_note(rows))
@@ -36,7 +40,7 @@ def system_results(
         scores += system_scores(values, families, resamples=resamples, seed=seed)
     fields: dict[str, Any] = {"systems": tuple(scores), "corrected": tuple(repaired)}
     if any(len(values.runs) < 2 for values in every_values):
-        return fields, [*notes, "one system: nothing is ordered"]
+        return fields, [*notes, OneSystem()]
     pairs = [pair for values in every_values for pair in system_pairs(values)]
     fields |= {
         "rank_agreements": tuple(rank_agreement(values, seed=seed) for values in every_values),
@@ -44,8 +48,3 @@ def system_results(
         "preferences": tuple(family_preferences(every_values, families)) if families else (),
     }
     return fields, notes
-
-
-def few_queries_note(subject: str, queries: int) -> str:
-    """Say why values stand without intervals."""
-    return f"{subject}: {counted(queries, 'query', 'queries')}, so no intervals, which need {FEWEST_QUERIES} queries"

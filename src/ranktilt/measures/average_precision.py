@@ -13,79 +13,88 @@ from ranktilt.measures.ranking import (
     Hits,
     Ints,
     Ranking,
-    in_block,
+    block_positions,
     per_block,
     per_query,
     rank_spans,
-    running,
+    running_sums,
 )
 
 
 @dataclass(frozen=True, repr=False)
 class AveragePrecision(Measure):
-    """Average precision, trec_eval's map_cut: the mean over all relevant documents of the precision at their ranks.
+    """Average precision, trec_eval's map_cut: the mean precision at relevant documents.
 
     ``(1/R) Σ precision at the rank of each relevant document within k``, in [0, 1]; R counts all
-    relevant documents, retrieved or not. Of a tie block with n documents, r of them relevant, below
-    R_s relevant ones, place i gains ``(r/n) · (R_s + (i − 1)(r − 1)/(n − 1) + 1) / rank`` (McSherry
-    & Najork, ECIR 2008).
+    relevant documents, retrieved or not. Position i of a tie block with n documents, r of them
+    relevant, below R_s relevant ones, gains
+    ``(r/n) · (R_s + (i − 1)(r − 1)/(n − 1) + 1) / rank`` (McSherry & Najork, ECIR 2008).
     """
 
     name = "AP"
     question = "are the right answers high up, all of them?"
     term = "AP"
     definition = (
-        "Average precision: the mean, over the relevant documents, of the share of relevant results down to each of "
-        "them."
+        "Average precision: the mean, over the relevant documents, of the share of relevant "
+        "results down to each of them."
     )
     pattern = r"AP(?:@\d+)?"
 
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
-        r = per_block(ranking, gains)
-        above = running(ranking, r) - r
-        block, place = in_block(ranking)
-        n, r, above, rank = (
-            ranking.sizes[block],
-            r[block],
-            above[block],
-            ranking.before[block] + place,
-        )
+        block_hits = per_block(ranking, gains)
+        block_hits_above = running_sums(ranking, block_hits) - block_hits
+        block, position = block_positions(ranking)
+        # The letters of the formula: r relevant documents of n, with R_s relevant ones above.
+        n = ranking.sizes[block]
+        r = block_hits[block]
+        above = block_hits_above[block]
+        rank = ranking.before[block] + position
         with np.errstate(invalid="ignore", divide="ignore"):
-            among = np.where(n > 1, (place - 1) * (r - 1) / (n - 1), 0.0)
+            among = np.where(n > 1, (position - 1) * (r - 1) / (n - 1), 0.0)
         term = r / n * (above + among + 1) / rank
         if self.cutoff is not None:
             term = np.where(rank <= self.cutoff, term, 0.0)
         return per_query(ranking, per_block(ranking, term))
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
-        t = per_block(ranking, gains)
-        block, place = in_block(ranking)
-        n, rank = ranking.sizes[block], ranking.before[block] + place
-        part = 1.0 / rank if self.cutoff is None else np.where(rank <= self.cutoff, 1.0 / rank, 0.0)
-        chances = per_block(ranking, part) / ranking.sizes
-        later = np.divide(place - 1, n - 1, out=np.zeros(len(n)), where=n > 1)
-        among = per_block(ranking, part * later) / ranking.sizes
-        below = chances * t / 2
-        above = running(ranking, t) - t
-        after = per_query(ranking, below)[ranking.block_query] - running(ranking, below)
-        weights: Floats = chances * (above / 2 + 1) + among * (t - 1) + after
+        hits = per_block(ranking, gains)
+        block, position = block_positions(ranking)
+        n = ranking.sizes[block]
+        rank = ranking.before[block] + position
+        inverse = 1.0 / rank
+        if self.cutoff is not None:
+            inverse = np.where(rank <= self.cutoff, inverse, 0.0)
+        mean_inverse = per_block(ranking, inverse) / ranking.sizes
+        share_before = np.divide(position - 1, n - 1, out=np.zeros(len(n)), where=n > 1)
+        among = per_block(ranking, inverse * share_before) / ranking.sizes
+        # A document counts in its own precision, and in that of all relevant ones below it.
+        halves = mean_inverse * hits / 2
+        above = running_sums(ranking, hits) - hits
+        below = per_query(ranking, halves)[ranking.block_query] - running_sums(ranking, halves)
+        weights: Floats = mean_inverse * (above / 2 + 1) + among * (hits - 1) + below
         return weights
 
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
-        """Factors of r (above + 1) and r (r − 1), for blocks with r hits and so many above them."""
+        """Return the factors of r · (hits down to the block) and of r (r − 1), r hits in a block.
+
+        The second one is left out where no block has more than one hit.
+        """
         width = rank_spans(before, size, self.cutoff)
         block = np.repeat(np.arange(len(width)), width)
-        place = np.arange(len(block)) - (np.cumsum(width) - width)[block]
-        inverse = 1.0 / (before[block] + place + 1)
-        whole = np.bincount(block, weights=inverse, minlength=len(width)) / size
-        among = np.bincount(block, weights=place * inverse, minlength=len(width)) / (
-            size * np.maximum(size - 1, 1)
-        )
-        return ((whole, among - whole) if (hits > 1).any() else (whole,)), None
+        position = np.arange(len(block)) - (np.cumsum(width) - width)[block]
+        inverse = 1.0 / (before[block] + position + 1)
+        mean_inverse = np.bincount(block, weights=inverse, minlength=len(width)) / size
+        if not (hits > 1).any():
+            return (mean_inverse,), None
+        by_position = np.bincount(block, weights=position * inverse, minlength=len(width))
+        among = by_position / (size * np.maximum(size - 1, 1))
+        return (mean_inverse, among - mean_inverse), None
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
-        total: Floats = weights[0] @ hits.crossed
-        return total + weights[1] @ (hits.gains * (hits.gains - 1)) if len(weights) > 1 else total
+        totals: Floats = weights[0] @ hits.crossed
+        if len(weights) > 1:
+            totals = totals + weights[1] @ (hits.gains * (hits.gains - 1))
+        return totals
 
 
 AP = AveragePrecision()

@@ -15,7 +15,7 @@ ROUNDINGS = ("none", "paper")
 
 
 def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none") -> Floats:
-    """Relative Δ of two means, in percent: ``100 · (a − b) / ((a + b)/2)``.
+    """Compute Relative Δ of two means, in percent: ``100 · (a − b) / ((a + b)/2)``.
 
     Parameters
     ----------
@@ -42,19 +42,21 @@ def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none"
     """
     if rounding not in ROUNDINGS:
         raise unknown("rounding", rounding, ROUNDINGS)
-    one, two = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if rounding == "paper":
-        one, two = np.round(one * 1000) / 1000, np.round(two * 1000) / 1000
+        a, b = np.round(a * 1000) / 1000, np.round(b * 1000) / 1000
     with np.errstate(invalid="ignore", divide="ignore"):
-        # The quotient first: it is exactly ±1 where one side is 0, so that nothing leaves [−200,
-        # 200].
-        delta: Floats = 200 * ((one - two) / (one + two))
+        # The quotient first: it is exactly ±1 where one side is 0, so nothing leaves [−200, 200].
+        delta: Floats = 200 * ((a - b) / (a + b))
     return delta
 
 
 @dataclass(frozen=True, repr=False)
 class RelativeDelta(Estimand):
-    """Relative Δ of a measure (`of`) between two groups, in percent: see `relative_delta`."""
+    """Relative Δ of a measure (`of`) between two groups, in percent: see `relative_delta`.
+
+    Its columns are the measure's values for the first group and for the second.
+    """
 
     of: Measure | None = None
 
@@ -66,39 +68,45 @@ class RelativeDelta(Estimand):
     per_ratio = 100.0
     term = "Relative Δ"
     definition = (
-        "The difference of the two sides' means in % of their average, 200 · (first − second) / (first + second): "
-        "−200 to +200. Above 0 the ranker puts the first side's relevant texts higher, below 0 the second side's."
+        "The difference of the two sides' means in % of their average, "
+        "200 · (first − second) / (first + second): −200 to +200. Above 0 the ranker puts the "
+        "first side's relevant texts higher, below 0 the second side's."
     )
 
     def __post_init__(self) -> None:
-        """Anything may be compared."""
+        """Accept any measure: it has checked itself."""
 
     def __repr__(self) -> str:
         return f"{self.name}({self.of!r})"
 
-    def counts(self, one: Floats, two: Floats) -> Bools:
-        """Queries with a relevant document in both groups."""
-        return ~(np.isnan(one) | np.isnan(two))
+    def counts(self, a: Floats, b: Floats) -> Bools:
+        """Tell which queries have a relevant document in both groups."""
+        return ~(np.isnan(a) | np.isnan(b))
 
-    def value(self, one: Floats, two: Floats, *, rounding: str = "none") -> float:
-        return float(relative_delta(*self.means(one, two).values(), rounding=rounding))
+    def value(self, a: Floats, b: Floats, *, rounding: str = "none") -> float:
+        means = self.means(a, b)
+        return float(relative_delta(means["mean_a"], means["mean_b"], rounding=rounding))
 
-    def combine(self, one: Floats, two: Floats) -> Floats:
-        return relative_delta(one, two)
+    def combine(self, a: Floats, b: Floats) -> Floats:
+        return relative_delta(a, b)
 
-    def differences(self, one: Floats, two: Floats) -> Floats:
-        return one - two
+    def differences(self, a: Floats, b: Floats) -> Floats:
+        return a - b
 
-    def residuals(self, one: Floats, two: Floats, ratio: float) -> Floats:
-        return one - two - ratio * (one + two) / 2
+    def residuals(self, a: Floats, b: Floats, ratio: float) -> Floats:
+        return a - b - ratio * (a + b) / 2
 
-    def denominator(self, one: Floats, two: Floats) -> Floats:
-        return (one + two) / 2
+    def denominator(self, a: Floats, b: Floats) -> Floats:
+        return (a + b) / 2
 
-    def means(self, one: Floats, two: Floats) -> dict[str, float]:
-        both = self.counts(one, two)
-        a, b = (float(np.mean(side[both])) if both.any() else np.nan for side in (one, two))
-        return {"mean_a": a, "mean_b": b}
+    def means(self, a: Floats, b: Floats) -> dict[str, float]:
+        is_counted = self.counts(a, b)
+        if not is_counted.any():
+            return {"mean_a": np.nan, "mean_b": np.nan}
+        return {
+            "mean_a": float(np.mean(a[is_counted])),
+            "mean_b": float(np.mean(b[is_counted])),
+        }
 
     @property
     def key(self) -> str:
@@ -110,7 +118,7 @@ class RelativeDelta(Estimand):
 
     @property
     def measure(self) -> str:
-        """The notation of what is compared."""
+        """Text of the measure that is compared."""
         return repr(self.of)
 
 

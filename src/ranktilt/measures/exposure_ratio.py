@@ -1,4 +1,4 @@
-"""Exposure ratio: how much of the readers' attention a document of one group gets, for one of the other."""
+"""Exposure ratio: how much attention a document of one group gets for one of the other group."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from ranktilt.measures.ranking import Bools, Floats, Ranking, discount_spans, fi
 
 @dataclass(frozen=True, repr=False)
 class ExposureRatioOfGroups(GroupEstimand):
-    """Mean over queries of the ratio of two groups' exposure, the first (protected) over the second.
+    """Mean over queries of the ratio of two groups' exposure, the first over the second.
 
-    ``Exposure(G)`` is the mean of ``1/log(1 + rank)`` over the documents of G in the query's list;
-    one below k has none, and stays in the denominator. Singh & Joachims, KDD 2018; Wang et al.,
-    NAACL 2024.
+    The first group is the protected one. ``Exposure(G)`` is the mean of ``1/log(1 + rank)`` over
+    the documents of G in the query's list; a document below k has none, and stays in the
+    denominator. Singh & Joachims, KDD 2018; Wang et al., NAACL 2024.
 
-    Where labels mean nothing, the mean is 1 for equal halves of whole long lists, and above 1 for a
-    part: a ratio rises further above 1 than it falls below. Of lists of 200 cut at 20 it is 1.14,
-    of lists of 20 cut at 5 1.50. So values are read against the median of random labels, never
-    against 1.
+    Where labels mean nothing, the mean is 1 for equal halves of long lists without a cutoff, and
+    above 1 with one: a ratio rises further above 1 than it falls below. It is 1.14 for lists of
+    200 cut at 20, and 1.50 for lists of 20 cut at 5. So values are compared with the median of
+    random labels, never with 1.
     """
 
     exposure: str = "rank"
-    """``softmax``: a document's probability of standing first, ``softmax(score)`` (Zehlike & Castillo, WWW 2020)."""
+    """``softmax``: a document's probability of the first rank, ``softmax(score)`` (Zehlike &
+    Castillo, WWW 2020)."""
     aggregate: str = "queries"
-    """``means``: the ratio of both groups' mean exposures over the queries, in place of the mean of ratios."""
+    """``means``: the ratio of both groups' mean exposures over the queries, in place of the mean of
+    ratios."""
 
     name = "ExposureRatio"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -44,9 +46,10 @@ class ExposureRatioOfGroups(GroupEstimand):
     signed = False
     term = "exposure ratio"
     definition = (
-        "How much of the readers' attention a document of the first group gets for each share of one of the second: "
-        "1 is equal in one list. Means over queries are above 1 even by chance, the more the shorter the counted part, "
-        "so they are read against random labels. The top ranks count most."
+        "How much of the readers' attention a document of the first group gets for each share of "
+        "one of the second: 1 is equal in one list. Means over queries are above 1 even by "
+        "chance, the more the shorter the counted part, so they are read against random labels. "
+        "The top ranks count most."
     )
     pattern = r"[Ee]xposure ratios?|ExposureRatio(?:\([\w=, ]*\))?(?:@\d+)?"
 
@@ -55,58 +58,67 @@ class ExposureRatioOfGroups(GroupEstimand):
         return self.exposure == "softmax"
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
-        one, two = self._exposures(ranking, first, second)
-        ratio: Floats = np.divide(one, two, out=np.full(len(one), np.nan), where=two > 0)
+        above, below = self._exposures(ranking, first, second)
+        ratio: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
         return ratio
 
     def columns(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
         if self.aggregate == "queries":
             return super().columns(ranking, first, second)
-        one, two = self._exposures(ranking, first, second)
-        lacking = np.isnan(one + two)
-        return np.where(lacking, np.nan, one), np.where(lacking, np.nan, two)
+        above, below = self._exposures(ranking, first, second)
+        is_undefined = np.isnan(above + below)
+        return np.where(is_undefined, np.nan, above), np.where(is_undefined, np.nan, below)
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
-        either, seen = first | second, self._seen(ranking)
-        n, query = len(ranking.offsets) - 1, ranking.query
-        sizes = [np.bincount(query, weights=group, minlength=n)[query] for group in (first, second)]
-        mean = np.bincount(query, weights=np.where(either, seen, 0.0), minlength=n)[
-            query
-        ] / np.maximum(sum(sizes), 1)
-        known = either & (sizes[0] > 0) & (sizes[1] > 0) & (mean > 0)
-        scale = np.ones(n)[query] if self.aggregate == "queries" else mean
-        safe, size = np.where(known, mean, 1.0), np.where(known, np.where(first, *sizes), 1.0)
-        effect = np.where(first, 1.0, -1.0) * (seen - safe) / (size * safe)
-        weight = seen / (safe * np.maximum(sum(sizes), 1))
-        return np.where(known, scale * effect, 0.0), np.where(known, scale * weight, 0.0)
+        exposure = self._document_exposure(ranking)
+        query, query_count = ranking.query, len(ranking.offsets) - 1
+        first_size = np.bincount(query, weights=first, minlength=query_count)[query]
+        second_size = np.bincount(query, weights=second, minlength=query_count)[query]
+        size = np.maximum(first_size + second_size, 1)
+        of_either = np.where(first | second, exposure, 0.0)
+        mean = np.bincount(query, weights=of_either, minlength=query_count)[query] / size
+        is_known = (first | second) & (first_size > 0) & (second_size > 0) & (mean > 0)
+        scale = np.ones(query_count)[query] if self.aggregate == "queries" else mean
+        # 1 where nothing is known, so that nothing is divided by 0.
+        safe_mean = np.where(is_known, mean, 1.0)
+        safe_size = np.where(is_known, np.where(first, first_size, second_size), 1.0)
+        effect = np.where(first, 1.0, -1.0) * (exposure - safe_mean) / (safe_size * safe_mean)
+        weight = exposure / (safe_mean * size)
+        return np.where(is_known, scale * effect, 0.0), np.where(is_known, scale * weight, 0.0)
 
-    def counts(self, one: Floats, two: Floats) -> Bools:
-        return two > 0 if self.aggregate == "queries" else ~np.isnan(two)
+    def counts(self, total: Floats, weight: Floats) -> Bools:
+        return weight > 0 if self.aggregate == "queries" else ~np.isnan(weight)
 
-    def value(self, one: Floats, two: Floats, *, rounding: str = "none") -> float:
-        known = self.counts(one, two)
-        return super().value(one[known], two[known])
+    def value(self, total: Floats, weight: Floats, *, rounding: str = "none") -> float:
+        is_counted = self.counts(total, weight)
+        return super().value(total[is_counted], weight[is_counted])
 
     def _exposures(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
-        """Mean exposure of both groups in each query; NaN where a list lacks the group."""
-        n, seen = len(ranking.offsets) - 1, self._seen(ranking)
-        found = []
-        for group in (first, second):
-            size = np.bincount(ranking.query, weights=group, minlength=n)
-            total = np.bincount(ranking.query, weights=np.where(group, seen, 0.0), minlength=n)
-            found.append(np.divide(total, size, out=np.full(n, np.nan), where=size > 0))
-        return found[0], found[1]
+        """Return the mean exposure of both groups in each query; NaN where a list lacks one."""
+        exposure = self._document_exposure(ranking)
+        return _group_means(ranking, exposure, first), _group_means(ranking, exposure, second)
 
-    def _seen(self, ranking: Ranking) -> Floats:
-        """Exposure of each document, in expectation over ties."""
+    def _document_exposure(self, ranking: Ranking) -> Floats:
+        """Return the exposure of each document, in expectation over ties."""
         if self.exposure == "rank":
             spans = discount_spans(ranking.before, ranking.sizes, self.cutoff)
             return np.repeat(spans / ranking.sizes, ranking.sizes)
         top = ranking.scores[ranking.offsets[:-1][ranking.query]]
         odds = np.exp(ranking.scores - top)
-        whole = np.bincount(ranking.query, weights=odds, minlength=len(ranking.offsets) - 1)
-        # Divided by the whole list's sum, before the cut: in a ratio of means it does not cancel.
-        return odds / whole[ranking.query] * first_ranks(ranking, self.cutoff)
+        sums = np.bincount(ranking.query, weights=odds, minlength=len(ranking.offsets) - 1)
+        # Divided by the sum of all ranks, before the cut: in a ratio of means it does not cancel.
+        return odds / sums[ranking.query] * first_ranks(ranking, self.cutoff)
+
+
+def _group_means(ranking: Ranking, values: Floats, group: Bools) -> Floats:
+    """Return the mean of a group's values in each query; NaN where a list lacks the group."""
+    query_count = len(ranking.offsets) - 1
+    size = np.bincount(ranking.query, weights=group, minlength=query_count)
+    group_values = np.where(group, values, 0.0)
+    total = np.bincount(ranking.query, weights=group_values, minlength=query_count)
+    undefined = np.full(query_count, np.nan)
+    means: Floats = np.divide(total, size, out=undefined, where=size > 0)
+    return means
 
 
 ExposureRatio = ExposureRatioOfGroups()

@@ -11,13 +11,13 @@ from ranktilt.measures.base import Estimand
 
 @dataclass(frozen=True, repr=False)
 class GradeGapOfTwins(Estimand):
-    """Mean of ``grade_a − grade_b`` over twins that a judge graded for one query: 0 is level, in grades.
+    """Mean of ``grade_a − grade_b`` over twins that a judge graded for one query, in grades.
 
-    Its columns are the sum of the differences and the number of pairs.
+    0 is level. Its columns are the sum of the differences and the number of pairs.
     """
 
     grade: str = field(default="any", kw_only=True)
-    """Of all twins, or of those to which humans gave this grade."""
+    """Human grade of the twins that count; ``any`` for all."""
 
     name = "GradeGap"
     kind = "grades"

@@ -16,7 +16,13 @@ _POINTS = ("", "%", "point", "points")
 
 
 def read_margin(text: Margin, option: str = "") -> Margin:
-    """Read a margin: a number of points, also ``"5 points"``, or one with another unit; `UserError` otherwise."""
+    """Read a margin: a number of points, also ``"5 points"``, or a number with another unit.
+
+    Raises
+    ------
+    UserError
+        For anything else; `option` is named in front of the message.
+    """
     match = _NUMBER.fullmatch(str(text))
     number = math.nan if match is None else float(match["number"])
     if match is None or not math.isfinite(number):
@@ -27,35 +33,37 @@ def read_margin(text: Margin, option: str = "") -> Margin:
     return number if match["unit"] in _POINTS else f"{number:g} {match['unit']}"
 
 
-def unit_of(of: Estimand) -> str:
-    """Name what a margin of the estimand is counted in."""
-    return "points" if of.point == of.point else of.suffix.strip() or of.name
+def unit_of(estimand: Estimand) -> str:
+    """Name the unit of the estimand's margins."""
+    has_points = not math.isnan(estimand.point)
+    return "points" if has_points else estimand.suffix.strip() or estimand.name
 
 
-def half_width(of: Estimand, margin: Margin) -> float:
-    """Turn a margin into the estimand's own values; NaN where it is in another unit, so that nothing is within it."""
-    number, _, unit = str(margin).partition(" ")
-    own = unit_of(of)
-    if (unit or "points") != own:
+def half_width(estimand: Estimand, margin: Margin) -> float:
+    """Turn a margin into the estimand's values.
+
+    NaN where the margin is in another unit, so that nothing lies within it.
+    """
+    number, _, margin_unit = str(margin).partition(" ")
+    unit = unit_of(estimand)
+    if (margin_unit or "points") != unit:
         return math.nan
-    return float(number) * (of.point if own == "points" else 1 / of.scale)
+    return float(number) * (estimand.point if unit == "points" else 1 / estimand.scale)
 
 
 def margin_words(margin: Margin) -> str:
     """Print a margin with its unit: ``±5 points``."""
-    return (
-        f"±{margin}"
-        if isinstance(margin, str)
-        else f"±{margin:g} point{'' if margin == 1 else 's'}"
-    )
+    if isinstance(margin, str):
+        return f"±{margin}"
+    return f"±{margin:g} point{'' if margin == 1 else 's'}"
 
 
-def require_unit(of: Estimand, margin: Margin, option: str) -> None:
+def require_unit(estimand: Estimand, margin: Margin, option: str) -> None:
     """Refuse a margin in another unit than the estimand's."""
-    if half_width(of, margin) != half_width(of, margin):
-        shown = margin if isinstance(margin, str) else f"{margin:g}"
-        unit = unit_of(of)
-        typed = "5" if unit == "points" else f"'0.5 {unit}'"
+    if math.isnan(half_width(estimand, margin)):
+        value = margin if isinstance(margin, str) else f"{margin:g}"
+        unit = unit_of(estimand)
+        example = "5" if unit == "points" else f"'0.5 {unit}'"
         raise UserError(
-            f"{option} {shown}: {of!r} is counted in {unit}; say how many: {option} {typed}"
+            f"{option} {value}: {estimand!r} is counted in {unit}; say how many: {option} {example}"
         )

@@ -12,10 +12,10 @@ from ranktilt.measures.ranking import Floats, Ranking, discount_spans, discounts
 
 @dataclass(frozen=True, repr=False)
 class PageShare(GroupEstimand):
-    """Difference of two groups' normalised discounted shares of the first k ranks: ``NDSR_a − NDSR_b`` in [−1, 1].
+    """Difference of two groups' normalised discounted shares of the first k ranks, in [−1, 1].
 
-    ``NDSR_g = Σ_{rank ≤ k, group = g} 1/log2(1 + rank) ÷ Σ_{rank ≤ k} 1/log2(1 + rank)``, relevant
-    or not. Ranks beyond the end of a list do not count.
+    ``NDSR_a − NDSR_b`` with ``NDSR_g = Σ_{rank ≤ k, group = g} 1/log2(1 + rank) ÷ Σ_{rank ≤ k}
+    1/log2(1 + rank)``, relevant or not. Ranks beyond the end of a list do not count.
     """
 
     name = "NDSR"
@@ -25,9 +25,9 @@ class PageShare(GroupEstimand):
     suffix = " points"
     term = "ΔNDSR"
     definition = (
-        "Who fills the page: the first side's share of the first results less the second side's, where the top counts "
-        "most; in points, −100 to +100. It does not ask whether a result is relevant. The number behind @ says how "
-        "many results make the page."
+        "Who fills the page: the first side's share of the first results less the second side's, "
+        "where the top counts most; in points, −100 to +100. It does not ask whether a result is "
+        "relevant. The number behind @ says how many results make the page."
     )
     pattern = r"Δ?NDSR(?:@(?:\d+|k))?"
     needs_cutoff = True
@@ -45,16 +45,16 @@ class PageShare(GroupEstimand):
 
 
 def page_shares(ranking: Ranking, depth: int) -> Floats:
-    """Share of the first `depth` ranks that each document holds, in expectation over ties; 1 over a query's documents.
+    """Return the share of the first `depth` ranks that each document holds.
 
-    ``1/log2(1 + rank)`` over its sum down to rank ``min(k, length of the list)``; tied documents
-    share their block's mean, ranks below k hold nothing. Summed over the documents of a group it is
-    NDSR@k.
+    ``1/log2(1 + rank)`` over its sum down to rank ``min(k, length of the list)``, in expectation
+    over ties: tied documents share their block's mean, ranks below k hold nothing. The shares of a
+    query add up to 1, those of a group's documents to NDSR@k.
     """
-    held = discount_spans(ranking.before, ranking.sizes, depth) / ranking.sizes
+    means = discount_spans(ranking.before, ranking.sizes, depth) / ranking.sizes
     length = np.minimum(np.diff(ranking.offsets), depth)
-    whole = discounts(int(length.max(initial=0)))[length]
-    return np.repeat(held / whole[ranking.block_query], ranking.sizes)
+    totals = discounts(int(length.max(initial=0)))[length]
+    return np.repeat(means / totals[ranking.block_query], ranking.sizes)
 
 
 NDSR = PageShare()

@@ -1,8 +1,8 @@
 """Measures of one ranking under many labelings at once.
 
 A document that is relevant under no label adds nothing but its rank, so only relevant documents and
-their tie blocks are looked at. The values are those of `ranktilt.measures.relevance`, but for the
-order in which they are summed.
+their tie blocks are read. Values are those of `ranktilt.measures.relevance`, summed in another
+order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from ranktilt.measures.ranking import Floats, Hits, Ints, Ranking, running_rows
 
 @dataclass(frozen=True)
 class RelevantDocuments:
-    """Relevant documents of queries 0, 1, … whose labels are shuffled: query by query, the best grade first."""
+    """Relevant documents of queries 0, 1, … whose labels are shuffled.
+
+    They lie query by query, the best grade first.
+    """
 
     query: Ints
     grade: Floats
@@ -29,95 +32,104 @@ class RelevantDocuments:
 
     @property
     def queries(self) -> int:
+        """Number of queries."""
         return int(self.query.max(initial=-1)) + 1
 
     def best(self, measures: Sequence[Measure], mine: Floats) -> list[Floats]:
-        """Total of each query's best ranking, per measure (n_queries, labelings): what `Held.totals` is divided by.
+        """Return the total of each query's best ranking per measure, shape (n_queries, labelings).
 
-        `mine` is 1 for documents that are the group's under a labeling, else 0: (n, labelings).
+        `RelevantBlocks.totals` is divided by it. `mine` is 1 for documents that are the group's
+        under a labeling, else 0: (n, labelings).
         """
-        rank = (
-            running_rows(mine, self.query).astype(np.int64)
-            if any(not m.binary for m in measures)
-            else None
-        )
-        count = {rel: self._sums(rel) @ mine for rel in {m.rel for m in measures if m.binary}}
-        found = []
-        for m in measures:
-            if rank is not None and not m.binary:
-                found.append(self._sums(0) @ (mine * m.discount(int(rank.max(initial=0)))[rank]))
+        rank = None
+        if not all(measure.binary for measure in measures):
+            rank = running_rows(mine, self.query).astype(np.int64)
+        counts: dict[int, Floats] = {}
+        for measure in measures:
+            if measure.binary and measure.rel not in counts:
+                counts[measure.rel] = self._sums(measure.rel) @ mine
+        totals = []
+        for measure in measures:
+            if rank is not None and not measure.binary:
+                discount = measure.discount(int(rank.max(initial=0)))
+                totals.append(self._sums(0) @ (mine * discount[rank]))
             else:
-                found.append(m.best(count[m.rel]))
-        return found
+                totals.append(measure.best(counts[measure.rel]))
+        return totals
 
-    def _sums(self, key: int) -> Any:
-        """What adds up documents by query: their grades (key 0), or those with at least this grade."""
-        if key not in self._matrices:
+    def _sums(self, grade: int) -> Any:
+        """Return the matrix that adds up documents by query: those with at least this grade.
+
+        At 0 it adds up their grades.
+        """
+        if grade not in self._matrices:
+            column = np.arange(len(self.query))
             shape = self.queries, len(self.query)
-            self._matrices[key] = _matrix(
-                _gains(self.grade, key), self.query, np.arange(len(self.query)), shape
-            )
-        return self._matrices[key]
+            gains = _gains(self.grade, grade)
+            self._matrices[grade] = _matrix(gains, self.query, column, shape)
+        return self._matrices[grade]
 
 
-@dataclass(frozen=True)
-class Held:
-    """What a ranking holds of relevant documents, tie block by tie block, the first rank first.
-
-    `gains` holds, for each grade that counts, what each document adds to its block: its grade (key
-    0), or 1 where it is at least the key; `weights` and `tables` are per measure what
-    `Measure.block_weights` gives.
-    """
+@dataclass(frozen=True, kw_only=True)
+class RelevantBlocks:
+    """The relevant documents of a ranking, tie block by tie block, from the first rank."""
 
     measures: Sequence[Measure]
     query: Ints
+    """Query of each block."""
     gains: dict[int, Any]
+    """What each document adds to its block, by the smallest grade that counts (`Measure.grade`): 1,
+    or its grade where that is 0."""
     weights: list[tuple[Any, ...]]
+    """Matrices of the weights that `Measure.block_weights` returns, by measure."""
     tables: list[Any]
+    """Tables that `Measure.block_weights` returns, by measure."""
 
     @classmethod
     def from_ranking(
         cls, pool: RelevantDocuments, measures: Sequence[Measure], ranking: Ranking, at: Ints
-    ) -> Held:
-        """Find it; `at` holds the place of each entry in the pool, or −1."""
-        entry = np.flatnonzero(at >= 0)
-        place, block = at[entry], np.searchsorted(ranking.starts, entry, side="right") - 1
-        hit, first, number, count = np.unique(
-            block, return_index=True, return_inverse=True, return_counts=True
+    ) -> RelevantBlocks:
+        """Find the blocks; `at` holds the row of each entry in the pool, or −1."""
+        listed = np.flatnonzero(at >= 0)
+        row = at[listed]
+        block_of_listed = np.searchsorted(ranking.starts, listed, side="right") - 1
+        block, first, number, count = np.unique(
+            block_of_listed, return_index=True, return_inverse=True, return_counts=True
         )
-        query, grade, shape = (
-            pool.query[place[first]],
-            pool.grade[place],
-            (len(hit), len(pool.query)),
-        )
-        gains = {
-            key: _matrix(_gains(grade, key), number, place, shape)
-            for key in sorted({m.grade for m in measures})
-        }
+        query, grade = pool.query[row[first]], pool.grade[row]
+        gains = {}
+        for least in sorted({measure.grade for measure in measures}):
+            shape = len(block), len(pool.query)
+            gains[least] = _matrix(_gains(grade, least), number, row, shape)
         weights, tables = list[tuple[Any, ...]](), list[Any]()
-        for m in measures:
-            made, table = m.block_weights(ranking.before[hit], ranking.sizes[hit], count)
-            weights.append(
-                tuple(
-                    _matrix(w, query, np.arange(len(hit)), (pool.queries, len(hit))) for w in made
-                )
+        column, shape = np.arange(len(block)), (pool.queries, len(block))
+        for measure in measures:
+            block_weights, table = measure.block_weights(
+                ranking.before[block], ranking.sizes[block], count
             )
+            weights.append(tuple(_matrix(part, query, column, shape) for part in block_weights))
             tables.append(table)
-        return cls(measures, query, gains, weights, tables)
+        return cls(measures=measures, query=query, gains=gains, weights=weights, tables=tables)
 
     def totals(self, mine: Floats) -> list[Floats]:
-        """Sum up every query under every labeling, per measure: (n_queries, labelings); `mine` as for `best`."""
-        hits = {key: Hits(gains @ mine, self.query) for key, gains in self.gains.items()}
-        parts = zip(self.measures, self.weights, self.tables, strict=True)
-        return [m.block_totals(weights, table, hits[m.grade]) for m, weights, table in parts]
+        """Sum up every query under every labeling, per measure: (n_queries, labelings).
+
+        `mine` as for `RelevantDocuments.best`.
+        """
+        hits = {least: Hits(gains @ mine, self.query) for least, gains in self.gains.items()}
+        totals = []
+        for measure, weights, table in zip(self.measures, self.weights, self.tables, strict=True):
+            totals.append(measure.block_totals(weights, table, hits[measure.grade]))
+        return totals
 
 
-def _gains(grade: Floats, key: int) -> Floats:
-    """Grades themselves (key 0), or 1 where they are at least the key."""
-    return np.where(grade >= key, 1.0, 0.0) if key else grade
+def _gains(grade: Floats, least: int) -> Floats:
+    """Return 1 for grades of at least `least`, else 0; the grades themselves where that is 0."""
+    return np.where(grade >= least, 1.0, 0.0) if least else grade
 
 
 def _matrix(data: npt.NDArray[Any], row: Ints, column: Ints, shape: tuple[int, int]) -> Any:
-    """A sparse matrix whose products add up in the order of the columns."""
-    kept = np.flatnonzero(data)
-    return sparse.csr_array((data[kept].astype(np.float64), (row[kept], column[kept])), shape=shape)
+    """Make a sparse matrix, whose products add up in the order of the columns."""
+    cells = np.flatnonzero(data)
+    values = data[cells].astype(np.float64)
+    return sparse.csr_array((values, (row[cells], column[cells])), shape=shape)

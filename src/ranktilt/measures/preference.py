@@ -1,4 +1,4 @@
-"""Preference: of pairs of documents, how much oftener than half the time one group's is chosen."""
+"""Preference: how much more often than half the time one group's document of a pair is chosen."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from ranktilt.measures.base import Estimand
 
 @dataclass(frozen=True, repr=False)
 class PreferenceOfPairs(Estimand):
-    """Share of the choices between two groups that the first one got, less a half: −.5 to .5, 0 is level.
+    """Share of the choices between two groups that the first one got, less a half.
 
-    Its columns are ``(chosen of the first − chosen of the second)/2`` and the sum of both. Wang et
-    al., NAACL 2024, whose ratio of both groups' shares is ``(.5 + value)/(.5 − value)``.
+    −.5 to .5, where 0 is level. Its columns are ``(chosen of the first − chosen of the second)/2``
+    and the sum of both. Wang et al., NAACL 2024, whose ratio of both groups' shares is ``(.5 +
+    value)/(.5 − value)``.
     """
 
     pairs: str = field(default="relevant", kw_only=True)
-    """Of two documents that are relevant to the query, or of two that are not."""
+    """Whether both documents are relevant to the query, or both are not."""
 
     name = "Preference"
     kind = "choices"

@@ -12,7 +12,7 @@ from ranktilt.measures.ranking import Floats
 class Recall(Precision):
     """Recall at k: relevant documents among the first k, divided by all relevant ones; in [0, 1].
 
-    What is found is counted as by precision; tied documents by the share of their ranks within k.
+    Tied documents count by the share of their ranks within k, as for precision.
     """
 
     name = "R"

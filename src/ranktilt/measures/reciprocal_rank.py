@@ -22,16 +22,17 @@ from ranktilt.measures.ranking import (
 )
 
 _EXPANDED = 1 << 20
-"""Ranks of tie blocks that are looked at together."""
+"""Most ranks of tie blocks that are expanded together, so that memory stays small."""
 
 
 @dataclass(frozen=True, repr=False)
 class ReciprocalRank(Measure):
-    """Reciprocal rank: 1 divided by the rank of the first relevant document, 0 where it lies below k; in [0, 1].
+    """Reciprocal rank: 1 divided by the rank of the first relevant document; in [0, 1].
 
-    Of the first tie block with r relevant documents among n, the i-th place is the first hit with
-    the chance ``C(n − i, r − 1) / C(n, r)`` (McSherry & Najork, ECIR 2008). Its difference between
-    twins is not linear in their labels: it goes to the first relevant documents of the group.
+    0 where that document lies below k. In the first tie block with r relevant documents among n,
+    position i is the first hit with the chance ``C(n − i, r − 1) / C(n, r)`` (McSherry & Najork,
+    ECIR 2008). Its difference between twins is not linear in their labels: it goes to the first
+    relevant documents of the group.
     """
 
     name = "RR"
@@ -42,66 +43,73 @@ class ReciprocalRank(Measure):
     pattern = r"RR(?:@\d+)?"
 
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
-        r = per_block(ranking, gains)
-        hit = np.flatnonzero(_first_blocks(ranking, r))
-        found = np.zeros(len(r))
-        found[hit] = expected_reciprocal(
-            ranking.before[hit], ranking.sizes[hit], r[hit].astype(np.int64), self.cutoff
+        hits = per_block(ranking, gains)
+        first = np.flatnonzero(_first_blocks(ranking, hits))
+        values = np.zeros(len(hits))
+        values[first] = expected_reciprocal(
+            ranking.before[first], ranking.sizes[first], hits[first].astype(np.int64), self.cutoff
         )
-        return per_query(ranking, found)
+        return per_query(ranking, values)
 
     def best(self, count: Floats) -> Floats:
         return np.where(count > 0, 1.0, 0.0)
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
-        r = per_block(ranking, gains)
+        hits = per_block(ranking, gains)
         value = self.totals(ranking, gains)[ranking.block_query]
-        return np.where(_first_blocks(ranking, r), value / np.maximum(r, 1), 0.0)
+        return np.where(_first_blocks(ranking, hits), value / np.maximum(hits, 1), 0.0)
 
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
         if not (hits > 1).any():
             return (expected_reciprocal(before, size, hits, self.cutoff),), None
-        return (np.where(rank_spans(before, size, self.cutoff) > 0, 1.0, 0.0),), self._by_hits(
-            before, size, hits
-        )
+        is_within = rank_spans(before, size, self.cutoff) > 0
+        return (np.where(is_within, 1.0, 0.0),), self._by_hits(before, size, hits)
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
+        # The gains of a query's first block with hits: its running sum is its own gain.
         first = np.where(hits.running == hits.gains, hits.gains, 0.0)
-        total: Floats = weights[0] @ (
-            first if table is None else table[0][table[1] + first.astype(np.int64)]
-        )
-        return total
+        if table is not None:
+            values, starts = table
+            first = values[starts + first.astype(np.int64)]
+        totals: Floats = weights[0] @ first
+        return totals
 
     def _by_hits(self, before: Ints, size: Ints, count: Ints) -> tuple[Floats, Ints]:
-        """Value of each block by 0, 1, … hits in it; and where each block's values begin, as a column."""
+        """Tabulate the value of each block by its hits, from 0 to `count`.
+
+        Returns the values of all blocks, and a column of where each block's values begin.
+        """
         start = np.cumsum(count + 1) - (count + 1)
         block = np.repeat(np.arange(len(count)), count + 1)
         rows = np.stack([before[block], size[block], np.arange(len(block)) - start[block]])
-        # Many blocks are alike, such as those of one document at the same rank of different
-        # queries.
+        # Many blocks are alike, such as those of a single document at one rank of many queries.
         kinds, kind = np.unique(rows, axis=1, return_inverse=True)
-        table, some = np.zeros(kinds.shape[1]), np.flatnonzero(kinds[2])
-        for part in np.array_split(some, 1 + int(kinds[1, some].sum()) // _EXPANDED):
+        _, sizes, hit_counts = kinds
+        values, hit_kinds = np.zeros(kinds.shape[1]), np.flatnonzero(hit_counts)
+        for part in np.array_split(hit_kinds, 1 + int(sizes[hit_kinds].sum()) // _EXPANDED):
             above, tied, hits = kinds[:, part]
-            table[part] = expected_reciprocal(above, tied, hits, self.cutoff)
-        return table[kind.ravel()], start[:, None]
+            values[part] = expected_reciprocal(above, tied, hits, self.cutoff)
+        return values[kind.ravel()], start[:, None]
 
 
-def _first_blocks(ranking: Ranking, r: Floats) -> Bools:
-    """Whether each tie block is the first of its query that holds something relevant."""
-    hit = np.flatnonzero(r > 0)
-    is_first = np.zeros(len(r), dtype=bool)
-    is_first[hit[np.unique(ranking.block_query[hit], return_index=True)[1]]] = True
+def _first_blocks(ranking: Ranking, hits: Floats) -> Bools:
+    """Tell which tie blocks are the first of their query with a relevant document."""
+    block = np.flatnonzero(hits > 0)
+    is_first = np.zeros(len(hits), dtype=bool)
+    is_first[block[np.unique(ranking.block_query[block], return_index=True)[1]]] = True
     return is_first
 
 
 def expected_reciprocal(before: Ints, size: Ints, hits: Ints, cutoff: int | None) -> Floats:
-    """Expected 1/rank of the first of so many hits in each tie block; what lies below the cutoff counts 0."""
+    """Return the expected 1/rank of the first hit in each tie block; 0 below the cutoff.
+
+    A block has `size` documents, of which `hits` are relevant, and `before` documents above it.
+    """
     width = np.minimum(rank_spans(before, size, cutoff), size - hits + 1)
     block = np.repeat(np.arange(len(width)), width)
-    place = np.arange(len(block)) - (np.cumsum(width) - width)[block] + 1
-    rank, n, k = before[block] + place, size[block], hits[block]
-    log_chance = _log_choose(n - place, k - 1) - _log_choose(n, k)
+    position = np.arange(len(block)) - (np.cumsum(width) - width)[block] + 1
+    rank, n, k = before[block] + position, size[block], hits[block]
+    log_chance = _log_choose(n - position, k - 1) - _log_choose(n, k)
     chance = np.where(k == 1, 1.0 / n, np.exp(log_chance))
     chance = np.where(n == k, 1.0, chance)
     return np.bincount(block, weights=chance / rank, minlength=len(width)).astype(np.float64)

@@ -1,6 +1,6 @@
 """Relevance measures of one ranking: the expected value over all orders of tied documents.
 
-Closed forms after McSherry & Najork, ECIR 2008; those of each measure stand in its file.
+Closed forms after McSherry & Najork, ECIR 2008; each measure has its own in its file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ def values(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) ->
     a relevant document in the group; 0 for one that has some and retrieved none.
     """
     inside, keep = ranking.head(measure.cutoff)
-    total, ideal = measure.totals(inside, _gains(measure, gains[keep])), measure.ideal(judged)
+    total = measure.totals(inside, _gains(measure, gains[keep]))
+    ideal = measure.ideal(judged)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(ideal > 0, total / ideal, np.nan)
 
@@ -29,20 +30,22 @@ def _gains(measure: Measure, grades: Floats) -> Floats:
 
 
 def label_weights(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) -> Floats:
-    """What each relevant document adds to ``M_a − M_b`` of twins: as much where it is of `a`, the negative of `b`.
+    """Return what each relevant document adds to ``M_a − M_b`` of twins if it is of group `a`.
 
-    `gains` holds the grade of each entry of either group (for RR: of one of them), `judged` the
-    relevant documents of one group; its twins have the same grades. With x = 1 for documents of `a`
-    and −1 for those of `b`, ``Σ x · weight`` over a query is ``M_a − M_b`` in expectation over
-    ties. For linear measures it is so whatever the labels are: nDCG, P and R are linear in x, and
-    so is the difference of AP, since ``[(1 + x)(1 + y) − (1 − x)(1 − y)] / 4 = (x + y) / 2``. RR is
-    not: its value goes to the first relevant documents of the group, and holds for these labels
-    alone.
+    A document of `b` adds the negative. `gains` holds the grade of each entry of either group (for
+    RR: of one of them), `judged` the relevant documents of one group; its twins have the same
+    grades. With x = 1 for documents of `a` and −1 for those of `b`, ``Σ x · weight`` over a query
+    is ``M_a − M_b`` in expectation over ties. For linear measures it is so whatever the labels are:
+    nDCG, P and R are linear in x, and so is the difference of AP, since ``[(1 + x)(1 + y) − (1 −
+    x)(1 − y)] / 4 = (x + y) / 2``. RR is not: its value goes to the first relevant documents of the
+    group, and holds for these labels alone.
     """
     inside, keep = ranking.head(measure.cutoff)
-    own, ideal = _gains(measure, gains[keep]), measure.ideal(judged)
-    per_block = measure.label_weights(inside, own)
-    out = np.zeros(len(gains))
+    kept_gains = _gains(measure, gains[keep])
+    block_weights = measure.label_weights(inside, kept_gains)
+    ideal = measure.ideal(judged)
     scale = np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
-    out[keep] = own * np.repeat(per_block * scale[inside.block_query], inside.sizes)
-    return out
+    weights = np.zeros(len(gains))
+    scaled_weights = block_weights * scale[inside.block_query]
+    weights[keep] = kept_gains * np.repeat(scaled_weights, inside.sizes)
+    return weights

@@ -12,7 +12,7 @@ from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, first_ranks,
 
 @dataclass(frozen=True, repr=False)
 class ShareOfFirstRanks(GroupEstimand):
-    """Share of a group among the first k documents less its share among the query's candidates, in points.
+    """Share of a group among the first k documents less its share among the candidates, in points.
 
     Of the documents of both groups: ``a_k/(a_k + b_k) − a/(a + b)``, where a and b are those in the
     query's whole list (the candidates). A query whose candidates are of one group alone says
@@ -26,33 +26,26 @@ class ShareOfFirstRanks(GroupEstimand):
     suffix = " points"
     term = "share@k"
     definition = (
-        "How much of the first ranks the first group holds, less how much of the whole list: in points; above 0 it "
-        "holds more of the top than of the candidates."
+        "How much of the first ranks the first group holds, less how much of the whole list: in "
+        "points; above 0 it holds more of the top than of the candidates."
     )
     pattern = r"[Ss]hare@(?:\d+|k)"
     needs_cutoff = True
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
-        n = len(ranking.offsets) - 1
         sign = first.astype(np.float64) - second
         either = first.astype(np.float64) + second
+        of_candidates = _lead(ranking, sign, either)
         within = first_ranks(ranking, self.cutoff)
-
-        def lead(weight: Floats) -> Floats:
-            """Share of the first group less that of the second, of what both hold."""
-            held = np.bincount(ranking.query, weights=either * weight, minlength=n)
-            ahead = np.bincount(ranking.query, weights=sign * weight, minlength=n)
-            found: Floats = np.divide(ahead, held, out=np.full(n, np.nan), where=held > 0)
-            return found
-
+        of_first_ranks = _lead(ranking, sign * within, either * within)
+        has_both = np.abs(of_candidates) < 1
         # Half the difference of two leads is the difference of shares, and turns its sign exactly.
-        candidates = lead(np.ones(len(sign)))
-        moved: Floats = np.where(np.abs(candidates) < 1, (lead(within) - candidates) / 2, np.nan)
-        return moved
+        contrasts: Floats = np.where(has_both, (of_first_ranks - of_candidates) / 2, np.nan)
+        return contrasts
 
     def depends_on_order(self, lengths: Ints) -> Bools:
-        # The first ranks are compared with the whole list: where that ends within them, they are
-        # the same documents.
+        # The first ranks are compared with the candidates: in a list that ends within the first
+        # ranks, both are the same documents.
         return np.ones(len(lengths), dtype=bool) if self.cutoff is None else lengths > self.cutoff
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
@@ -63,25 +56,40 @@ class ShareOfFirstRanks(GroupEstimand):
         either = (first | second).astype(np.float64)
         share = share_of_query(ranking, first_ranks(ranking, self.cutoff) * either)
         even = share_of_query(ranking, either)
-        known = ~np.isnan(self.contrast(ranking, first, second))[ranking.query]
-        n = len(ranking.offsets) - 1
+        is_known = ~np.isnan(self.contrast(ranking, first, second))[ranking.query]
+        query_count = len(ranking.offsets) - 1
         # Half of 1 and −1, less their mean: turns its sign exactly.
         sign = first.astype(np.float64) - second
-        lead = np.bincount(ranking.query, weights=sign, minlength=n)
-        count = np.maximum(np.bincount(ranking.query, weights=either, minlength=n), 1.0)
+        lead = np.bincount(ranking.query, weights=sign, minlength=query_count)
+        count = np.maximum(np.bincount(ranking.query, weights=either, minlength=query_count), 1.0)
         label = (sign - (lead / count)[ranking.query]) / 2
-        return np.where(known, label * (share - even), 0.0), np.where(known, share, 0.0)
+        return np.where(is_known, label * (share - even), 0.0), np.where(is_known, share, 0.0)
 
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
-        known = ~np.isnan(self.contrast(ranking, first, second))
-        sizes = [
-            np.bincount(ranking.query, weights=group, minlength=len(known))[known]
-            for group in (first, second)
-        ]
-        if not known.any():
+        is_known = ~np.isnan(self.contrast(ranking, first, second))
+        if not is_known.any():
             return {"even_a": np.nan, "even_b": np.nan}
-        even_a, even_b = (float(np.mean(size / (sizes[0] + sizes[1]))) for size in sizes)
-        return {"even_a": even_a, "even_b": even_b}
+        query_count = len(is_known)
+        size_a = np.bincount(ranking.query, weights=first, minlength=query_count)[is_known]
+        size_b = np.bincount(ranking.query, weights=second, minlength=query_count)[is_known]
+        return {
+            "even_a": float(np.mean(size_a / (size_a + size_b))),
+            "even_b": float(np.mean(size_b / (size_a + size_b))),
+        }
+
+
+def _lead(ranking: Ranking, signed: Floats, unsigned: Floats) -> Floats:
+    """Return each query's share of the first group less that of the second; NaN without either.
+
+    `signed` is what each entry adds to the first group, negative for those of the second;
+    `unsigned` is the same without the sign.
+    """
+    query_count = len(ranking.offsets) - 1
+    total = np.bincount(ranking.query, weights=unsigned, minlength=query_count)
+    ahead = np.bincount(ranking.query, weights=signed, minlength=query_count)
+    undefined = np.full(query_count, np.nan)
+    lead: Floats = np.divide(ahead, total, out=undefined, where=total > 0)
+    return lead
 
 
 Share = ShareOfFirstRanks()

@@ -20,6 +20,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.group_names import REST
 from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import UserError
+from ranktilt.mitigation.remedy import Rule
 from ranktilt.rankers.base import Ranker, cut, entries, require_depth
 from ranktilt.rankers.candidates import FITTED, reranked_spec
 from ranktilt.rankers.fit_provenance import learned_queries
@@ -40,6 +41,17 @@ class Fit(Result):
     """How it was made: ranker, column and groups, seed, versions."""
     queries: tuple[str, ...]
     """Ids of the queries that it learned from."""
+
+
+@dataclass(frozen=True, eq=False)
+class SeenQueries(
+    Fit,
+    format="ranktilt-seen-queries",
+    version=1,
+    noun="a list of queries that a ranker was chosen by",
+    command="ranktilt mitigate",
+):
+    """Queries that a correction was fitted on or chosen by; immutable."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +113,8 @@ class Correction(Ranker):
 
     by: str = field(default="source", kw_only=True)
     k: int | None = field(default=None, kw_only=True)
+    chosen_by: str = field(default="", kw_only=True)
+    """A file of the queries that it was chosen by, which an audit leaves out."""
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
@@ -114,9 +128,19 @@ class Correction(Ranker):
     def rescored(self, lists: Lists) -> Scores:
         """Return a new score for each entry; the old ones where nothing is to change."""
 
+    @abstractmethod
+    def rule(self) -> Rule:
+        """Return what it does to a list, as data."""
+
+    def check(self) -> None:
+        if self.chosen_by:
+            SeenQueries.load(Path(self.chosen_by))
+
     def fit_provenance(self, collection: Collection) -> dict[str, Any]:
-        """Return what the spec of a corrected run says of a fit; nothing where there is none."""
-        return {}
+        """Return which queries a corrected run was fitted on or chosen by, for its spec."""
+        if not self.chosen_by:
+            return {}
+        return _provenance(SeenQueries.load(Path(self.chosen_by)), self.chosen_by, collection)
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is None:
@@ -176,12 +200,13 @@ class FittedCorrection(Correction):
         return self.fit_kind.load(Path(self.fit))
 
     def check(self) -> None:
+        super().check()
         _ = self.fitted
 
     def fit_provenance(self, collection: Collection) -> dict[str, Any]:
-        keys = self.fitted.spec.get(KEYS, ())
-        queries = learned_queries(self.fitted.queries, keys, collection)
-        return {FITTED: {"file": self.fit, "queries": queries}}
+        if self.chosen_by:  # which names the queries of the fit, too
+            return super().fit_provenance(collection)
+        return _provenance(self.fitted, self.fit, collection)
 
     def require_scale(self, run: Run) -> None:
         """Refuse scores of another ranker than the fit's, whose numbers are in their unit."""
@@ -192,6 +217,12 @@ class FittedCorrection(Correction):
                 f"{self.fit} was fitted on scores of {fitted}, and the candidates are those of "
                 f"{run.name}"
             )
+
+
+def _provenance(fit: Fit, file: str, collection: Collection) -> dict[str, Any]:
+    """Return which queries of a collection a fit has seen."""
+    queries = learned_queries(fit.queries, fit.spec.get(KEYS, ()), collection)
+    return {FITTED: {"file": file, "queries": queries}}
 
 
 def run_of_depth(run: Run, collection: Collection, depth: int) -> Run:

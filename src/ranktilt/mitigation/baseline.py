@@ -46,6 +46,13 @@ class Baseline:
         """Whether it is a run that exists, which cannot search other documents."""
         return self.ranker is None or stages_of(self.ranker)[0].name == "replay"
 
+    @property
+    def cut_depth(self) -> int:
+        """Results of each list that are corrected, at most."""
+        if self.ranker is None:
+            return self.depth
+        return getattr(stages_of(self.ranker)[-1], "k", None) or self.depth
+
     def require_other_collection(self, name: str) -> None:
         """Refuse a baseline that cannot rank another collection."""
         kind = ""

@@ -19,7 +19,6 @@ from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair, grouping
 from ranktilt.auditing.infer import infer
 from ranktilt.auditing.measure import measure as measure_runs
-from ranktilt.auditing.notes import notes_from
 from ranktilt.auditing.options import AuditOptions, usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES, AuditInputs, prepare
 from ranktilt.auditing.result import Audit
@@ -36,13 +35,21 @@ from ranktilt.auditing.significance import (
     mean_sample,
 )
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note, notes_within
 from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
-from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
-from ranktilt.statistics.bootstrap import RESAMPLES, in_all
+from ranktilt.mitigation.bench_result import (
+    BUDGET,
+    MOVEMENT_BUDGET,
+    Bench,
+    Candidate,
+    check_limits,
+)
+from ranktilt.mitigation.movement import movements_from
+from ranktilt.statistics.bootstrap import RESAMPLES, shared_numbering
 
 EFFECTIVENESS = "nDCG@10"
 CandidateRuns = Mapping[Candidate, Run]
@@ -84,7 +91,7 @@ def bench(
     reference_runs: CandidateRuns | None = None,
     primary: str | Estimand | None = None,
     effectiveness: str | Measure = EFFECTIVENESS,
-    budget: float = BUDGET,
+    budget: float | None = None,
     reference: str = "human",
     by: str = "source",
     pairs: Sequence[Pair] | None = None,
@@ -115,8 +122,9 @@ def bench(
     effectiveness : str or Measure, optional
         The measure on which the cost is judged, where anything is judged relevant.
     budget : float, optional
-        Effectiveness that a candidate may cost, 0 to 1: over all documents, and on the reference's
-        alone.
+        Effectiveness that a candidate may cost, 0 to 1, .01 by default: over all documents, and on
+        the reference's alone. Where nothing is judged, the share of the baseline's first ten
+        documents that it may replace, .2 by default.
     reference : str, optional
         The group that all others are compared with, favoured by positive values.
     by : str, optional
@@ -143,6 +151,7 @@ def bench(
         If there is no baseline or no candidate, names or strengths come twice, runs are over other
         queries or documents, or an option is out of range.
     """
+    budget = budget_of(mixed, budget)
     check_limits(margin, budget)
     candidates = order_candidates(runs)
     if pairs is None:
@@ -172,6 +181,13 @@ def bench(
         selected=tuple(selected),
         options=options,
     )
+
+
+def budget_of(collection: Collection, budget: float | None) -> float:
+    """Return the budget, by default that of effectiveness, or of moved lists for no judgments."""
+    if budget is not None:
+        return budget
+    return BUDGET if collection.qrels.height else MOVEMENT_BUDGET
 
 
 def order_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -256,6 +272,12 @@ def compare_candidates(
     tilts = _tilts(mixed_audit, questions, options.correction)
     changes = _changes(audited, options)
     primary = repr(questions[0])
+    movements = movements_from(
+        mixed_audit,
+        {candidate.name: run for candidate, run in runs.items()},
+        resamples=options.resamples,
+        seed=options.seed,
+    )
     return Bench(
         spec=_spec(mixed_audit, runs, changes, options),
         candidates=candidates,
@@ -268,6 +290,7 @@ def compare_candidates(
         baseline_effects=tuple(
             tilt for tilt in tilts if tilt.run == candidates[0].name and tilt.measure == primary
         ),
+        movements=movements,
     )
 
 
@@ -397,7 +420,7 @@ def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
     baseline, *candidates = audited.runs
     tasks = []
     for number, candidate in enumerate(candidates, start=1):
-        distinct = in_all([audited.distinct(candidate), audited.distinct(baseline)])
+        distinct = shared_numbering([audited.distinct(candidate), audited.distinct(baseline)])
         for index, measured in enumerate(audited.measures):
             values = audited.values[[number, 0], index, 0]
             tasks.append(
@@ -442,9 +465,10 @@ def _spec(
         "reference": options.reference,
         "runs": [baseline, *(_beyond(spec, baseline) for spec in others)],
         "family_size": sum(not np.isnan(change.p) for change in changes),
+        "budget": options.budget,
     }
     if audited.measures:
-        spec |= {"effectiveness": repr(options.effectiveness), "budget": options.budget}
+        spec["effectiveness"] = repr(options.effectiveness)
     return spec
 
 
@@ -458,11 +482,11 @@ def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, A
     return more
 
 
-def _notes(audited: Mapping[str, _AuditedRuns]) -> tuple[str, ...]:
+def _notes(audited: Mapping[str, _AuditedRuns]) -> tuple[Note, ...]:
     """Return the notes of the audits, each once."""
     notes = list(audited[ALL].audit.notes)
     for documents, runs in audited.items():
         if documents != ALL:
             others = [note for note in runs.audit.notes if note not in notes]
-            notes += notes_from(f"{documents} documents alone", others)
+            notes += notes_within(others, "documents", documents)
     return tuple(notes)

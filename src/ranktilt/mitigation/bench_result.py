@@ -6,19 +6,33 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from ranktilt.auditing.answer.gate import MOST, Outcome, check_tilt, in_percent, worst
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
+from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.margin import Margin
 from ranktilt.mitigation.causal import CausalFit
+from ranktilt.mitigation.movement import Movement
 from ranktilt.mitigation.offset import OffsetFit
+from ranktilt.mitigation.remedy import Remedy
+from ranktilt.rankers.dense.direction import Direction
 
 BUDGET = 0.01
+"""Effectiveness that may be lost, 0 to 1, where documents are judged."""
+MOVEMENT_BUDGET = 0.2
+"""Share of the first ten documents that may be replaced, where nothing is judged: two of ten."""
+MitigationOutcome = Literal[
+    "mitigated", "level", "inconclusive", "cannot be mitigated within the budget"
+]
+"""What becomes of a ranker: a candidate is shown to level it; it is level as it is; its tilt, or
+what each candidate does about it, is not shown; each candidate is shown to leave a tilt or to cost
+too much."""
+_BEST: tuple[Outcome, ...] = ("level", "within", "inconclusive", "tilted")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,21 +65,21 @@ class MethodFits:
 
     offset: OffsetFit | None = None
     causal: CausalFit | None = None
-    direction: Mapping[str, Any] | None = None
-    """How a projection's direction was learned: its `Direction.spec`."""
+    direction: Direction | None = None
+    """What a projection removes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateCheck:
-    """A tilt held against the margin, or a change of effectiveness held against the budget."""
+    """A tilt held against the margin, or a cost held against the budget."""
 
-    effect: Effect
+    effect: Effect | Movement
     outcome: Outcome
 
     @property
     def is_cost(self) -> bool:
-        """Whether it is about effectiveness."""
-        return isinstance(self.effect, Change)
+        """Whether it is about effectiveness, or about how far lists move."""
+        return isinstance(self.effect, Change | Movement)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,7 +106,7 @@ class Bench(
     changes : tuple of Change
         Every one of these less the baseline's, in points or the estimand's unit, paired over
         queries; p corrected over all of them. Estimands of twins have none.
-    notes : tuple of str
+    notes : tuple of Note
         Notes of the audits behind it.
     selected : tuple of str
         Candidates that were chosen on other queries, one a method; where there are any, only they
@@ -105,6 +119,12 @@ class Bench(
         to level.
     fits : MethodFits
         What methods learned from other queries.
+    movements : tuple of Movement
+        How far each candidate's lists lie from the baseline's; the cost where nothing is judged.
+    remedies : tuple of Remedy
+        How to build each selected candidate into an engine.
+    seen_queries : tuple of str
+        Queries that were drawn to fit methods on or to choose strengths by.
     """
 
     spec: Mapping[str, Any]
@@ -113,11 +133,14 @@ class Bench(
     tilts: tuple[Effect, ...]
     effectiveness: tuple[Effect, ...]
     changes: tuple[Change, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Coded[Note], ...]
     baseline_effects: tuple[Effect, ...]
     selected: tuple[str, ...] = ()
     refused: tuple[RefusedMethod, ...] = ()
     fits: MethodFits = MethodFits()
+    movements: tuple[Movement, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    seen_queries: tuple[str, ...] = ()
 
     @property
     def baseline(self) -> Candidate:
@@ -141,8 +164,16 @@ class Bench(
 
     @property
     def budget(self) -> float:
-        """Effectiveness that a candidate may cost, 0 to 1."""
-        return float(self.spec.get("budget", BUDGET))
+        """Effectiveness that a candidate may cost, 0 to 1; or the share of the first ten.
+
+        The share of the first ten documents that may be replaced counts where nothing is judged.
+        """
+        return float(self.spec.get("budget", BUDGET if self.is_judged else MOVEMENT_BUDGET))
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether effectiveness is known, and is the cost."""
+        return bool(self.document_sets)
 
     @property
     def effectiveness_measure(self) -> str:
@@ -201,8 +232,23 @@ class Bench(
         changes = [self.change(name, (documents, documents)) for documents in self.document_sets]
         return [change for change in changes if change is not None]
 
+    def movement(self, name: str) -> Movement | None:
+        """Return how far a candidate's lists move; None of the baseline."""
+        return next((moved for moved in self.movements if moved.candidate == name), None)
+
+    def remedy(self, name: str) -> Remedy | None:
+        """Return how to build a candidate into an engine; None where that is not known."""
+        return next((remedy for remedy in self.remedies if remedy.candidate == name), None)
+
     def loss(self, name: str) -> float:
-        """Return the largest loss of effectiveness of a candidate, in points."""
+        """Return what a candidate costs, in points.
+
+        The largest loss of effectiveness, or the share of replaced documents where nothing is
+        judged.
+        """
+        moved = self.movement(name)
+        if not self.is_judged and moved is not None:
+            return moved.replaced.value
         return max((-change.value for change in self.costs(name)), default=0.0)
 
     def distance(self, name: str) -> float:
@@ -251,6 +297,7 @@ class Bench(
         return {
             "outcome": choice.outcome,
             "chosen": choice.chosen.name if choice.chosen else None,
+            "applied": choice.applied.name if choice.applied else None,
             "effects": effects,
             "next_steps": (),
         }
@@ -303,6 +350,9 @@ class Choice:
         ]
 
     def _cost_checks(self, candidate: Candidate) -> list[CandidateCheck]:
+        moved = self.bench.movement(candidate.name)
+        if moved is not None and not self.bench.is_judged:
+            return [CandidateCheck(effect=moved, outcome=moved.outcome(self.budget))]
         return [
             CandidateCheck(effect=change, outcome=cost_outcome(change, self.budget))
             for change in self.bench.costs(candidate.name)
@@ -343,29 +393,53 @@ class Choice:
         )
 
     @cached_property
-    def outcome(self) -> Outcome:
-        """The outcome of the chosen candidate, or of the baseline where nothing is to be levelled.
-
-        Where none is chosen, tilted if each candidate is excluded, else inconclusive.
-        """
+    def outcome(self) -> MitigationOutcome:
+        """What becomes of the ranker, in a word."""
         if not self.is_tilted:
-            return self.outcome_of(self.bench.baseline.name)
+            is_shown = self.outcome_of(self.bench.baseline.name) in ("level", "within")
+            return "level" if is_shown else "inconclusive"
         if self.chosen is not None:
-            return self.outcome_of(self.chosen.name)
+            return "mitigated"
         outcomes = [self.outcome_of(candidate.name) for candidate in self.bench.eligible]
-        return "inconclusive" if "inconclusive" in outcomes else "tilted"
+        if "inconclusive" in outcomes:
+            return "inconclusive"
+        return "cannot be mitigated within the budget"
 
     @property
     def nearest(self) -> Candidate | None:
-        """The candidate nearest to level of those with the bench's outcome, if none is chosen."""
+        """The candidate nearest to level of those that keep best to the limits, if none is chosen.
+
+        None where there is nothing to level.
+        """
         if self.chosen is not None or not self.is_tilted:
             return None
-        alike = [
-            candidate
+        return self._nearest_to_level
+
+    @property
+    def _nearest_to_level(self) -> Candidate | None:
+        ranks = {
+            candidate: (
+                _BEST.index(self.outcome_of(candidate.name)),
+                self.bench.distance(candidate.name),
+            )
             for candidate in self.bench.eligible
-            if self.outcome_of(candidate.name) == self.outcome
-        ]
-        return min(alike, key=lambda candidate: self.bench.distance(candidate.name))
+        }
+        return min(ranks, key=ranks.__getitem__, default=None)
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether a candidate is applied though none is chosen: `MitigationOptions.always`."""
+        return bool(self.bench.spec.get("mitigation", {}).get("always", False))
+
+    @property
+    def applied(self) -> Candidate | None:
+        """The candidate that a saved run or ranker holds.
+
+        The chosen one; where none is chosen, the nearest to level if that is forced.
+        """
+        if self.chosen is not None or not self.is_forced:
+            return self.chosen
+        return self._nearest_to_level
 
     def is_overcorrected(self, name: str) -> bool:
         """Return whether a tilt of a candidate is not level, and wholly on the other side now."""

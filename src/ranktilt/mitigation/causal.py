@@ -31,6 +31,7 @@ from ranktilt.mitigation.base import (
 )
 from ranktilt.mitigation.factor_instrument import Instrument, factor_instrument
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
+from ranktilt.mitigation.remedy import Rule
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
 from ranktilt.rankers.fit_provenance import query_keys
 from ranktilt.statistics.regression import Ratio, ratio_difference, ratio_of_means
@@ -119,6 +120,19 @@ class Causal(FittedCorrection):
             raise UserError(
                 f"causal is fitted on sources and knows no other group, got by={self.by}"
             )
+
+    def rule(self) -> Rule:
+        fitted = cast(CausalFit, self.fitted)
+        return Rule(
+            method=self.name,
+            reads="scores",
+            scale=str(fitted.spec["ranker"]),
+            parameters={
+                "strength": self.strength,
+                "coefficient": fitted.coefficient,
+                "unit": str(fitted.spec["unit"]),
+            },
+        )
 
     def rescored(self, lists: Lists) -> Scores:
         self.require_scale(lists.run)

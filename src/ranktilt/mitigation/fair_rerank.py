@@ -28,6 +28,7 @@ from ranktilt.mitigation.base import (
     uniform,
 )
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
+from ranktilt.mitigation.remedy import Rule
 from ranktilt.rankers.base import Ranker, require_choices
 
 Ints = npt.NDArray[np.int64]
@@ -93,6 +94,19 @@ class FairReRank(Correction):
         """The target, or what favours neither side."""
         neutral = 1.0 if self.method == "exposure" else 0.0
         return neutral if self.target is None else self.target
+
+    def rule(self) -> Rule:
+        parameters: dict[str, float | int | str] = {"target": self.aim}
+        if self.method == "fa-ir":
+            parameters["alpha"] = self.alpha
+        if self.method == "exposure":
+            parameters["seed"] = self.seed
+        return Rule(
+            method=self.method,
+            reads="scores" if self.reads_scores else "order",
+            protected=self.group,
+            parameters=parameters,
+        )
 
     def rescored(self, lists: Lists) -> Floats:
         if not self.group:

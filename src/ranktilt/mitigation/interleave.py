@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ranktilt.errors import UserError
 from ranktilt.mitigation.base import Correction, Lists, expected_counts, in_order, uniform
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
+from ranktilt.mitigation.remedy import Rule
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -37,6 +38,13 @@ class Interleave(Correction):
         super().__post_init__()
         if not 0 <= self.strength <= 1:
             raise UserError(f"{self.name}: expected a strength from 0 to 1, got {self.strength}")
+
+    def rule(self) -> Rule:
+        return Rule(
+            method=self.name,
+            reads="order",
+            parameters={"strength": self.strength, "seed": self.seed},
+        )
 
     def rescored(self, lists: Lists) -> Floats:
         scores = lists.run.scores.copy()

@@ -10,12 +10,13 @@ from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
 
 from ranktilt.errors import UserError, unknown
+from ranktilt.mitigation.base import Correction
 from ranktilt.mitigation.bench_result import MethodFits, RefusedMethod
-from ranktilt.mitigation.causal import CausalFit, CausalMethod
-from ranktilt.mitigation.fair_rerank import FairReRankMethod
-from ranktilt.mitigation.interleave import InterleaveMethod
+from ranktilt.mitigation.causal import Causal, CausalFit, CausalMethod
+from ranktilt.mitigation.fair_rerank import FairReRank, FairReRankMethod
+from ranktilt.mitigation.interleave import Interleave, InterleaveMethod
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
-from ranktilt.mitigation.offset import OffsetFit, OffsetMethod
+from ranktilt.mitigation.offset import Offset, OffsetFit, OffsetMethod
 from ranktilt.mitigation.projection import ProjectionMethod
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.spec import parse_stages, read_value
@@ -28,6 +29,10 @@ METHODS: Mapping[str, type[Method]] = {
     "offset": OffsetMethod,
 }
 """Methods by name; ``fair-rerank:VARIANT`` names one of fair re-ranking."""
+CORRECTIONS: Mapping[str, type[Correction]] = {
+    correction.name: correction for correction in (Causal, FairReRank, Interleave, Offset)
+}
+"""Corrections by the names of their stages."""
 
 
 def read_method(text: str) -> Method:
@@ -71,7 +76,7 @@ class FittedMethods:
             elif isinstance(fitted.fit, CausalFit):
                 causal = fitted.fit
             elif isinstance(fitted.fit, Direction):
-                direction = fitted.fit.spec
+                direction = fitted.fit
         return MethodFits(offset=offset, causal=causal, direction=direction)
 
 

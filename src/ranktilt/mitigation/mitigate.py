@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
@@ -27,14 +28,16 @@ from ranktilt.mitigation.baseline import Baseline, only_queries
 from ranktilt.mitigation.bench import (
     EFFECTIVENESS,
     BenchOptions,
+    budget_of,
     compare_candidates,
     order_questions,
 )
-from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
+from ranktilt.mitigation.bench_result import Bench, Candidate, check_limits
 from ranktilt.mitigation.method import FittingQueries
 from ranktilt.mitigation.methods import FittedMethods, fit_methods
 from ranktilt.mitigation.options import MitigationOptions
 from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
+from ranktilt.mitigation.remedies import remedies_of
 from ranktilt.mitigation.selection import candidate_values, choose_strengths
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
@@ -63,7 +66,7 @@ def mitigate(
     options: MitigationOptions | None = None,
     primary: str | Estimand | None = None,
     effectiveness: str | Measure = EFFECTIVENESS,
-    budget: float = BUDGET,
+    budget: float | None = None,
     ties: str = "expected",
     test: str = "interval",
     correction: str = "holm",
@@ -117,6 +120,7 @@ def mitigate(
     """
     options = options or MitigationOptions()
     split = _split(collection, fit, options.seed)
+    budget = budget_of(split.test, budget)
     check_limits(margin, budget)
     check_resamples(resamples)
     pair = _pair(split.test, options)
@@ -266,8 +270,32 @@ class _Mitigation:
                 refused=methods.refused,
                 fits=methods.fits,
                 baseline_effects=tested.baseline_effects,
+                remedies=remedies_of(
+                    bench.eligible,
+                    methods,
+                    by=self.options.by,
+                    groups=tuple(grouping(self.split.test, self.options.by).names),
+                    depth=self.baseline.cut_depth,
+                ),
+                seen_queries=self._seen_queries(),
             )
         )
+
+    def _seen_queries(self) -> tuple[str, ...]:
+        """Return the queries of this collection that were drawn to fit on or to choose by."""
+        split, tested = self.split, set(self.split.test.queries_with_judgments["id"])
+        sides = [split.fit, split.select]
+        if split.drawn_from is not None:
+            # With those that lost all judgments which they share with queries to test on: so an
+            # audit of what is applied is on the queries of the bench.
+            sides = [split.drawn_from]
+        elif split.fitted_on:
+            # The ids of another collection may be the same words for other queries.
+            sides = [split.select]
+        names = dict.fromkeys(
+            chain.from_iterable(side.queries_with_judgments["id"] for side in sides)
+        )
+        return tuple(name for name in names if name not in tested)
 
     def _rank(self, collection: Collection) -> Run:
         """Return the baseline's run of one side's queries, taken from that of all where it can."""

@@ -14,6 +14,7 @@ from ranktilt.data.run import Run
 from ranktilt.errors import DataError, UserError, counted, join_words
 from ranktilt.mitigation.base import KEYS, Fit, FittedCorrection, Lists, scale_of
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
+from ranktilt.mitigation.remedy import GroupConstant, Rule
 from ranktilt.rankers.fit_provenance import query_keys
 from ranktilt.statistics.bootstrap import interval, resampled_means
 
@@ -146,6 +147,20 @@ class Offset(FittedCorrection):
     name: ClassVar[str] = "offset"
     fit_kind: ClassVar[type[Fit]] = OffsetFit
     largest_strength: ClassVar[float] = 2.0
+
+    def rule(self) -> Rule:
+        fitted = cast(OffsetFit, self.fitted)
+        constants = [
+            GroupConstant(group=offset.group, value=self.strength * offset.value)
+            for offset in fitted.offsets
+        ]
+        return Rule(
+            method=self.name,
+            reads="scores",
+            scale=str(fitted.spec["ranker"]),
+            offsets=(GroupConstant(group=fitted.reference, value=0.0), *constants),
+            parameters={"strength": self.strength},
+        )
 
     def rescored(self, lists: Lists) -> Floats:
         fitted = cast(OffsetFit, self.fitted)

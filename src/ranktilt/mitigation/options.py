@@ -30,7 +30,8 @@ class MitigationOptions:
     depth: int = 100
     """Top results to correct of a run, or of a ranker whose text leaves its depth open."""
     always: bool = False
-    """Go on where the baseline is not shown to be tilted."""
+    """Go on where the baseline is not shown to be tilted, and apply the candidate nearest to level
+    where none is chosen (`Choice.applied`)."""
     seed: int = 0
     """Of everything that is drawn."""
 

@@ -19,6 +19,7 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.ranking import Floats
 from ranktilt.mitigation.bench import BenchOptions, CandidateRuns, prepare_candidates
 from ranktilt.mitigation.bench_result import Candidate
+from ranktilt.mitigation.movement import shares_replaced
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,8 @@ class CandidateValues:
     distance: float
     """How far its tilt is from level, in percent."""
     loss: float
-    """The largest loss of effectiveness, in points."""
+    """The largest loss of effectiveness, in points; where nothing is judged, the share of the
+    baseline's first ten documents that it replaces, in percent."""
 
 
 def choose_strengths(
@@ -65,9 +67,10 @@ def candidate_values(
     inputs = prepare_candidates(collection, runs, questions, options)
     values = measure(inputs).values
     distances = _distances(inputs, values, question)
-    losses = [0.0 for _ in runs]
     if collection.qrels.height:
         losses = _losses(inputs, values, options.effectiveness)
+    else:
+        losses = shares_replaced(list(runs.values()))
     if reference is not None and reference_runs:
         alone = prepare_candidates(
             reference, reference_runs, [options.effectiveness], options, is_grouped=False

@@ -1,4 +1,4 @@
-"""Where parts of work are done: in this process or on the machines of a cluster, by the same code."""
+"""Where parts of work are done: in this process or on a cluster, by the same code."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from ranktilt.errors import UserError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Stage = Callable[[Iterator[Item]], Iterator[Result]]
-"""Turns a stream of items into a stream of results, in the items' order; what it holds travels with it."""
+"""Turns a stream of items into a stream of results, in the items' order.
+
+On a cluster its fields are sent along.
+"""
 
 
 class Executor:
-    """Does parts of work: this one in the process itself."""
+    """Does parts of work; this class does them in the process itself."""
 
     workers: int = 1
     """Parts that can be done at the same time; with one, callers need not divide their work."""
@@ -33,28 +36,32 @@ class Executor:
         ordered: bool = True,
         neural: bool = False,
     ) -> Generator[Result, None, None]:
-        """Give the results of a stage over items, which are pulled as they are needed.
+        """Yield the results of a stage over items, which are pulled as they are needed.
 
-        Elsewhere a stage gets `at_once` items at a time, perhaps some again where a machine died;
-        items travel, so they hold what a part needs and nothing else. Results come in the items'
-        order or, where that is not asked, as soon as their part is done. A `neural` part wants a
-        GPU where there are some.
+        On a cluster a stage gets `at_once` items at a time, and some again if a machine died. Items
+        are sent over the network, so they hold what a part needs and nothing else. Results come in
+        the items' order if `ordered`, else as soon as their part is done. A `neural` part uses a
+        GPU if there are any.
         """
         yield from stage(iter(items))
 
 
-_executor: ContextVar[Executor] = ContextVar("ranktilt_executor", default=Executor())  # noqa: B039 - holds nothing
+# An executor holds nothing, so that all threads may share the default.
+_executor: ContextVar[Executor] = ContextVar(
+    "ranktilt_executor",
+    default=Executor(),  # noqa: B039
+)
 
 
 def executor() -> Executor:
-    """Return where work is done now."""
+    """Return the executor of the present ``with`` block."""
     return _executor.get()
 
 
 @contextmanager
-def working_on(place: Executor) -> Iterator[None]:
-    """Let work inside the ``with`` block be done there."""
-    token = _executor.set(place)
+def working_on(target: Executor) -> Iterator[None]:
+    """Let work inside the ``with`` block be done by an executor."""
+    token = _executor.set(target)
     try:
         yield
     finally:
@@ -62,18 +69,18 @@ def working_on(place: Executor) -> Iterator[None]:
 
 
 class Portable:
-    """What travels to another process as what it was made of, and is made there once, with all that it loads.
+    """An object that is sent to another process as its keywords, and is made and loaded there once.
 
-    A subclass is a dataclass of hashable fields, or says in `made_of` how it was made. Where it has
-    a `fingerprint`, such as the hash of a model's files, it is refused where it turns out to be
-    another one there.
+    A subclass is a dataclass of hashable fields, or returns its keywords in `made_of`. If it has a
+    `fingerprint`, such as the hash of a model's files, the object made there must have the same.
     """
 
     fingerprint: Any = None
 
     def made_of(self) -> dict[str, Any]:
-        """Return the keywords that make an equal one."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        """Return the keywords that make an equal object."""
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), tuple(self.made_of().items()), self.fingerprint)
@@ -83,9 +90,10 @@ class Portable:
 def _rebuilt(
     kind: type[Any], keywords: tuple[tuple[str, Any], ...], fingerprint: str | None
 ) -> Any:
-    found = kind(**dict(keywords))
-    if found.fingerprint != fingerprint:
+    rebuilt = kind(**dict(keywords))
+    if rebuilt.fingerprint != fingerprint:
         raise UserError(
-            f"{found.folder}: the model on {platform.node()} differs from the one on your machine; copy it there"
+            f"{rebuilt.folder}: the model on {platform.node()} differs from the one on your "
+            "machine; copy it there"
         )
-    return found
+    return rebuilt

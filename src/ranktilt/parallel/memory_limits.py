@@ -1,4 +1,7 @@
-"""How much is held at once: limits that must change no result, and can be set to see that they do not."""
+"""Limits of memory and processors.
+
+They must change no result; tests set them to check that they do not.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +17,27 @@ from pathlib import Path
 from ranktilt.errors import UserError, shorten
 
 SMALLEST = 64 << 20
-"""Bytes; less memory than this cannot be asked for."""
+"""Smallest limit that users may set, in bytes."""
 _SHARE = 4
+"""Part of the memory that a search may take: a quarter."""
 _UNKNOWN = 4 << 30
+"""Bytes of memory where the machine does not say."""
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(i?)B?|B)?", re.IGNORECASE)
 _LONGEST = 30
+"""Longest text of a size, so that no number is huge."""
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")
 _CPU_QUOTA = _CGROUPS / "cpu.max"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MemoryLimits:
-    """How much is held at once; None leaves the default."""
+    """Limits of memory; None leaves the default."""
 
     memory: int | None = None
-    """Bytes that exact search, the lexical index and random labels may each hold beside the collection."""
+    """Bytes that exact search, the lexical index and random labels may each take, without the
+    collection."""
     index_files_from: int | None = None
     """Bytes of text from which a lexical index is made in files."""
 
@@ -50,30 +57,37 @@ def limited(limits: MemoryLimits) -> Iterator[None]:
 
 
 def memory_limit() -> int:
-    """Return how many bytes search or random labels may hold: what was set, else a quarter of the process's memory."""
+    """Return the bytes that search or random labels may take.
+
+    The limit that was set, else a quarter of the process's memory.
+    """
     return _limits.get().memory or available_memory() // _SHARE
 
 
 def set_memory_limit() -> int | None:
-    """Return how many bytes were set; None where none were."""
+    """Return the limit that was set, in bytes; None where there is none."""
     return _limits.get().memory
 
 
 def index_files_from(default: int) -> int:
     """Return the bytes of text from which a lexical index is made in files."""
-    found = _limits.get().index_files_from
-    return default if found is None else found
+    limit = _limits.get().index_files_from
+    return default if limit is None else limit
 
 
 def read_size(text: str) -> int:
-    """Read a size, at least 64 MiB: bytes, ``1GB``, ``512M`` (powers of 1000) or ``0.5GiB`` (of 1024)."""
+    """Read a size of at least 64 MiB, in bytes.
+
+    A number of bytes, ``1GB``, ``512M`` (powers of 1000) or ``0.5GiB`` (powers of 1024).
+    """
     match = _SIZE.fullmatch(text.strip())
     if match is None or len(text) > _LONGEST:
         raise UserError(
             f"memory: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}"
         )
     number, unit, binary = match.groups()
-    factor = (1024 if binary else 1000) ** _POWERS[unit.upper()] if unit else 1
+    base = 1024 if binary else 1000
+    factor = base ** _POWERS[unit.upper()] if unit else 1
     size = int(min(float(number) * factor, sys.maxsize))
     if size < SMALLEST:
         raise UserError(f"memory: expected at least {SMALLEST >> 20}MiB, got {shorten(text)}")
@@ -81,7 +95,10 @@ def read_size(text: str) -> int:
 
 
 def available_memory() -> int:
-    """Bytes that this process can have: the machine's, or the smallest limit of the control groups around it."""
+    """Return the bytes of memory that this process can have.
+
+    Those of the machine, or the smallest limit of the control groups that the process is in.
+    """
     limits = [_installed_memory()]
     for file in _limit_files():
         with suppress(OSError, ValueError):  # "max", which is no limit, is no number either
@@ -91,12 +108,11 @@ def available_memory() -> int:
 
 def processors() -> int:
     """Count the processors that this process may use: its affinity and its container's quota."""
-    count = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    quota, _, period = (
-        _CPU_QUOTA.read_text(encoding="ascii") if _CPU_QUOTA.is_file() else "max"
-    ).partition(" ")
+    count = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    text = _CPU_QUOTA.read_text(encoding="ascii") if _CPU_QUOTA.is_file() else "max"
+    quota, _, period = text.partition(" ")
     return count if quota.strip() == "max" else min(count, -(-int(quota) // int(period)))
 
 
@@ -108,11 +124,17 @@ def _installed_memory() -> int:
 
 
 def _limit_files() -> Iterator[Path]:
-    """Files with a limit: of this process's control group and of all above, up to what a container sees."""
+    """Yield the files with the limits of this process's control group and of all above it.
+
+    A container sees its groups alone.
+    """
     try:
         lines = _OWN_CGROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
-    for group in (line.removeprefix("0::") for line in lines if line.startswith("0::")):
-        innermost = _CGROUPS / group.lstrip("/")
-        yield from (folder / "memory.max" for folder in (innermost, *innermost.parents))
+    for line in lines:
+        if not line.startswith("0::"):  # a group of cgroups v1, whose files are elsewhere
+            continue
+        innermost = _CGROUPS / line.removeprefix("0::").lstrip("/")
+        for folder in (innermost, *innermost.parents):
+            yield folder / "memory.max"

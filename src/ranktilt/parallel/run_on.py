@@ -1,4 +1,4 @@
-"""The places by name where work can be done; of all modules this one alone knows Ray."""
+"""The executors by name; this module alone knows Ray."""
 
 from __future__ import annotations
 
@@ -25,23 +25,30 @@ from ranktilt.parallel.memory_limits import (
 )
 
 _PARTS_A_WORKER = 2
-"""Parts under way: one that is done, and one that waits, so that no worker does."""
+"""Parts under way for each worker: one in work, and one that waits, so that no worker does."""
 _RETRIES = 3
-"""How often Ray does a part again whose worker died."""
+"""Number of times that Ray repeats a part whose worker died."""
 _CONTACT = 10.0
+"""Seconds to wait for a cluster's answer."""
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_DEDUP_LOGS_SKIP_REGEX": "^",  # or Ray would tell of dead workers among what a command prints
+    # Ray would report dead workers in the output of a command.
+    "RAY_DEDUP_LOGS_SKIP_REGEX": "^",
 }
 _PASSED_ON = ("HF_HUB_OFFLINE", "OPENAI_BASE_URL")
 
 
+_PartResult = tuple[list[Any], list[str], UserError | None]
+"""Results of a part, messages of its warnings, and the error that ended it."""
+
+
 @dataclass(frozen=True)
 class RayExecutor(Executor):
-    """The workers of a cluster: one a processor, or one a GPU where work is neural and there are some."""
+    """The workers of a cluster: one for each processor, or for each GPU if work is neural."""
 
     name: str
+    """Name in messages."""
     workers: int = field(kw_only=True)
     gpus: int = field(kw_only=True)
 
@@ -55,81 +62,113 @@ class RayExecutor(Executor):
         neural: bool = False,
     ) -> Generator[Result, None, None]:
         """Send parts to workers that are free; see `Executor.map`."""
-        ray, gpu, source = _ray(), neural and self.gpus > 0, iter(items)
+        ray = _ray()
         if not ray.is_initialized():
             raise UserError(f"{self.name}: used after its block ended")
-        task = ray.remote(max_retries=_RETRIES, num_cpus=1, num_gpus=int(gpu))(_do)
-        held = ray.put((__version__, set_memory_limit(), stage))
-        parts = iter(lambda: list(islice(source, at_once)), [])
-        room, waiting, failure = (
-            _PARTS_A_WORKER * (self.gpus if gpu else self.workers),
-            list[Any](),
-            None,
+        uses_gpus = neural and self.gpus > 0
+        pending = _PendingParts(
+            ray=ray,
+            task=ray.remote(max_retries=_RETRIES, num_cpus=1, num_gpus=int(uses_gpus))(_do),
+            # A plain tuple, which a worker of another version can read, too.
+            job=ray.put((__version__, set_memory_limit(), stage)),
+            room=_PARTS_A_WORKER * (self.gpus if uses_gpus else self.workers),
+            ordered=ordered,
         )
+        parts, failure = _parts(items, at_once), None
         try:
-            while not failure or (
-                waiting and not ordered
-            ):  # what is under way, and may be paid for, is kept
-                waiting += [
-                    task.remote(held, part)
-                    for part in islice(parts, 0 if failure else room - len(waiting))
-                ]
-                if not waiting:
-                    return
-                ready = waiting[0] if ordered else ray.wait(waiting)[0][0]
-                results, messages, error = self._get(ray, ready)
-                waiting.remove(ready)
+            pending.send(parts)
+            while pending.references:
+                reference = pending.next()
+                results, messages, error = self._get(ray, reference)
+                pending.references.remove(reference)
                 yield from results
                 for message in messages:
                     warnings.warn(message, DataWarning, stacklevel=2)
                 failure = failure or error
-            raise failure
+                if failure is None:
+                    pending.send(parts)
+                elif ordered:
+                    break
+                # Unordered parts under way may be paid for: their results are still taken.
+            if failure is not None:
+                raise failure
         finally:
-            for ref in waiting if ray.is_initialized() else ():
-                ray.cancel(ref, force=False)
+            pending.cancel()
 
-    def _get(self, ray: Any, ref: Any) -> tuple[list[Any], list[str], UserError | None]:
-        """What came of a part; of one that no worker survives or that has a bug, nothing and the reason."""
+    def _get(self, ray: Any, reference: Any) -> _PartResult:
+        """Fetch the result of a part; an error if no worker survives it or its code has a bug."""
         try:
-            found: tuple[list[Any], list[str], UserError | None] = ray.get(ref)
+            result: _PartResult = ray.get(reference)
         except ray.exceptions.RayError as error:
             cause = getattr(error, "cause", None) or error
             reason = f"{type(cause).__name__}: {first_line(cause)}"
-            return (
-                [],
-                [],
-                UserError(f"{self.name} failed ({reason}); finished work is kept: run it again"),
+            failure = UserError(
+                f"{self.name} failed ({reason}); finished work is kept: run it again"
             )
-        return found
+            return [], [], failure
+        return result
 
 
-def _do(
-    held: tuple[str, int | None, Stage[Any, Any]], part: list[Any]
-) -> tuple[list[Any], list[str], Any]:
-    """Do a part, on a worker: its results, its warnings, and what ended it."""
-    version, memory, stage = held
+def _parts(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Cut items into lists, pulling them as they are needed."""
+    source = iter(items)
+    while part := list(islice(source, size)):
+        yield part
+
+
+@dataclass(kw_only=True)
+class _PendingParts:
+    """Parts that workers have and are not done with."""
+
+    ray: Any
+    task: Any
+    """`_do` as Ray calls it."""
+    job: Any
+    """Reference to the first argument of `_do`."""
+    room: int
+    """Most parts at a time."""
+    ordered: bool
+    references: list[Any] = field(default_factory=list)
+
+    def send(self, parts: Iterator[list[Any]]) -> None:
+        """Send parts until the workers have enough."""
+        for part in islice(parts, self.room - len(self.references)):
+            self.references.append(self.task.remote(self.job, part))
+
+    def next(self) -> Any:
+        """Return the reference of the next part: in order, or the first that is done."""
+        if self.ordered:
+            return self.references[0]
+        ready, _busy = self.ray.wait(self.references)
+        return ready[0]
+
+    def cancel(self) -> None:
+        """Cancel the parts that are left, if the cluster is still there."""
+        if self.ray.is_initialized():
+            for reference in self.references:
+                self.ray.cancel(reference, force=False)
+
+
+def _do(job: tuple[str, int | None, Stage[Any, Any]], part: list[Any]) -> _PartResult:
+    """Do a part, on a worker."""
+    version, memory, stage = job
     if version != __version__:
-        return (
-            [],
-            [],
-            UserError(f"a machine of the cluster has ranktilt {__version__}, not {version}"),
-        )
-    # The workers of a machine share what one process would have.
+        error = UserError(f"a machine of the cluster has ranktilt {__version__}, not {version}")
+        return [], [], error
+    # The workers of a machine share the memory that a single process would have.
     limits = MemoryLimits(memory=max((memory or memory_limit()) // processors(), 1))
     results, failure = list[Any](), None
     with warnings.catch_warnings(record=True) as caught, limited(limits):
         warnings.simplefilter("always", DataWarning)
         try:
-            results.extend(
-                stage(iter(part))
-            )  # as they come: what was paid for is kept where a later one fails
+            # Extended as results come: those before a failure are kept, as they may be paid for.
+            results.extend(stage(iter(part)))
         except UserError as error:
             failure = UserError(str(error))
-    return (
-        results,
-        [str(one.message) for one in caught if issubclass(one.category, DataWarning)],
-        failure,
-    )
+    messages = [
+        str(warning.message) for warning in caught if issubclass(warning.category, DataWarning)
+    ]
+    return results, messages, failure
 
 
 @contextmanager
@@ -139,28 +178,28 @@ def run_on(where: str = "local") -> Iterator[None]:
     Parameters
     ----------
     where : {"local", "ray", "ray:ADDRESS"}
-        ``local``: in this process. ``ray``: on a Ray cluster of this machine alone, one worker a
-        processor (and GPU), which is started here and ended with the block. ``ray:ADDRESS``: on a
-        cluster that is up, from one of its machines; ``ray:auto`` finds it. Models are read on each
-        machine from the folders that they are in here, and what is computed comes back to this
-        process, which alone writes it.
+        ``local``: in this process. ``ray``: on a Ray cluster of this machine alone, with a worker
+        for each processor (and GPU), which is started here and ended with the block.
+        ``ray:ADDRESS``: on a cluster that is up, from one of its machines; ``ray:auto`` finds it.
+        Each machine reads models from the same folders as this one. Results come back to this
+        process, which alone writes them.
 
     Raises
     ------
     MissingExtra
-        If it is Ray and Ray is not installed.
+        If you ask for Ray and Ray is not installed.
     UserError
-        If there is no such place, or no cluster answers there.
+        If `where` is none of these, or no cluster answers at the address.
     """
     kind, colon, address = where.partition(":")
     if where != "local" and (kind != "ray" or (colon and not address.strip())):
         raise UserError(
-            f"cannot run on {shorten(where)}: expected local, ray or ray:ADDRESS, such as ray:10.0.0.1:6379"
+            f"cannot run on {shorten(where)}: expected local, ray or ray:ADDRESS, "
+            "such as ray:10.0.0.1:6379"
         )
-    with (
-        nullcontext(Executor()) if kind == "local" else _cluster(address.strip() or None) as place,
-        working_on(place),
-    ):
+    is_local = kind == "local"
+    context = nullcontext(Executor()) if is_local else _cluster(address.strip() or None)
+    with context as target, working_on(target):
         yield
 
 
@@ -170,11 +209,11 @@ def _cluster(address: str | None) -> Iterator[RayExecutor]:
     os.environ.update({name: os.environ.get(name, value) for name, value in _ENVIRONMENT.items()})
     name = "the Ray cluster of this machine" if address is None else f"the Ray cluster at {address}"
     ray = _ray()
-    # A worker is one processor's: neither polars nor OpenBLAS may take the others (to torch, Ray
-    # says so itself).
+    # A worker has a single processor: neither polars nor OpenBLAS may take the others (Ray itself
+    # limits torch).
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     environment = {"env_vars": {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **passed}}
-    own = {"num_cpus": processors(), "include_dashboard": False} if address is None else {}
+    is_started = address is None
     try:
         _require_listener(address or "")
         ray.init(
@@ -182,26 +221,25 @@ def _cluster(address: str | None) -> Iterator[RayExecutor]:
             runtime_env=environment,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            **own,
+            # A cluster that is up has its own.
+            num_cpus=processors() if is_started else None,
+            include_dashboard=False if is_started else None,
         )
-        found = ray.cluster_resources()
+        resources = ray.cluster_resources()
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-        hint = (
-            "can it start processes here?"
-            if address is None
-            else "is it up, and is this one of its machines?"
-        )
+        hint = "is it up, and is this one of its machines?"
+        if is_started:
+            hint = "can it start processes here?"
         raise UserError(f"{name} does not answer: {first_line(error)}; {hint}") from error
     try:
-        yield RayExecutor(
-            name, workers=max(int(found.get("CPU", 1)), 1), gpus=int(found.get("GPU", 0))
-        )
+        workers = max(int(resources.get("CPU", 1)), 1)
+        yield RayExecutor(name, workers=workers, gpus=int(resources.get("GPU", 0)))
     finally:
         ray.shutdown()
 
 
 def _require_listener(address: str) -> None:
-    """Refuse at once an address where nobody listens: Ray would try for minutes."""
+    """Refuse an address where nobody listens, for which Ray would try for minutes."""
     host, colon, port = address.rpartition(":")
     if colon and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONTACT).close()

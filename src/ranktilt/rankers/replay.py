@@ -67,6 +67,20 @@ class Replay(Ranker):
         """
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and cannot re-rank; put it first")
+        loaded, rows = self._load(collection)
+        saved_queries = set(loaded.queries)
+        names = [name for name in _queries(collection, loaded) if name in saved_queries]
+        if not names:
+            raise other_queries(loaded, collection)
+        return self._cut(loaded, rows, names, collection)
+
+    def rank_all(self, collection: Collection) -> Run:
+        """Read the file, and keep all its queries, also those that the collection does not hold."""
+        loaded, rows = self._load(collection)
+        return self._cut(loaded, rows, list(loaded.queries), collection)
+
+    def _load(self, collection: Collection) -> tuple[Run, npt.NDArray[np.int64]]:
+        """Read the file, with the row in the collection of each id; refuse one without overlap."""
         texts = None if self.queries is None else query_texts(self.queries)
         loaded = Run.load(
             self.file,
@@ -79,11 +93,7 @@ class Replay(Ranker):
             raise DataError(file_of(self.file), no_overlap(loaded.ids, collection))
         unknown_ids = loaded.ids.filter(pl.Series(rows < 0))
         warn_of_near_matches(file_of(self.file), unknown_ids, collection.ids, "the collection")
-        saved_queries = set(loaded.queries)
-        names = [name for name in _queries(collection, loaded) if name in saved_queries]
-        if not names:
-            raise other_queries(loaded, collection)
-        return self._cut(loaded, rows, names, collection)
+        return loaded, rows
 
     def _cut(
         self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection

@@ -190,11 +190,12 @@ class Lines:
 
 @dataclass(frozen=True)
 class Code:
-    """A command as one would type it."""
+    """A command as one would type it, or a formula, whose lines and blanks are kept."""
 
     kind: ClassVar[str] = "code"
     label: str
     text: str
+    only: Audience = "page"
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,11 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 RESAMPLES = 10_000
 FEWEST_ROWS = 3
-"""Rows below which there is no interval: resamples of two are these two and their mean, whatever they are."""
+"""Rows below which there is no interval: resamples of two rows say nothing about others."""
 _CELLS = 1 << 19
+"""Most numbers that are drawn together, which the processor's cache holds."""
 _SLICE = 1 << 13
+"""Longest product that BLAS leaves to a single thread."""
 
 
 class Interval(NamedTuple):
@@ -31,57 +33,64 @@ class Interval(NamedTuple):
 def resampled_means(
     columns: list[Floats], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Floats]:
-    """Means of each column (without NaN) over bootstrap resamples of the rows; all columns share the resamples.
+    """Compute the means of each column over bootstrap resamples of the rows.
 
-    A column's result depends on its values, the seed and the two sizes only, to the last bit: what
-    is computed beside it does not matter. All are NaN below three rows, so that no interval can be
-    made of them.
+    Columns hold no NaN and share the resamples. A column's result depends on its values, the seed
+    and the two sizes only, to the last bit: other columns do not matter. All are NaN below three
+    rows, so that no interval can be made of them.
     """
     n = len(columns[0]) if columns else 0
     if n < FEWEST_ROWS:
         return [np.full(resamples, np.nan) for _ in columns]
     rng = np.random.default_rng(seed)
-    stacked = [np.ascontiguousarray(c, dtype=np.float64) for c in columns]
+    contiguous = [np.ascontiguousarray(column, dtype=np.float64) for column in columns]
     means = [np.empty(resamples) for _ in columns]
     for start, stop in blocks(resamples, n):
-        draws = rng.integers(
-            0, n, size=(stop - start, n), dtype=np.uint16 if n <= 1 << 16 else np.int64
-        )
-        draws = draws + (np.arange(stop - start) * n)[:, None]
-        weights = (
-            np.bincount(draws.ravel(), minlength=(stop - start) * n)
-            .reshape(-1, n)
-            .astype(np.float64)
-        )
-        for column, mean in zip(stacked, means, strict=True):
+        weights = _drawn_weights(rng, stop - start, n)
+        for column, mean in zip(contiguous, means, strict=True):
             mean[start:stop] = dots(weights, column) / n
     return means
 
 
+def _drawn_weights(rng: np.random.Generator, resamples: int, n: int) -> Floats:
+    """Draw how often each of n rows is in each resample: (resamples, n)."""
+    # Small numbers are drawn faster.
+    dtype = np.uint16 if n <= 1 << 16 else np.int64
+    draws = rng.integers(0, n, size=(resamples, n), dtype=dtype)
+    cells = draws + (np.arange(resamples) * n)[:, None]
+    counts = np.bincount(cells.ravel(), minlength=resamples * n)
+    return counts.reshape(-1, n).astype(np.float64)
+
+
 def blocks(rows: int, width: int, cells: int = _CELLS) -> Iterator[tuple[int, int]]:
-    """Cut rows of so many numbers into parts of so many cells, which stay in the processor's cache."""
+    """Cut rows of so many numbers into parts that stay in the processor's cache."""
     step = max(cells // max(width, 1), 1)
     for start in range(0, rows, step):
         yield start, min(start + step, rows)
 
 
 def interval(samples: Floats) -> Interval:
-    """95 % interval of resampled statistics: order statistics 250 and 9,751 of 10,000; NaN ones are dropped.
+    """Return the 95 % interval of resampled statistics, of which NaN ones are dropped.
 
-    Negating the samples negates and swaps the ends exactly, and keeps the error to the last bit.
+    Its ends are order statistics 250 and 9,751 of 10,000. Negating the samples negates and swaps
+    the ends exactly, and keeps the error to the last bit.
     """
     defined = samples[~np.isnan(samples)]
-    kept = np.sort(defined)
-    dropped = len(samples) - len(kept)
-    if not len(kept):
-        return Interval(np.nan, np.nan, np.nan, dropped)
-    low = max(int(0.025 * len(kept)), 1)
-    error = float(np.std(defined)) if kept[0] != kept[-1] else 0.0
-    return Interval(float(kept[low - 1]), float(kept[len(kept) - low]), error, dropped)
+    ordered = np.sort(defined)
+    dropped = len(samples) - len(ordered)
+    if not len(ordered):
+        return Interval(low=np.nan, high=np.nan, error=np.nan, dropped=dropped)
+    order = max(int(0.025 * len(ordered)), 1)
+    return Interval(
+        low=float(ordered[order - 1]),
+        high=float(ordered[len(ordered) - order]),
+        error=float(np.std(defined)) if ordered[0] != ordered[-1] else 0.0,
+        dropped=dropped,
+    )
 
 
 def dots(rows: Floats, column: Floats) -> Floats:
-    """Each row times the column, in slices that BLAS does not spread over threads.
+    """Multiply each row with the column, in slices that BLAS does not spread over threads.
 
     A threaded product takes a hundred times as long while other work shares the processor.
     """
@@ -91,17 +100,23 @@ def dots(rows: Floats, column: Floats) -> Floats:
     return total
 
 
-def together(column: Floats, distinct: Ints | None) -> Floats:
-    """Sum the rows of queries that repeat each other: one row a distinct query, in order; as it is where None."""
+def sum_repeats(column: Floats, distinct: Ints | None) -> Floats:
+    """Sum the rows of queries that repeat each other, one row for each distinct query, in order.
+
+    `distinct` numbers the queries, alike for repeats; where None, the column is returned as it is.
+    """
     if distinct is None:
         return column
     order = np.unique(distinct, return_inverse=True)[1]
     return np.bincount(order, weights=column).astype(np.float64)
 
 
-def in_all(distinct: Sequence[Ints | None]) -> Ints | None:
-    """Number queries so that those have one number which repeat each other in all of several numberings."""
-    known = [one for one in distinct if one is not None]
-    if not known or len(known) < len(distinct):
+def shared_numbering(numberings: Sequence[Ints | None]) -> Ints | None:
+    """Return a numbering that is alike for queries that are alike in all of several numberings.
+
+    None if any of them is None, where no queries repeat each other, or if there are none.
+    """
+    known = [numbering for numbering in numberings if numbering is not None]
+    if not known or len(known) < len(numberings):
         return None
     return np.unique(np.stack(known), axis=1, return_inverse=True)[1].ravel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,17 +15,17 @@ Floats = npt.NDArray[np.float64]
 
 
 def holm(ps: Floats) -> Floats:
-    """Holm's step-down correction of a family of p-values; NaN stays NaN and is not in the family."""
-    out = np.full(len(ps), np.nan)
-    valid = np.flatnonzero(~np.isnan(ps))
-    order = valid[np.argsort(ps[valid], kind="stable")]
+    """Correct a family of p-values by Holm's steps; NaN stays NaN and is not in the family."""
+    corrected = np.full(len(ps), np.nan)
+    defined = np.flatnonzero(~np.isnan(ps))
+    order = defined[np.argsort(ps[defined], kind="stable")]
     steps = ps[order] * np.arange(len(order), 0, -1)
-    out[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return out
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return corrected
 
 
 def bonferroni(ps: Floats) -> Floats:
-    """Bonferroni's correction of a family of p-values; NaN stays NaN and is not in the family."""
+    """Correct a family of p-values by Bonferroni; NaN stays NaN and is not in the family."""
     corrected: Floats = np.minimum(ps * np.count_nonzero(~np.isnan(ps)), 1.0)
     return corrected
 
@@ -34,24 +35,24 @@ CORRECTIONS = tuple(_CORRECTIONS)
 
 
 def correct(ps: npt.ArrayLike, method: str = "holm") -> Floats:
-    """Correct a family of p-values for its size; NaN (undefined) entries stay NaN and do not count."""
+    """Correct a family of p-values for its size; NaN stays NaN and is not in the family."""
     if method not in _CORRECTIONS:
         raise unknown("correction", method, _CORRECTIONS)
     return _CORRECTIONS[method](np.asarray(ps, dtype=np.float64))
 
 
 def detectable_effect(error: float, tests: int = 1, queries: float = np.inf) -> float:
-    """Smallest absolute effect that a table of corrected tests detects with 80 % power, in the unit of `error`.
+    """Return the smallest effect that a table of corrected tests detects with 80 % power.
 
+    It is absolute, in the unit of `error`, the effect's standard error:
     ``(t(1 − α/2m; n − 1) + z(.8)) · error`` at α = .05, with m = `tests` and n = `queries`: 2.80
     standard errors for one test of many queries, 3.61 for nine; 4.21 for nine of 30 queries.
     ``α/m`` is the level at which Bonferroni tests each effect, and Holm the first. Infinite below
     two queries, 0 where the error is.
     """
-    if error == 0 or error != error:
+    if error == 0 or math.isnan(error):
         return error
     if queries < 2:
         return np.inf
-    return (
-        float(special.stdtrit(queries - 1, 1 - 0.025 / max(tests, 1)) + special.ndtri(0.8)) * error
-    )
+    critical = special.stdtrit(queries - 1, 1 - 0.025 / max(tests, 1))
+    return float(critical + special.ndtri(0.8)) * error

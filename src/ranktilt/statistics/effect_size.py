@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 _Z95 = 1.959963984540054
 _FEWEST_PAIRS = 3
 _ROUNDING = 1e-12
-"""Of values around 1, far above what arithmetic leaves and far below what a text can differ by."""
+"""Largest difference by rounding of values around 1; texts differ by far more."""
 
 
 class StandardizedDifference(NamedTuple):
@@ -22,7 +22,7 @@ class StandardizedDifference(NamedTuple):
     high: float
 
 
-_UNDEFINED = StandardizedDifference(np.nan, np.nan, np.nan)
+_UNDEFINED = StandardizedDifference(g=np.nan, low=np.nan, high=np.nan)
 
 
 def hedges_g(a: Floats, b: Floats) -> StandardizedDifference:
@@ -46,4 +46,4 @@ def hedges_g(a: Floats, b: Floats) -> StandardizedDifference:
     correction = 1 - 3 / (4 * (n - 1) - 1)
     g = correction * d
     half_width = _Z95 * correction * np.sqrt(max(spread, 0.0) / (n - 1))  # rounding may go below 0
-    return StandardizedDifference(float(g), float(g - half_width), float(g + half_width))
+    return StandardizedDifference(g=float(g), low=float(g - half_width), high=float(g + half_width))

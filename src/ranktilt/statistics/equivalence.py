@@ -1,4 +1,4 @@
-"""Equivalence of paired values: two one-sided t tests, and the interval of their mean difference."""
+"""Equivalence of paired values: one-sided t tests, and the interval of their mean difference."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ _WITHIN_95 = 0.975
 
 
 def tost_p(difference: Floats, margin: float) -> float:
-    """Test whether a mean difference lies within ±margin: two one-sided paired t tests (Schuirmann 1987).
+    """Test whether a mean difference lies within ±margin, by two one-sided paired t tests.
 
-    The larger p of the two: a large one says nothing. NaN below two queries.
+    Returns the larger p of the two (Schuirmann 1987); a large one says nothing. NaN below two
+    queries.
     """
     if len(difference) < 2:
         return np.nan
     mean, error, freedom = _mean_and_error(difference)
     if error == 0:
         return float(abs(mean) >= margin)
-    return float(
-        max(
-            special.stdtr(freedom, -(mean + margin) / error),
-            special.stdtr(freedom, (mean - margin) / error),
-        )
-    )
+    p_below = special.stdtr(freedom, -(mean + margin) / error)
+    p_above = special.stdtr(freedom, (mean - margin) / error)
+    return float(max(p_below, p_above))
 
 
 def smallest_margin(difference: Floats, alpha: float = 0.05) -> float:
-    """Find the margin from which on `tost_p` is below `alpha`: the farther end of the 1 − 2·alpha interval."""
+    """Find the margin from which on `tost_p` is below `alpha`.
+
+    It is the farther end of the 1 − 2·alpha interval; NaN below two queries.
+    """
     if len(difference) < 2:
         return np.nan
     mean, error, freedom = _mean_and_error(difference)
@@ -39,7 +40,7 @@ def smallest_margin(difference: Floats, alpha: float = 0.05) -> float:
 
 
 def t_interval(difference: Floats) -> tuple[float, float]:
-    """95 % interval of a mean by Student's t over queries; NaN below three queries."""
+    """Return the 95 % interval of a mean by Student's t; NaN below three queries."""
     if len(difference) < FEWEST_ROWS:
         return np.nan, np.nan
     mean, error, freedom = _mean_and_error(difference)
@@ -48,7 +49,7 @@ def t_interval(difference: Floats) -> tuple[float, float]:
 
 
 def standard_error(difference: Floats) -> float:
-    """Standard error of a mean; NaN below two queries."""
+    """Return the standard error of a mean; NaN below two queries."""
     return _mean_and_error(difference)[1] if len(difference) > 1 else np.nan
 
 

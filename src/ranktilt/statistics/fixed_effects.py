@@ -1,4 +1,7 @@
-"""Least squares within groups, such as the versions of one document under one query, with errors clustered two ways."""
+"""Least squares within groups, with errors clustered two ways.
+
+A group is, for example, the versions of one document under one query.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ _TOLERANCE = 1e-10
 _EPSILON = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class WithinFit:
-    """y = a_group + Σ b_j x_j + e, where every group has a level of its own."""
+    """y = a_group + Σ b_j x_j + e, with a level for every group."""
 
     coefficients: Floats
     """Shape (p,)."""
@@ -32,37 +35,46 @@ class WithinFit:
     """Degrees of freedom: one less than the fewer of queries and origins."""
 
     def combined(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        """Estimate sums of coefficients, one for each row of weights: values, standard errors, half-widths (95 %)."""
+        """Estimate sums of coefficients, one for each row of weights.
+
+        Returns values, standard errors and half-widths of 95 % intervals.
+        """
         errors = clustered_errors(self.added @ weights.T, self.query, self.origin)
-        return (
-            weights @ self.coefficients,
-            errors,
-            float(stats.t.ppf(0.975, max(self.freedom, 1))) * errors,
-        )
+        factor = float(stats.t.ppf(0.975, max(self.freedom, 1)))
+        return weights @ self.coefficients, errors, factor * errors
 
     def p(self, column: int) -> float:
-        """Return the two-sided p of a coefficient of 0: the level at which its interval excludes it."""
+        """Return the two-sided p of a coefficient of 0.
+
+        It is the level at which the coefficient's interval first excludes 0.
+        """
         value = float(self.coefficients[column])
         if abs(value) <= _EPSILON:
             return 1.0
         error = float(clustered_errors(self.added[:, [column]], self.query, self.origin)[0])
-        if error == 0:  # as many votes on one side as there are degrees of freedom
+        if error == 0:  # all votes on one side, one more than there are degrees of freedom
             return float(2 * 0.5 ** (self.freedom + 1))
         return float(2 * special.stdtr(max(self.freedom, 1), -abs(value) / error))
 
 
 def regress_within(y: Floats, x: Floats, group: Ints, query: Ints, origin: Ints) -> WithinFit:
-    """Regress y on the columns of x within groups, whose means are taken away from both (Frisch & Waugh 1933).
+    """Regress y on the columns of x within groups.
 
-    Errors are clustered by query and by origin (`clustered_errors`). Groups, queries and origins
-    are numbered; columns must not give each other within groups.
+    The groups' means are taken away from both (Frisch & Waugh, Econometrica 1(4), 1933). Errors are
+    clustered by query and by origin (`clustered_errors`). Groups, queries and origins are numbered;
+    columns must not give each other within groups.
     """
     y, x = within(y[:, None], group)[:, 0], within(x, group)
-    apart = x @ np.linalg.pinv(x.T @ x, rcond=_TOLERANCE, hermitian=True)
-    coefficients = apart.T @ y
+    row_weights = x @ np.linalg.pinv(x.T @ x, rcond=_TOLERANCE, hermitian=True)
+    coefficients = row_weights.T @ y
     residual = y - x @ coefficients
-    freedom = min(len(np.unique(query)), len(np.unique(origin))) - 1
-    return WithinFit(coefficients, apart * residual[:, None], query, origin, freedom)
+    return WithinFit(
+        coefficients=coefficients,
+        added=row_weights * residual[:, None],
+        query=query,
+        origin=origin,
+        freedom=min(len(np.unique(query)), len(np.unique(origin))) - 1,
+    )
 
 
 def within(columns: Floats, group: Ints) -> Floats:

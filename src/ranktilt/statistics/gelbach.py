@@ -48,7 +48,7 @@ class InferredValue:
 
     @classmethod
     def from_inference(cls, value: float, inference: Inference) -> InferredValue:
-        """Put a value beside what was inferred about it."""
+        """Join a value and its inference."""
         return cls(
             value=value,
             low=inference.low,
@@ -60,14 +60,14 @@ class InferredValue:
 
 @dataclass(frozen=True, kw_only=True)
 class PropertyShare:
-    """What goes with one property."""
+    """The part of a gap that goes with a property."""
 
     part: InferredValue
     """Γ·β: how much of the gap goes with it, in the outcome's unit."""
     difference: InferredValue
     """Γ: how much more of it the first side has within lists, in the property's unit."""
     coefficient: InferredValue
-    """β: what a unit of it goes with, at equal other properties and equal side."""
+    """β: change of the outcome with a unit of it, at equal other properties and equal side."""
     spread: float
     """Standard deviation of the property within lists."""
     inflation: float
@@ -85,7 +85,7 @@ class Decomposition:
     explained: InferredValue
     """δ − δ_x, the sum of all parts."""
     shares: tuple[PropertyShare, ...]
-    """One for each property, in the order of the columns."""
+    """Shares of the properties, in the order of the columns."""
     effective_n: float
     """Effective number of queries or documents, whichever is smaller, by the side's square."""
 
@@ -176,7 +176,7 @@ class _Fit:
         side = within(rows.side[:, None], rows.query)
         properties = within(rows.properties, rows.query)
         # Prices and shares differ by many orders of magnitude: in units of their spread no column
-        # is lost in the other's rounding.
+        # is lost in the rounding of another.
         spreads = np.sqrt(np.square(properties).mean(axis=0))
         properties = properties / spreads
         by_side = np.column_stack([outcome, properties])
@@ -234,12 +234,11 @@ def _small_lists(query: Ints) -> Floats:
 
 def _covariance(influence: Floats, rows: ListRows) -> Floats:
     """Return V_q + V_o − V_qo, with no variance below those of queries and of documents alone."""
-    cell = np.unique(
-        rows.query * (int(rows.document.max()) + 1) + rows.document, return_inverse=True
-    )
-    by_query, by_document, by_cell = (
-        _clustered(influence, index) for index in (rows.query, rows.document, cell[1])
-    )
+    cells = rows.query * (int(rows.document.max()) + 1) + rows.document
+    _, cell = np.unique(cells, return_inverse=True)
+    by_query = _clustered(influence, rows.query)
+    by_document = _clustered(influence, rows.document)
+    by_cell = _clustered(influence, cell)
     values, vectors = np.linalg.eigh(by_query + by_document - by_cell)
     covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T
     floor = np.maximum(np.diag(by_query), np.diag(by_document))

@@ -1,4 +1,4 @@
-"""One variance for interval and p: a percentile interval, stretched, and the p that is its inversion.
+"""One variance for interval and p: a stretched percentile interval, and its inversion, the p.
 
 The bootstrap over queries gives an estimate's shape, the two-way variance its width. Each end of
 the percentile interval at level α lies
@@ -7,7 +7,7 @@ the percentile interval at level α lies
 
 times as far from the value, where V, V_q and G are those of `two_way`. The p is the level at which
 the interval first excludes what is neutral; so "p < .05" and "the 95 % interval excludes neutral"
-are one statement. Beside a bound both are at least as wide as those of a share of few votes.
+are one statement. Near a bound both are at least as wide as for a share of few votes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ranktilt.statistics.two_way import TwoWayVariance
 Floats = npt.NDArray[np.float64]
 ALPHA = 0.05
 TAIL = 0.002
-"""Levels below which too few resamples lie for their order: there t distributes what is left."""
+"""Level below which too few resamples lie to use their order; the t distribution is used there."""
 FAR_SHARE, FEW_VOTES = 0.25, 5.0
-"""An estimate is beside a bound where less than this share of all votes, and so few, are on the far side."""
+"""Largest share, and number, of votes on the far side for an estimate to count as near a bound."""
 ROUNDING = 1e-9
-"""Share of an estimate's scale below which differences are those of rounding."""
+"""Share of an estimate's scale below which differences are rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,21 +88,19 @@ def infer(
     lower = _End(ordered, value, variance)
     upper = _End(-ordered[::-1], -value, variance)
     low, high = np.clip([lower.at(lower.usual), -upper.at(upper.usual)], *bounds).tolist()
-    # The bootstrap's own spread, stretched: what `detectable` and the interval speak of is one
-    # error.
+    # The spread of the bootstrap, stretched: `detectable` and the interval use the same error.
     error = spread * float(np.sqrt(variance.of_both / variance.of_queries))
-    end, seen = (lower, neutral) if neutral < value else (upper, -neutral)
-    p = 1.0 if neutral == value else end.p(seen)
+    end, end_neutral = (lower, neutral) if neutral < value else (upper, -neutral)
+    p = 1.0 if neutral == value else end.p(end_neutral)
     inference = Inference(low=low, high=high, error=error, p=p, dropped=dropped)
     return _near_bound(inference, value, variance=variance, neutral=neutral, bounds=bounds)
 
 
 def _noise(value: float, neutral: float, bounds: tuple[float, float]) -> float:
-    """Return what a difference of two estimates can be by rounding alone: equal ones differ by less."""
-    whole = bounds[1] - bounds[0]
-    return ROUNDING * float(
-        np.fmax.reduce([abs(value), abs(neutral), whole if np.isfinite(whole) else 0.0])
-    )
+    """Return the largest difference of two equal estimates that rounding can make."""
+    lowest, highest = bounds
+    span = highest - lowest if np.isfinite(highest - lowest) else 0.0
+    return ROUNDING * float(np.fmax.reduce([abs(value), abs(neutral), span]))
 
 
 class _End:
@@ -124,10 +122,9 @@ class _End:
         tail = self.level(order) / 2
         if tail >= 0.5:
             return float(self.ordered[order - 1])
-        widening = special.stdtrit(self.freedom, 1 - tail) / special.ndtri(1 - tail)
-        return self.value + self.stretch * float(widening) * float(
-            self.ordered[order - 1] - self.value
-        )
+        widening = float(special.stdtrit(self.freedom, 1 - tail) / special.ndtri(1 - tail))
+        distance = float(self.ordered[order - 1] - self.value)
+        return self.value + self.stretch * widening * distance
 
     def p(self, neutral: float) -> float:
         """Return the level at which the interval first excludes a value below the estimate."""
@@ -145,9 +142,8 @@ class _End:
 
     def _beyond(self, neutral: float, first: int) -> float:
         """Continue beyond the outermost resamples as t, at the scale that these have."""
-        scale = (self.value - float(self.ordered[first - 1])) / -float(
-            special.ndtri(self.level(first) / 2)
-        )
+        quantile = float(special.ndtri(self.level(first) / 2))
+        scale = (self.value - float(self.ordered[first - 1])) / -quantile
         if scale <= 0:  # more than this share of the resamples lies on the far side of the value
             return self.level(first)
         t = (self.value - neutral) / (self.stretch * scale)
@@ -162,26 +158,26 @@ def _near_bound(
     neutral: float,
     bounds: tuple[float, float],
 ) -> Inference:
-    """Widen an interval beside a bound of the estimate to that of a share of few votes.
+    """Widen an interval near a bound of the estimate to the interval of a share of few votes.
 
-    Where all but a few votes are on one side, resamples cannot tell how many more the others may
-    be. So the estimate is taken for a share of n votes, of which so few are on the far side, with n
-    such that the share has the variance of the estimate (Korn and Graubard, Survey Methodology
-    24(2), 1998), and its exact interval (Clopper and Pearson, 1934) is a least width.
+    Where all but a few votes are on one side, resamples cannot tell how many more could be on the
+    other. So the estimate is taken for a share of n votes, few of them on the far side, with n such
+    that the share has the variance of the estimate (Korn and Graubard, Survey Methodology 24(2),
+    1998), and its exact interval (Clopper and Pearson, 1934) is the least width.
     """
     low, high = bounds
-    whole = high - low
-    if not np.isfinite(whole):
+    span = high - low
+    if not np.isfinite(span):
         return inference
     is_above = value - low > high - value
-    far_share = (high - value if is_above else value - low) / whole
-    votes = far_share * (1 - far_share) * whole**2 / variance.total
+    far_share = (high - value if is_above else value - low) / span
+    votes = far_share * (1 - far_share) * span**2 / variance.total
     far_votes = far_share * votes
     if far_share > FAR_SHARE or not 0 < far_votes < FEW_VOTES:
         return inference
-    most = whole * float(special.betaincinv(far_votes + 1, votes - far_votes, 1 - ALPHA / 2))
-    least = whole * float(special.betaincinv(far_votes, votes - far_votes + 1, ALPHA / 2))
-    neutral_share = float(np.clip((high - neutral if is_above else neutral - low) / whole, 0, 1))
+    most = span * float(special.betaincinv(far_votes + 1, votes - far_votes, 1 - ALPHA / 2))
+    least = span * float(special.betaincinv(far_votes, votes - far_votes + 1, ALPHA / 2))
+    neutral_share = float(np.clip((high - neutral if is_above else neutral - low) / span, 0, 1))
     if neutral_share > far_share:
         tail = special.betaincc(far_votes + 1, votes - far_votes, neutral_share)
     else:
@@ -203,7 +199,7 @@ def _without_spread(
     noise: float,
     dropped: int,
 ) -> Inference:
-    """Return what can be said where every resample of the queries says the same."""
+    """Infer from an estimate that is the same in every resample of the queries."""
     if variance.of_both > noise**2:  # queries agree, documents do not
         error = float(np.sqrt(variance.of_both))
         freedom = variance.effective_n - 1
@@ -213,18 +209,19 @@ def _without_spread(
         low, high = np.clip([value - half, value + half], *bounds).tolist()
         return Inference(low=low, high=high, error=error, p=p, dropped=dropped)
     number = variance.effective_n
+    lowest, highest = bounds
     is_lowest, is_highest = (abs(value - bound) <= noise for bound in bounds)
-    is_between = bounds[0] < neutral < bounds[1]
+    is_between = lowest < neutral < highest
     if (is_lowest or is_highest) and np.isfinite(bounds).all() and is_between:
         # All of G votes on one side (Clopper & Pearson 1934): a share below .025^(1/G) would have
         # given this with a probability of less than .025.
         least = (ALPHA / 2) ** (1 / number)
-        whole = bounds[1] - bounds[0]
-        share = (neutral - bounds[0]) / whole
+        span = highest - lowest
+        share = (neutral - lowest) / span
         if is_highest:
-            low, high = bounds[0] + whole * least, value
+            low, high = lowest + span * least, value
         else:
-            low, high, share = value, bounds[1] - whole * least, 1 - share
+            low, high, share = value, highest - span * least, 1 - share
         p = min(2 * share**number, 1.0)
         return Inference(low=low, high=high, error=0.0, p=p, dropped=dropped)
     p = 1.0 if abs(value - neutral) <= noise else min(2 * 0.5**number, 1.0)

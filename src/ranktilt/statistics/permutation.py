@@ -1,4 +1,4 @@
-"""Permutation tests: signs flipped, labels exchanged or shuffled."""
+"""Permutation tests, which flip signs, or exchange or shuffle labels."""
 
 from __future__ import annotations
 
@@ -12,55 +12,67 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES, blocks, dots
 
 Floats = npt.NDArray[np.float64]
 ENUMERATED = 16
+"""Most queries whose sign vectors are all tried; of more queries they are drawn."""
 _ONE_BY_ONE = 256
+"""Number of the largest totals that are exchanged one by one."""
 _EPSILON = 1e-12
 
 
 def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> float:
-    """Paired sign-flip permutation test of a mean difference of 0, two-sided; all 2^n sign vectors where n ≤ 16.
+    """Test a mean difference of 0, two-sided, by flipping the signs of paired differences.
 
-    ``(1 + #{|T*| ≥ |T| − 1e-12})/(1 + resamples)``, or the exact share where enumerated (no +1); 1 where all
-    differences are 0; NaN without a query.
+    ``(1 + #{|T*| ≥ |T| − 1e-12})/(1 + resamples)``; for up to 16 queries the exact share of all 2^n
+    sign vectors, without the +1. 1 where all differences are 0; NaN without a query.
     """
     return sign_flip_ps([difference], resamples=resamples, seed=seed)[0]
 
 
 def sign_flip_ps(differences: list[Floats], *, resamples: int, seed: int) -> list[float]:
-    """`sign_flip_p` of several difference vectors over the same queries, sharing the sign vectors."""
+    """Test several difference vectors over the same queries, as `sign_flip_p` does.
+
+    They share the sign vectors.
+    """
     n = len(differences[0]) if differences else 0
     if n == 0:
         return [np.nan for _ in differences]
     signs, sampled = _sign_blocks(n, resamples, seed)
+    # The observed signs count as a draw; among all sign vectors they are already.
     extra, total = (1, resamples) if sampled else (0, 2**n)
     hits = np.zeros(len(differences), dtype=np.int64)
-    observed = [abs(float(np.mean(d))) for d in differences]
+    observed = [abs(float(np.mean(difference))) for difference in differences]
     for block in signs:
-        for j, d in enumerate(differences):
-            hits[j] += int((np.abs(dots(block, d) / n) >= observed[j] - _EPSILON).sum())
+        for number, difference in enumerate(differences):
+            means = np.abs(dots(block, difference) / n)
+            hits[number] += int((means >= observed[number] - _EPSILON).sum())
+    ps = (extra + hits) / (extra + total)
     return [
-        1.0 if not d.any() else (extra + int(h)) / (extra + total)
-        for d, h in zip(differences, hits, strict=True)
+        p if difference.any() else 1.0
+        for p, difference in zip(ps.tolist(), differences, strict=True)
     ]
 
 
 def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int = 0) -> float:
-    """Test that the mean of some vectors, one a row, is longer than when each is turned round at random.
+    """Test whether the mean of vectors, one a row, is longer than with random signs of the vectors.
 
-    The p is that of `sign_flip_p`, with the length of the mean as T.
+    The p is computed as by `sign_flip_p`, with the length of the mean as T.
     """
     if not differences.any():
         return 1.0
     signs, sampled = _sign_blocks(len(differences), resamples, seed)
     observed = float(np.linalg.norm(differences.sum(axis=0)))
-    hits = sum(
-        int((np.linalg.norm(block @ differences, axis=1) >= observed * (1 - _EPSILON)).sum())
-        for block in signs
-    )
-    return (sampled + hits) / (sampled + (resamples if sampled else 2 ** len(differences)))
+    hits = 0
+    for block in signs:
+        lengths = np.linalg.norm(block @ differences, axis=1)
+        hits += int((lengths >= observed * (1 - _EPSILON)).sum())
+    extra, total = (1, resamples) if sampled else (0, 2 ** len(differences))
+    return (extra + hits) / (extra + total)
 
 
 def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], bool]:
-    """Sign vectors over n queries in blocks of rows, and whether they are drawn rather than all there are."""
+    """Return sign vectors over n queries in blocks of rows, and whether they are drawn.
+
+    Where they are not drawn they are all sign vectors.
+    """
     if n <= ENUMERATED:
         flips = (np.arange(2**n, dtype=np.int64)[:, None] >> np.arange(n)) & 1
         return [(1 - 2 * flips).astype(np.float64)], False
@@ -69,23 +81,26 @@ def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], b
 
 
 def _random_signs(rng: np.random.Generator, rows: int, n: int) -> Floats:
-    bits = np.unpackbits(rng.integers(0, 256, size=(rows, -(-n // 8)), dtype=np.uint8), axis=1)[
-        :, :n
-    ]
+    # A byte holds the signs of eight queries, which is faster than a number for each.
+    random_bytes = rng.integers(0, 256, size=(rows, -(-n // 8)), dtype=np.uint8)
+    bits = np.unpackbits(random_bytes, axis=1)[:, :n]
     return (1.0 - 2.0 * bits).astype(np.float64)
 
 
-def exchanged(totals: Floats, *, draws: int = RESAMPLES, seed: int | Sequence[int] = 0) -> Floats:
-    """Sums of what origins add to a statistic, after the two labels of each were exchanged at random: (2 · draws,).
+def exchanged_sums(
+    totals: Floats, *, draws: int = RESAMPLES, seed: int | Sequence[int] = 0
+) -> Floats:
+    """Sum what origins add to a statistic, after random exchanges of both labels of each origin.
 
-    Each draw counts twice, as drawn and the other way round, so that the sums lie evenly around 0.
-    The 256 largest are exchanged one by one; the sum of the others, smaller and many, is drawn from
-    the normal distribution of the same variance. Depends on the totals that are not 0, the seed and
-    the number of draws only; negating them changes nothing.
+    The result has the shape (2 · draws,): each draw counts twice, as drawn and with all labels
+    exchanged, so that the sums lie evenly around 0. The 256 largest totals are exchanged one by
+    one; the sum of the others, smaller and many, is drawn from the normal distribution of the same
+    variance. Depends on the totals that are not 0, the seed and the number of draws only; negating
+    the totals changes nothing.
     """
-    held = totals[totals != 0]
-    order = np.argsort(-np.abs(held), kind="stable")
-    large, rest = held[order[:_ONE_BY_ONE]], held[order[_ONE_BY_ONE:]]
+    nonzero = totals[totals != 0]
+    order = np.argsort(-np.abs(nonzero), kind="stable")
+    large, rest = nonzero[order[:_ONE_BY_ONE]], nonzero[order[_ONE_BY_ONE:]]
     large = large * np.sign(large[:1].sum())  # the same draws whichever side is first
     rng = np.random.default_rng(seed)
     sums = np.zeros(draws)
@@ -97,7 +112,7 @@ def exchanged(totals: Floats, *, draws: int = RESAMPLES, seed: int | Sequence[in
 
 
 def t_test_p(difference: Floats) -> float:
-    """Paired t test of a mean difference of 0, two-sided; 1 where all are 0, NaN below three queries."""
+    """Test a mean difference of 0 by Student's t, two-sided; 1 where all are 0, NaN below three."""
     if len(difference) < FEWEST_ROWS:
         return np.nan
     if not difference.any():
@@ -110,13 +125,14 @@ def t_test_p(difference: Floats) -> float:
 
 
 def shuffle_p(observed: float, null: Floats) -> float:
-    """Two-sided p of a statistic against its values under random labels, of which NaN ones are dropped.
+    """Return the two-sided p of a statistic among its values under random labels.
 
-    Twice the smaller tail, ``(1 + #{as far out})/(1 + n)``, at most 1; NaN where undefined.
+    Twice the smaller tail, ``(1 + #{as far out})/(1 + n)``, at most 1; NaN where undefined. Values
+    of NaN are dropped.
     """
-    kept = null[~np.isnan(null)]
-    if np.isnan(observed) or not len(kept):
+    defined = null[~np.isnan(null)]
+    if np.isnan(observed) or not len(defined):
         return np.nan
-    low = 1 + int((kept <= observed + _EPSILON).sum())
-    high = 1 + int((kept >= observed - _EPSILON).sum())
-    return min(1.0, 2 * min(low, high) / (1 + len(kept)))
+    low = 1 + int((defined <= observed + _EPSILON).sum())
+    high = 1 + int((defined >= observed - _EPSILON).sum())
+    return min(1.0, 2 * min(low, high) / (1 + len(defined)))

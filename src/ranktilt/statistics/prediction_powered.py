@@ -1,4 +1,4 @@
-"""Prediction-powered inference: a mean from few human labels and many of a judge, without the judge's bias."""
+"""Prediction-powered inference: few human labels and many of a judge, without the judge's bias."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from scipy import special
 
 Floats = npt.NDArray[np.float64]
 FEWEST_LABELS = 4
-"""Labels from which there is an interval."""
+"""Labels that an interval needs."""
 
 
 class Powered(NamedTuple):
-    """A mean with its 95 % interval, and what the judge's labels were worth."""
+    """A mean with its 95 % interval, and the worth of the judge's labels."""
 
     value: float
     low: float
@@ -22,11 +22,11 @@ class Powered(NamedTuple):
     weight: float
     """λ, 0 to 1: how much the judge's labels count."""
     effective: float
-    """Human labels that would give as small a variance without the judge."""
+    """Number of human labels that would give the same variance without the judge."""
 
 
 def powered_mean(labels: Floats, judged: Floats, more: Floats) -> Powered:
-    """Estimate a mean from n labels, a judge's values of the same n units, and its values of N further units.
+    """Estimate a mean from n labels, a judge's values of the same units, and of N further units.
 
     PPI++ (Angelopoulos, Duchi & Zrnic, 2023, arXiv 2311.01453): ``mean(y − λ f) + λ mean(f_more)``,
     whose λ makes the variance ``var(y − λ f)/n + λ² var(f_more)/N`` as small as it can be. λ is
@@ -37,20 +37,31 @@ def powered_mean(labels: Floats, judged: Floats, more: Floats) -> Powered:
     """
     n, further = len(labels), len(more)
     if n < 2:
-        return Powered(*(np.nan,) * 5)
-    spread = float(np.var(np.concatenate([judged, more]), ddof=1))
-    shared = float(np.mean((labels - labels.mean()) * (judged - judged.mean())))
-    weight = (
-        float(np.clip(shared / ((1 + n / further) * spread), 0.0, 1.0))
-        if further and spread > 0
-        else 0.0
-    )
+        return Powered(value=np.nan, low=np.nan, high=np.nan, weight=np.nan, effective=np.nan)
+    weight = _judge_weight(labels, judged, more)
     residuals = labels - weight * judged
     value = float(residuals.mean()) + (weight * float(more.mean()) if further else 0.0)
     if n < FEWEST_LABELS or labels.min() == labels.max():
-        return Powered(value, np.nan, np.nan, weight, np.nan)
-    of_residuals, alone = (float(np.var(values)) / (n - 2) for values in (residuals, labels))
-    variance = of_residuals + (weight * weight * float(np.var(more)) / further if further else 0.0)
+        return Powered(value=value, low=np.nan, high=np.nan, weight=weight, effective=np.nan)
+    of_residuals = float(np.var(residuals)) / (n - 2)
+    of_labels = float(np.var(labels)) / (n - 2)
+    of_more = weight * weight * float(np.var(more)) / further if further else 0.0
+    variance = of_residuals + of_more
     half = float(special.stdtrit(n - 2, 0.975)) * float(np.sqrt(variance))
-    effective = n * alone / variance if variance > 0 else float(n + further)
-    return Powered(value, value - half, value + half, weight, effective)
+    return Powered(
+        value=value,
+        low=value - half,
+        high=value + half,
+        weight=weight,
+        effective=n * of_labels / variance if variance > 0 else float(n + further),
+    )
+
+
+def _judge_weight(labels: Floats, judged: Floats, more: Floats) -> float:
+    """Return the λ that makes the variance as small as it can be, 0 to 1."""
+    n, further = len(labels), len(more)
+    spread = float(np.var(np.concatenate([judged, more]), ddof=1))
+    if not further or not spread > 0:
+        return 0.0
+    covariance = float(np.mean((labels - labels.mean()) * (judged - judged.mean())))
+    return float(np.clip(covariance / ((1 + n / further) * spread), 0.0, 1.0))

@@ -1,4 +1,6 @@
-"""How far two scorings order the same systems alike: Kendall's τ, top-weighted τ, rank-biased overlap; ties are shared.
+"""Rank correlation of two scorings of the same systems.
+
+Kendall's τ, top-weighted τ and rank-biased overlap.
 
 Systems with equal scores stand in any order equally often, and every coefficient is its mean over
 these orders. Scorings have the shape (…, systems): one coefficient comes back for each, so that
@@ -15,15 +17,17 @@ import numpy.typing as npt
 from ranktilt.statistics.bootstrap import interval
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 PERSISTENCE = 0.9
+"""Probability p that a reader of rank-biased overlap goes on to the next rank."""
 
 
 def kendall_tau(first: Floats, second: Floats, variant: str = "b") -> Floats:
     """Return Kendall's τ, −1 to 1: concordant less discordant pairs of systems.
 
     Over all pairs (``a``; Kendall, Biometrika 30, 1938), or over the geometric mean of the pairs
-    that either scoring tells apart (``b``; Biometrika 33(3), 1945). NaN where nothing is told
-    apart, or below two systems.
+    that either scoring does not tie (``b``; Biometrika 33(3), 1945). NaN where all are tied, or
+    below two systems.
     """
     higher, lower = np.triu_indices(first.shape[-1], 1)
     first_signs = np.sign(first[..., higher] - first[..., lower])
@@ -36,11 +40,11 @@ def kendall_tau(first: Floats, second: Floats, variant: str = "b") -> Floats:
 
 
 def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
-    """Return AP correlation τ_AP, −1 to 1, of an estimated order with a reference: errors at the top weigh most.
+    """Return AP correlation τ_AP of an estimated order with a reference, −1 to 1.
 
-    ``2/(n − 1) · Σ_i C(i)/(i − 1) − 1`` with C(i) the systems above rank i of the estimate that the
-    reference places above it, too (Yilmaz, Aslam & Robertson, SIGIR 2008); a tie in the reference
-    counts half. NaN below two systems.
+    Errors at the top weigh most. ``2/(n − 1) · Σ_i C(i)/(i − 1) − 1`` with C(i) the systems above
+    rank i of the estimate that the reference places above it, too (Yilmaz, Aslam & Robertson, SIGIR
+    2008); a tie in the reference counts half. NaN below two systems.
     """
     systems = estimate.shape[-1]
     # [i, j] says how far the reference has j above i.
@@ -63,19 +67,54 @@ def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
 
 
 def rank_biased_overlap(first: Floats, second: Floats, persistence: float = PERSISTENCE) -> Floats:
-    """Return the rank-biased overlap of two orders, 0 to 1 (Webber, Moffat & Zobel, ACM TOIS 28(4), 2010).
+    """Return the rank-biased overlap of two orders, 0 to 1.
 
-    ``(1 − p) Σ_d p^(d−1) A_d + p^n A_n`` with A_d the overlap of the first d, extrapolated beyond
-    the last rank (their eq. 32); a system that ties share a rank with is there by its probability
-    (Corsi & Urbano, SIGIR 2024: RBO^a).
+    Webber, Moffat & Zobel, ACM TOIS 28(4), 2010: ``(1 − p) Σ_d p^(d−1) A_d + p^n A_n`` with A_d the
+    overlap of the first d, extrapolated beyond the last rank (their eq. 32); a system that ties
+    share a rank with is there by its probability (Corsi & Urbano, SIGIR 2024: RBO^a).
     """
     systems = first.shape[-1]
     if not systems:
         return np.full(first.shape[:-1], np.nan)
     both = np.einsum("...sd,...sd->...d", _within(first), _within(second))
-    overlap = both / np.arange(1, systems + 1)
-    weights = persistence ** np.arange(systems)
-    rbo: Floats = (1 - persistence) * (overlap @ weights) + persistence**systems * overlap[..., -1]
+    return _extrapolated(both, persistence)
+
+
+def list_overlap(
+    first_ranks: Ints, second_ranks: Ints, depth: int, persistence: float = PERSISTENCE
+) -> float:
+    """Return the rank-biased overlap of two lists without ties, 0 to 1, down to a depth.
+
+    Parameters
+    ----------
+    first_ranks, second_ranks : ndarray of int64, shape (n,)
+        Ranks, from 1, of the documents that both lists hold.
+    depth : int
+        How many ranks of both lists are compared: as many as the shorter one has, at most. What
+        lies below is extrapolated, as in `rank_biased_overlap`.
+    persistence : float, optional
+        Weight of each rank beside that of the rank above it.
+
+    Returns
+    -------
+    float
+        1 where the same documents stand at the same ranks, 0 where no document is in both; NaN for
+        no depth.
+    """
+    if depth < 1:
+        return np.nan
+    # A document is among the first d of both lists from the lower of its two ranks on.
+    since = np.maximum(first_ranks, second_ranks)
+    both = np.cumsum(np.bincount(since[since <= depth], minlength=depth + 1)[1:])
+    return float(_extrapolated(both.astype(np.float64), persistence))
+
+
+def _extrapolated(both: Floats, persistence: float) -> Floats:
+    """Return the weighted overlap; `both` counts what is among the first 1, 2, …, n of both."""
+    depth = both.shape[-1]
+    overlap = both / np.arange(1, depth + 1)
+    weights = persistence ** np.arange(depth)
+    rbo: Floats = (1 - persistence) * (overlap @ weights) + persistence**depth * overlap[..., -1]
     return rbo
 
 
@@ -92,7 +131,10 @@ NEARNESS = 0.3
 
 
 def near_resamples(means: Floats, resampled: Floats) -> Floats:
-    """Bring resampled means, (resamples, systems), nearer to the observed ones (see `coefficient_interval`)."""
+    """Bring resampled means, (resamples, systems), nearer to the observed ones.
+
+    `coefficient_interval` says why.
+    """
     near: Floats = means + NEARNESS * (resampled - means)
     return near
 
@@ -108,17 +150,17 @@ def coefficient_interval(
     noise. So the interval is the widest of three:
 
     - the percentile ends lo and hi;
-    - those turned round the value, 2v − hi and 2v − lo;
-    - the value less its bias, 2v − m, and 1.96 standard errors on both sides. m is the mean of the samples; the
-      standard error is that of the near samples divided by `NEARNESS` (the numerical delta method:
-      Hong and Li, Journal of Econometrics 206(2), 2018).
+    - both ends reflected in the value, 2v − hi and 2v − lo;
+    - the value less its bias, 2v − m, and 1.96 standard errors on both sides. m is the mean of the
+      samples; the standard error is that of the near samples divided by `NEARNESS` (the numerical
+      delta method: Hong and Li, Journal of Econometrics 206(2), 2018).
 
-    It always holds the value.
+    It always contains the value.
 
     Parameters
     ----------
     value : float
-        Observed.
+        The observed coefficient.
     samples, near_samples : array of shape (resamples,)
         On resampled queries, and on the means of `near_resamples`.
     least : float
@@ -129,7 +171,7 @@ def coefficient_interval(
     reach = _WITHIN * float(np.nanstd(near_samples)) / NEARNESS
     low = min(percentile.low, 2 * value - percentile.high, corrected - reach)
     high = max(percentile.high, 2 * value - percentile.low, corrected + reach)
-    return Ends(max(least, low), min(1.0, high))
+    return Ends(low=max(least, low), high=min(1.0, high))
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:

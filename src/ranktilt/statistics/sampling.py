@@ -1,4 +1,4 @@
-"""Draws without replacement from rows, of which some are out of the question."""
+"""Draws of rows without replacement, leaving some rows out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy.typing as npt
 def sample_rows(
     rng: np.random.Generator, n: int, total: int, excluded: npt.NDArray[np.int64] | list[int]
 ) -> npt.NDArray[np.int64]:
-    """Draw `n` of `total` rows evenly and without replacement, none of the excluded ones, which are in rising order."""
+    """Draw `n` of `total` rows evenly and without replacement, none of the excluded ones.
+
+    `excluded` is in rising order.
+    """
     rows: npt.NDArray[np.int64] = rng.choice(total - len(excluded), n, replace=False, shuffle=False)
-    for row in excluded:  # in rising order: what is drawn counts the others only
+    for row in excluded:  # in rising order: a drawn number counts only the rows that are left
         rows += rows >= row
     return rows

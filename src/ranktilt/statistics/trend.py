@@ -1,4 +1,7 @@
-"""Whether values move with an ordered condition, such as a temperature: rank correlation, and the change of ends."""
+"""Whether values change with an ordered condition, such as a temperature.
+
+By rank correlation, and by the change from the lowest to the highest.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def rank_correlation(temperatures: Sequence[float], values: Floats) -> Floats:
-    """Spearman's rank correlation of temperatures with each column of values, of the shape (n_temperatures, n_columns).
+    """Compute Spearman's rank correlation of temperatures with each column of values.
 
-    NaN where a column holds a NaN or one value only, or all temperatures are the same.
+    Values have the shape (n_temperatures, n_columns). NaN where a column holds a NaN or one value
+    only, or all temperatures are the same.
     """
     from scipy import stats  # takes half a second, which no other result should wait for
 
@@ -21,12 +25,14 @@ def rank_correlation(temperatures: Sequence[float], values: Floats) -> Floats:
     y = stats.rankdata(values, axis=0)
     x, y = x - x.mean(), y - y.mean(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = (x @ y) / np.sqrt((x**2).sum() * (y**2).sum(axis=0))
-    return np.where(np.isnan(values).any(axis=0), np.nan, np.clip(found, -1, 1))
+        correlations: Floats = (x @ y) / np.sqrt((x**2).sum() * (y**2).sum(axis=0))
+    return np.where(np.isnan(values).any(axis=0), np.nan, np.clip(correlations, -1, 1))
 
 
 def change_of_ends(temperatures: Sequence[float], values: Floats) -> Floats:
-    """Mean at the highest temperature less the mean at the lowest, of each column."""
-    at = np.array(temperatures)
-    change: Floats = values[at == at.max()].mean(axis=0) - values[at == at.min()].mean(axis=0)
+    """Return each column's mean at the highest temperature less its mean at the lowest."""
+    degrees = np.array(temperatures)
+    highest = values[degrees == degrees.max()].mean(axis=0)
+    lowest = values[degrees == degrees.min()].mean(axis=0)
+    change: Floats = highest - lowest
     return change

@@ -31,18 +31,22 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class TwoWayVariance:
-    """The variance of an estimate, of other queries and other documents."""
+    """The variance of an estimate over other queries and other documents."""
 
     of_queries: float
-    """V_q, which a bootstrap over queries shows."""
+    """V_q, the variance in a bootstrap over queries."""
     of_both: float
     """The largest of V_q + V_o − V_qo, V_q and V_o."""
     effective_n: float
-    """G: the smaller effective number of queries and of origins; NaN where nothing carries weight."""
+    """G: the smaller effective number of queries and of origins; NaN where nothing carries
+    weight."""
 
     @property
     def total(self) -> float:
-        """V, in the squared unit of the estimate; NaN where one query or document carries it all."""
+        """V, in the squared unit of the estimate.
+
+        NaN where a single query or document carries all weight.
+        """
         freedom = self.effective_n - 1
         return self.of_both * self.effective_n / freedom if freedom > 0 else np.nan
 
@@ -68,37 +72,46 @@ def effective_number(weights: Floats) -> float:
 
 
 class Clusters(NamedTuple):
-    """What documents add to the sums behind an estimate, ``Σ total / Σ weight``: one entry each."""
+    """What each document adds to the sums behind an estimate, ``Σ total / Σ weight``."""
 
     query: Ints
     origin: Ints
-    """Number of the origin, from 0; before `of`, the row of a document."""
+    """Number of the origin, from 0; before `with_origins`, the row of a document."""
     total: Floats
-    """Turns its sign where the origin's labels are exchanged."""
+    """Part of the total, whose sign changes when the origin's labels are exchanged."""
     weight: Floats
-    """Stays as it is."""
+    """Part of the weight, which such an exchange does not change."""
 
     def with_origins(self, origins: Ints) -> Clusters:
         """Replace rows of documents by `origins`, one number a row; negative ones are left out."""
         origin = origins[self.origin]
-        known = origin >= 0
-        return Clusters(self.query[known], origin[known], self.total[known], self.weight[known])
+        return self._replace(origin=origin)._rows(origin >= 0)
 
-    def together(self, distinct: Ints | None) -> Clusters:
-        """Give queries that repeat each other one number; as they are where None."""
+    def merge_repeats(self, distinct: Ints | None) -> Clusters:
+        """Give queries that repeat each other one number; where None, they keep their own."""
         if distinct is None:
             return self
         return self._replace(query=np.where(self.query < 0, -1, distinct[self.query]))
 
     def in_rows(self, numbers: Ints) -> Clusters:
-        """Number queries by their place among some numbers in rising order; others are left out."""
+        """Renumber queries by their index in `numbers`, which rise; other queries are left out.
+
+        A query of −1, which is none, stays.
+        """
         row = np.searchsorted(numbers, self.query)
-        is_known = (
-            numbers[np.minimum(row, len(numbers) - 1)] == self.query if len(numbers) else row < 0
+        is_known = np.zeros(len(row), dtype=bool)
+        if len(numbers):
+            is_known = numbers[np.minimum(row, len(numbers) - 1)] == self.query
+        is_none = self.query < 0
+        return self._replace(query=np.where(is_none, -1, row))._rows(is_known | is_none)
+
+    def _rows(self, mask: npt.NDArray[np.bool_]) -> Clusters:
+        return Clusters(
+            query=self.query[mask],
+            origin=self.origin[mask],
+            total=self.total[mask],
+            weight=self.weight[mask],
         )
-        kept = is_known | (self.query < 0)
-        row = np.where(self.query < 0, -1, row)[kept]
-        return Clusters(row, self.origin[kept], self.total[kept], self.weight[kept])
 
     @property
     def origin_totals(self) -> Floats:
@@ -112,12 +125,12 @@ class Clusters(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Influence:
-    """What queries and documents add to the error of one estimate, in its unit.
+    """What queries and documents add to the error of an estimate, in its unit.
 
     `query_residual` and `query_weight` have the shape (n_queries,). `query`, `origin`, `residual`
     and `weight` are the cells, one for each document (origin) that a query meets, in rising order
-    of both; the residuals of a query's cells add up to that of the query. A cell of query −1
-    belongs to no query: it holds what a document adds by not being met.
+    of both; the residuals of a query's cells add up to the residual of the query. A cell of query
+    −1 belongs to no query: it has what a document adds by not being met.
     """
 
     query_residual: Floats
@@ -153,10 +166,11 @@ class Influence:
         clusters : Clusters
             What documents add, with queries numbered as the rows of `residual`; −1 for none.
         ratio : float
-            What is taken off a document's total for each unit of its weight; 0 where totals are
+            Amount taken off a document's total for each unit of its weight; 0 where totals are
             centred already, as those of labels are.
 
-        What is left of a query beside its documents is spread evenly over these.
+        The part of a query's residual that no document explains is spread evenly over its
+        documents.
         """
         entries = clusters.total - ratio * clusters.weight
         query, origin, (residuals, weights) = _cells(clusters, (entries, clusters.weight))
@@ -175,15 +189,19 @@ class Influence:
         )
 
     def scaled(self, factor: float) -> Influence:
-        """Return the influence in another unit, such as percent for shares; its weights add up to 1."""
-        whole = float(self.query_weight.sum())
-        unit = factor / whole if whole > 0 else np.nan
+        """Return the influence in another unit, such as percent for shares.
+
+        Its weights add up to 1.
+        """
+        total = float(self.query_weight.sum())
+        has_weight = total > 0
+        unit = factor / total if has_weight else np.nan
         return replace(
             self,
             query_residual=self.query_residual * unit,
-            query_weight=self.query_weight / whole if whole > 0 else self.query_weight,
+            query_weight=self.query_weight / total if has_weight else self.query_weight,
             residual=self.residual * unit,
-            weight=self.weight / whole if whole > 0 else self.weight,
+            weight=self.weight / total if has_weight else self.weight,
         )
 
     def variance(self) -> TwoWayVariance:
@@ -205,29 +223,24 @@ class Influence:
         )
 
 
-def combined(influences: Sequence[Influence], factors: Sequence[float]) -> Influence:
+def combine_influences(influences: Sequence[Influence], factors: Sequence[float]) -> Influence:
     """Return the influence of a sum of estimates over the same queries, each times a factor.
 
     Documents have one numbering in all of them. The weights are those of all estimates together.
     """
+    query_residuals, residuals = [], []
+    for factor, influence in zip(factors, influences, strict=True):
+        query_residuals.append(factor * influence.query_residual)
+        residuals.append(factor * influence.residual)
     clusters = Clusters(
-        np.concatenate([influence.query for influence in influences]),
-        np.concatenate([influence.origin for influence in influences]),
-        np.concatenate(
-            [
-                factor * influence.residual
-                for factor, influence in zip(factors, influences, strict=True)
-            ]
-        ),
-        np.concatenate([influence.weight for influence in influences]),
+        query=np.concatenate([influence.query for influence in influences]),
+        origin=np.concatenate([influence.origin for influence in influences]),
+        total=np.concatenate(residuals),
+        weight=np.concatenate([influence.weight for influence in influences]),
     )
     query, origin, (residual, weight) = _cells(clusters, (clusters.total, clusters.weight))
-    by_query = [
-        factor * influence.query_residual
-        for factor, influence in zip(factors, influences, strict=True)
-    ]
     return Influence(
-        query_residual=np.sum(by_query, axis=0),
+        query_residual=np.sum(query_residuals, axis=0),
         query_weight=np.sum([influence.query_weight for influence in influences], axis=0),
         query=query,
         origin=origin,
@@ -237,7 +250,7 @@ def combined(influences: Sequence[Influence], factors: Sequence[float]) -> Influ
 
 
 def _cells(clusters: Clusters, columns: tuple[Floats, ...]) -> tuple[Ints, Ints, list[Floats]]:
-    """Sum columns over the entries of each query and origin: their numbers in rising order, and the sums.
+    """Sum columns over each query and origin; return their numbers, rising, and the sums.
 
     No sum depends on the order of the entries, and negating a column negates its sums, to the last
     bit: the labels of an audit can be swapped.
@@ -276,7 +289,7 @@ def sums(index: Ints, values: Floats, n: int = 0) -> Floats:
 
 
 class Dyads(NamedTuple):
-    """Comparisons of two documents, such as choices; one entry each, beside arrays of their influence.
+    """Comparisons of two documents, such as choices; their influence is given to `variance`.
 
     A document that is often chosen is often chosen in all its comparisons, so those that share an
     origin go together (Fafchamps & Gubert, Journal of Development Economics 83(2), 2007).
@@ -286,7 +299,7 @@ class Dyads(NamedTuple):
     first: Ints
     """Number of the origin of the first group's document, from 0."""
     second: Ints
-    """Of the second group's; the same number for twins."""
+    """Number of the origin of the second group's document; the same for twins."""
 
     def variance(self, residual: Floats, weight: Floats) -> TwoWayVariance:
         """Return the variance of an estimate from the residual and weight of each comparison."""
@@ -295,20 +308,23 @@ class Dyads(NamedTuple):
         # Numbered by query and origin, comparisons share a document only within their query.
         numbers = np.stack([self.query * n + self.first, self.query * n + self.second])
         first, second = np.unique(numbers, return_inverse=True)[1].reshape(2, -1)
-        weights = [sums(side, weight) for side in (self.query, self.first, self.second)]
+        effective_numbers = [
+            effective_number(sums(index, weight)) for index in (self.query, self.first, self.second)
+        ]
+        within_queries = Dyads(query=self.query, first=first, second=second)
         return two_way(
             queries=float((by_query * by_query).sum()),
-            origins=self._sharing(residual),
-            cells=Dyads(self.query, first, second)._sharing(residual),
-            effective_n=float(np.fmin.reduce([effective_number(side) for side in weights])),
+            origins=self._shared_products(residual),
+            cells=within_queries._shared_products(residual),
+            effective_n=float(np.fmin.reduce(effective_numbers)),
         )
 
-    def _sharing(self, residual: Floats) -> float:
+    def _shared_products(self, residual: Floats) -> float:
         """Sum the products of all two comparisons that share an origin, each product once."""
         is_apart = self.first != self.second
-        origins = sums(self.first, residual, int(self.second.max()) + 1)
-        other = sums(self.second[is_apart], residual[is_apart], len(origins))
-        by_origin = origins + other[: len(origins)]
+        as_first = sums(self.first, residual, int(self.second.max()) + 1)
+        as_second = sums(self.second[is_apart], residual[is_apart], len(as_first))
+        by_origin = as_first + as_second[: len(as_first)]
         low = np.minimum(self.first, self.second)[is_apart]
         high = np.maximum(self.first, self.second)[is_apart]
         pair = np.unique(low * len(by_origin) + high, return_inverse=True)[1]

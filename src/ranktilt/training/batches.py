@@ -1,4 +1,7 @@
-"""What an epoch shows: rows of a query and documents, drawn anew from the seed, as a trainer's data set and batches."""
+"""The rows of an epoch, a query and its documents each, as a trainer's data set and batches.
+
+They are drawn anew for each epoch, from the seed.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ from ranktilt.optional import need
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Cut = Callable[[list[str]], list[str]]
-Negatives = Callable[[np.random.Generator, int, int], list[int]]
-"""Negatives of a query's positive, by its place."""
+DrawNegatives = Callable[[np.random.Generator, int, int], list[int]]
+"""Draws negatives, from a generator, the index of a query, and that of a positive among its own."""
 _MEGA = 32  # batches among which lengths are sorted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rows:
-    """Rows of an epoch, by places of texts."""
+    """Rows of an epoch, by indices of texts."""
 
     queries: Ints
     documents: Ints
@@ -34,39 +37,49 @@ class Rows:
         """Return each document as a row of its own, with 1 or 0 for relevant or not."""
         count = self.documents.shape[1]
         labels = (np.arange(self.documents.size) % count == 0).astype(np.float64)
-        return Rows(np.repeat(self.queries, count), self.documents.reshape(-1, 1), labels)
+        return Rows(
+            queries=np.repeat(self.queries, count),
+            documents=self.documents.reshape(-1, 1),
+            labels=labels,
+        )
 
 
 def draw_rows(
     rng: np.random.Generator,
     positives: Sequence[Ints],
-    most: int | None,
-    negatives: Negatives,
-    count: int,
+    draw_negatives: DrawNegatives,
+    *,
+    positives_per_query: int | None,
+    negatives_per_positive: int,
 ) -> Rows:
-    """Draw an epoch's positives, at most so many of each query, and `count` negatives of each."""
+    """Draw an epoch's positives, and the negatives of each; all positives where no limit is set."""
     queries, documents = list[int](), list[list[int]]()
-    for query, rows in enumerate(positives):
-        for place in rng.permutation(len(rows))[:most].tolist():
+    for query, relevant in enumerate(positives):
+        for position in rng.permutation(len(relevant))[:positives_per_query].tolist():
+            negatives = draw_negatives(rng, query, position)
             queries.append(query)
-            documents.append([int(rows[place]), *negatives(rng, query, place)])
-    shape = (len(queries), 1 + count)
+            documents.append([int(relevant[position]), *negatives])
+    # The shape is explicit because an epoch may be empty.
+    shape = (len(queries), 1 + negatives_per_positive)
     return Rows(
-        np.array(queries, dtype=np.int64), np.array(documents, dtype=np.int64).reshape(shape)
+        queries=np.array(queries, dtype=np.int64),
+        documents=np.array(documents, dtype=np.int64).reshape(shape),
     )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class EpochRows:
     """The rows of one epoch after another."""
 
     draw: Callable[[int], Rows]
-    """The rows of an epoch, as many in each."""
+    """Draws the rows of an epoch by its number, equally many in each."""
     count: int
+    """Number of rows in an epoch."""
     queries: list[str]
     documents: list[str]
     twins: Ints | None
-    """Where each document's twin stands in `documents`, its own place where it has none; None without a constraint."""
+    """Index of each document's twin in `documents`, its own where it has none; None without a
+    constraint."""
     seed: int
     cut_queries: Cut = list
     cut_documents: Cut = list
@@ -75,38 +88,57 @@ class EpochRows:
 
     def __post_init__(self) -> None:
         self.lengths = np.array([len(text) for text in self.documents], dtype=np.int64)
-        self.of_epoch = lru_cache(maxsize=1)(self.draw)
+        # A trainer asks for rows batch by batch: an epoch is drawn once.
+        self.rows_of_epoch = lru_cache(maxsize=1)(self.draw)
         self.epoch = 0
 
     def dataset(self) -> Any:
-        """Return the rows of the current epoch as a trainer reads them: columns of text, and a label."""
+        """Return the current epoch's rows as a trainer reads them: columns of text, and a label."""
         datasets = need("datasets", extra="train", for_="training")
         return datasets.Dataset.from_dict({"row": range(self.count)}).with_transform(self.columns)
 
     def columns(self, batch: dict[str, list[int]]) -> dict[str, list[Any]]:
-        """Return some rows as the losses take them: query, document, its twin where there is a constraint, negatives.
+        """Return a batch of rows as the losses take them.
 
-        A document that is not relevant, or has no twin, has an empty text in its place.
+        The columns are query, document, its twin where there is a constraint, negatives, and the
+        label where rows are pairs. A document that is not relevant, or has no twin, has an empty
+        text in its place.
         """
-        rows, chosen = self.of_epoch(self.epoch), np.array(batch["row"])
-        documents, pairs = rows.documents[chosen], rows.documents.shape[1] == 1
+        rows, chosen = self.rows_of_epoch(self.epoch), np.array(batch["row"])
+        queries, documents = rows.queries[chosen], rows.documents[chosen]
         labels = None if rows.labels is None else rows.labels[chosen]
-        columns = {"query": self.cut_queries([self.queries[q] for q in rows.queries[chosen]])}
-        columns["document"] = self.cut_documents([self.documents[d] for d in documents[:, 0]])
+        columns: dict[str, list[Any]] = {
+            "query": self.cut_queries([self.queries[query] for query in queries]),
+            "document": self._document_texts(documents[:, 0]),
+        }
         if self.twins is not None:
-            found = self.twins[documents[:, 0]]
-            has = found != documents[:, 0]
-            has &= (labels == 1) if labels is not None and pairs else True
-            twins = [self.documents[d] if one else "" for d, one in zip(found, has, strict=True)]
-            columns["twin"] = self.cut_documents(twins)
-        for number, side in enumerate(documents[:, 1:].T, start=1):
-            columns[f"negative{number}"] = self.cut_documents([self.documents[d] for d in side])
-        return columns if labels is None else {**columns, "label": labels.tolist()}
+            columns["twin"] = self._twin_texts(self.twins, documents, labels)
+        for number, negatives in enumerate(documents[:, 1:].T, start=1):
+            columns[f"negative{number}"] = self._document_texts(negatives)
+        if labels is not None:
+            columns["label"] = labels.tolist()
+        return columns
+
+    def _document_texts(self, documents: Ints) -> list[str]:
+        return self.cut_documents([self.documents[document] for document in documents])
+
+    def _twin_texts(self, twins: Ints, documents: Ints, labels: Floats | None) -> list[str]:
+        first = documents[:, 0]
+        twins = twins[first]
+        has_twin = twins != first
+        if labels is not None and documents.shape[1] == 1:
+            # The constraint compares relevant documents alone.
+            has_twin &= labels == 1
+        texts = [
+            self.documents[twin] if is_present else ""
+            for twin, is_present in zip(twins, has_twin, strict=True)
+        ]
+        return self.cut_documents(texts)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class BatchSampler:
-    """Batches in random order; rows of like length share one, and rows that would disturb each other do not."""
+    """Batches in random order, of rows that are alike in length and do not disturb each other."""
 
     rows: EpochRows
     sampler: Any
@@ -120,31 +152,51 @@ class BatchSampler:
     def set_epoch(self, epoch: int) -> None:
         """Draw the rows of an epoch; the trainer calls it before each."""
         self.rows.epoch = epoch
-        self.rows.of_epoch(epoch)
+        self.rows.rows_of_epoch(epoch)
 
     def __iter__(self) -> Iterator[list[int]]:
-        drawn, size = self.rows.of_epoch(self.rows.epoch), self.batch_size
+        drawn, size = self.rows.rows_of_epoch(self.rows.epoch), self.batch_size
         rng = np.random.default_rng([self.rows.seed, self.rows.epoch, 1])
         lengths = self.rows.lengths[drawn.documents].max(axis=1)
         order = rng.permutation(len(lengths))
         for start in range(0, len(order), size * _MEGA):
             mega = order[start : start + size * _MEGA]
-            parts = self._apart(mega[np.argsort(-lengths[mega], kind="stable")], drawn)
-            yield from (parts[number] for number in rng.permutation(len(parts)))
+            batches = self._batches(mega[np.argsort(-lengths[mega], kind="stable")], drawn)
+            yield from (batches[number] for number in rng.permutation(len(batches)))
 
-    def _apart(self, order: Ints, drawn: Rows) -> list[list[int]]:
-        """Share rows out, each to the first batch with room that it does not disturb, else to the emptiest one."""
-        size, every = self.batch_size, self.rows.barred
-        if every is None:
+    def _batches(self, order: Ints, drawn: Rows) -> list[list[int]]:
+        """Share rows out, each to the first batch with room where it disturbs nothing.
+
+        Where there is none, a row goes to the emptiest batch.
+        """
+        size, barred_documents = self.batch_size, self.rows.barred
+        if barred_documents is None:
             return [order[start : start + size].tolist() for start in range(0, len(order), size)]
-        parts = [list[int]() for _ in range(-(-len(order) // size))]
-        held, closed = [set[int]() for _ in parts], [set[int]() for _ in parts]
+        batch_count = -(-len(order) // size)
+        batches = [_Batch() for _ in range(batch_count)]
         for row in order.tolist():
-            own, barred = set(drawn.documents[row].tolist()), every[drawn.queries[row]]
-            free = [number for number, part in enumerate(parts) if len(part) < size]
-            fits = (n for n in free if own.isdisjoint(closed[n]) and barred.isdisjoint(held[n]))
-            chosen = next(fits, min(free, key=lambda n: len(parts[n])))
-            parts[chosen].append(row)
-            held[chosen] |= own
-            closed[chosen] |= barred
-        return parts
+            documents = set(drawn.documents[row].tolist())
+            barred = barred_documents[drawn.queries[row]]
+            with_room = [batch for batch in batches if len(batch.rows) < size]
+            undisturbed = (batch for batch in with_room if batch.accepts(documents, barred))
+            emptiest = min(with_room, key=lambda batch: len(batch.rows))
+            next(undisturbed, emptiest).add(row, documents, barred)
+        return [batch.rows for batch in batches]
+
+
+class _Batch:
+    """Rows of a batch that is being filled, with their documents and those that are barred."""
+
+    def __init__(self) -> None:
+        self.rows = list[int]()
+        self._documents = set[int]()
+        self._barred = set[int]()
+
+    def accepts(self, documents: set[int], barred: frozenset[int]) -> bool:
+        """Whether a row's documents disturb no query of the batch, nor the other way round."""
+        return documents.isdisjoint(self._barred) and barred.isdisjoint(self._documents)
+
+    def add(self, row: int, documents: set[int], barred: frozenset[int]) -> None:
+        self.rows.append(row)
+        self._documents |= documents
+        self._barred |= barred

@@ -1,4 +1,4 @@
-"""What a trainer of transformers is told besides its arguments: when to save, when to stop, how far it is.
+"""The callback of a transformers trainer that saves, stops, and reports progress.
 
 Only `ranktilt.training.trainer` imports this module, so that transformers is loaded when something
 is trained.
@@ -16,13 +16,14 @@ from ranktilt.progress import report
 
 CHECKPOINT_EVERY = 60.0
 """Seconds between checkpoints."""
-_RISING = 0.1
+_RISING = 0.1  # share of the time in which the learning rate rises
 
 callback: Any = need("transformers.trainer_callback", extra="train", for_="training")
 
 
-class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore[misc]  # an optional package: no types
-    """Reports progress, saves each minute, and ends a training that has so many minutes when they are over.
+# An optional package: no types.
+class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore[misc]
+    """Report progress, save each minute, and end a training by minutes when they are over.
 
     In a training by minutes the learning rate goes by the clock: it rises over the first tenth of
     the time and falls to 0 at its end, over interruptions.
@@ -39,7 +40,7 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
         """Whether the loss stopped being a number."""
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
+        """Return the state that a checkpoint keeps."""
         return {
             "args": {
                 "label": self.label,
@@ -82,16 +83,13 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
         if not math.isfinite(logs.get("loss", 0.0)):
             self.has_diverged = True
             raise UserError(
-                f"{self.label}: the loss is NaN or infinite at step {state.global_step}; choose a lower rate than "
-                f"{args.learning_rate:g}"
+                f"{self.label}: the loss is NaN or infinite at step {state.global_step}; "
+                f"choose a lower rate than {args.learning_rate:g}"
             )
 
     def _report(self, state: Any) -> None:
         if self.minutes is None:
             report(self.label, state.global_step, state.max_steps)
         else:
-            report(
-                self.label,
-                min(round(self.spent), round(60 * self.minutes)),
-                round(60 * self.minutes),
-            )
+            seconds = round(60 * self.minutes)
+            report(self.label, min(round(self.spent), seconds), seconds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from ranktilt.training.model import (
     without_dropout,
 )
 from ranktilt.training.options import RerankerTraining, Trained
-from ranktilt.training.trainer import TrainingRun, digest, trainer_of
+from ranktilt.training.trainer import TrainingRun, digest, new_trainer
 from ranktilt.training.training_set import TrainingSet, reranker_set
 
 
@@ -34,7 +35,7 @@ def train_cross_encoder(
     *,
     options: RerankerTraining | None = None,
 ) -> Trained:
-    """Fine-tune an encoder into a cross-encoder that re-ranks BM25's documents, on a collection's judgments.
+    """Fine-tune an encoder into a cross-encoder that re-ranks BM25's documents.
 
     Each group of one relevant document and its negatives is a choice among them: the loss is the
     cross-entropy of the softmax over their scores, or with ``loss="binary"`` that of each pair by
@@ -51,7 +52,7 @@ def train_cross_encoder(
         Where the model goes: new, or with an unfinished training of the same options, which is
         continued.
     options : RerankerTraining, optional
-        How.
+        Schedule, texts, positives, negatives and loss.
 
     Returns
     -------
@@ -67,10 +68,8 @@ def train_cross_encoder(
     began, options = time.monotonic(), options or RerankerTraining()
     library = need("sentence_transformers", extra="train", for_=FOR)
     training_set = reranker_set(collection, options)
-    body, pools = (
-        fingerprint(find_base_model(str(model))),
-        [rows for pools in training_set.negatives for rows in pools],
-    )
+    body = fingerprint(find_base_model(str(model)))
+    pools = chain.from_iterable(training_set.negatives)
     data = digest(
         training_set.queries,
         training_set.texts,
@@ -78,52 +77,66 @@ def train_cross_encoder(
         *training_set.positives,
         *pools,
     )
-    spec = {"kind": "cross-encoder", **asdict(options), "body": body, "data": data}
-    run = TrainingRun(FOR, Path(folder), options, spec, began)
+    run = TrainingRun(
+        label=FOR,
+        folder=Path(folder),
+        options=options,
+        spec={"kind": "cross-encoder", **asdict(options), "body": body, "data": data},
+        began=began,
+    )
     if run.finished is not None:
         return run.finished
     base, limit = require_encoder(str(model), options.max_query_tokens, options.max_document_tokens)
-    trained = new_cross_encoder(base, limit, options.seed)
+    cross_encoder = new_cross_encoder(base, limit, options.seed)
     if not options.dropout:
-        without_dropout(trained)
-    rows = epoch_rows(training_set, options, trained.tokenizer)
-    arguments = run.arguments(library.CrossEncoderTrainingArguments, options.rows)
-    trainer = trainer_of(
-        library.CrossEncoderTrainer, trained, arguments, rows, loss=_loss(trained, options)
+        without_dropout(cross_encoder)
+    trainer = new_trainer(
+        library.CrossEncoderTrainer,
+        cross_encoder,
+        run.arguments(library.CrossEncoderTrainingArguments, options.rows_per_batch),
+        epoch_rows(training_set, options, cross_encoder.tokenizer),
+        loss=_loss(cross_encoder, options),
     )
-    figures = run.train(
-        trainer, 1 if options.loss == "binary" else 1 + options.negatives_per_positive
-    )
+    documents_per_row = 1 if options.loss == "binary" else 1 + options.negatives_per_positive
+    figures = run.train(trainer, documents_per_row)
     figures |= {
         "queries": len(training_set.queries),
         "positives": sum(map(len, training_set.positives)),
         "skipped_queries": training_set.skipped,
         "skipped_positives": training_set.skipped_positives,
     }
-    return run.finish(trained, str(model), collection, figures)
+    return run.finish(cross_encoder, str(model), collection, figures)
 
 
 def epoch_rows(training_set: TrainingSet, options: RerankerTraining, tokenizer: Any) -> EpochRows:
-    """Draw positives, negatives and order anew in each epoch; negatives with repeats where there are too few."""
+    """Draw positives, negatives and order anew in each epoch.
+
+    Negatives repeat where there are too few.
+    """
     count = options.negatives_per_positive
 
-    def negatives(rng: np.random.Generator, query: int, place: int) -> list[int]:
-        pool = training_set.negatives[query][place]
+    def draw_negatives(rng: np.random.Generator, query: int, position: int) -> list[int]:
+        pool = training_set.negatives[query][position]
         return [int(row) for row in rng.choice(pool, count, replace=len(pool) < count)]
 
     def draw(epoch: int) -> Rows:
-        rng = np.random.default_rng([options.seed, epoch])
-        rows = draw_rows(rng, training_set.positives, options.positives_per_query, negatives, count)
+        rows = draw_rows(
+            np.random.default_rng([options.seed, epoch]),
+            training_set.positives,
+            draw_negatives,
+            positives_per_query=options.positives_per_query,
+            negatives_per_positive=count,
+        )
         return rows.pairs() if options.loss == "binary" else rows
 
-    size = sum(len(rows[: options.positives_per_query]) for rows in training_set.positives)
+    group_count = sum(len(rows[: options.positives_per_query]) for rows in training_set.positives)
     return EpochRows(
-        draw,
-        size * (1 + count if options.loss == "binary" else 1),
-        training_set.queries,
-        training_set.texts,
-        training_set.twins if options.alpha else None,
-        options.seed,
+        draw=draw,
+        count=group_count * (1 + count) if options.loss == "binary" else group_count,
+        queries=training_set.queries,
+        documents=training_set.texts,
+        twins=training_set.twins if options.alpha else None,
+        seed=options.seed,
         cut_queries=partial(cut_texts, tokenizer, options.max_query_tokens),
         cut_documents=partial(cut_texts, tokenizer, options.max_document_tokens),
     )

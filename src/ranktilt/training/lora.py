@@ -1,113 +1,34 @@
-"""Fine-tune a chat model's attention, on pairs of documents whose right answer is as often of either group."""
+"""Fine-tune a chat model's attention, so that it does not choose documents by their group.
+
+It learns from pairs of documents whose right answer is equally often of either group.
+"""
 
 from __future__ import annotations
 
-import random
 import re
 import time
 import warnings
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import polars as pl
-
-from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import write_files
-from ranktilt.data.run import codes
-from ranktilt.errors import UserError, counted
-from ranktilt.llm.base import LLM, Prompt
+from ranktilt.errors import UserError
+from ranktilt.llm.base import Prompt
 from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
 from ranktilt.models import checkpoint
 from ranktilt.optional import need
-from ranktilt.rankers.base import readable_texts
-from ranktilt.rankers.llm.base import Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.training.model import without_dropout
 from ranktilt.training.options import LoraTraining, Trained
+from ranktilt.training.pair_examples import PairExamples, pair_examples
 from ranktilt.training.trainer import TrainingRun, digest
 
 FOR = "train lora"
 _IGNORED = -100
-"""What torch's cross-entropy leaves out."""
-
-
-@dataclass(frozen=True, eq=False)
-class PairExamples:
-    """Prompts about two documents, with the answer that is taken for right."""
-
-    prompts: list[str]
-    answers: list[str]
-    protected: npt.NDArray[np.bool_]
-    """Whether the answer is the protected document."""
-    queries: list[str]
-    """Ids of the queries that are learned from."""
-    held_out: list[str]
-    """Ids of the others."""
-
-
-def pair_examples(
-    collection: Collection,
-    ranker: Pairwise,
-    by: str,
-    protected: str | None,
-    options: LoraTraining,
-    *,
-    model: LLM | None = None,
-) -> PairExamples:
-    """Make prompts and answers: in each kind of pair every other answer is protected, and stands first as often.
-
-    What is right is independent of the group and of the place: that is all that is to be learned.
-    Where a `model` is named, pairs that it could not be asked about afterwards are refused.
-    """
-    sides = two_groups(collection, by, protected)
-    queries = sorted(collection.queries_with_judgments["id"].to_list())
-    random.Random(f"{options.seed} queries").shuffle(queries)
-    kept = queries[: round(options.share * len(queries))]
-    if not kept or len(kept) == len(queries):
-        raise UserError(
-            f"{counted(len(queries), 'query', 'queries')} cannot be split into {options.share:g} and the rest"
-        )
-    part = Collection(
-        collection.docs,
-        collection.queries.filter(pl.col("id").is_in(kept)),
-        collection.qrels.filter(pl.col("query_id").is_in(kept)),
-        collection.spec,
-    )
-    drawn = draw_pairs(
-        part, sides, pairs=-(-options.pairs_per_epoch // (2 * len(kept))), seed=options.seed
-    )
-    texts = readable_texts(ranker, collection)
-    rows = {side: codes(drawn.frame[side], collection.ids) for side in ("protected", "unprotected")}
-    asked = dict(collection.queries.select("id", "text").iter_rows())
-    shown, answers, taught = list[Task](), list[str](), list[bool]()
-    turn: dict[str, int] = {}
-    order = random.Random(f"{options.seed} pairs").sample(
-        range(drawn.frame.height), drawn.frame.height
-    )
-    for number in order:
-        query, kind = drawn.frame["query"][number], drawn.frame["kind"][number]
-        turn[kind] = turn.get(kind, -1) + 1
-        is_protected, stands_first = turn[kind] % 2 == 0, turn[kind] // 2 % 2 == 0
-        one, two = (
-            ranker.prompt_text(texts[int(rows[side][number])])
-            for side in ("protected", "unprotected")
-        )
-        shown.append(Task(asked[query], [one, two] if is_protected == stands_first else [two, one]))
-        answers.append("[1]" if stands_first else "[2]")
-        taught.append(is_protected)
-    if len(set(answers)) < 2:
-        pairs = counted(len(answers), "pair", "pairs")
-        raise UserError(
-            f"{pairs} to train on: expected four or more, so that either answer is right; judge more"
-        )
-    if model is not None:
-        ranker.require_room(model, shown)
-    prompts = ranker.prompts_of(shown)
-    return PairExamples(prompts, answers, np.array(taught, dtype=bool), kept, queries[len(kept) :])
+"""Label that torch's cross-entropy leaves out."""
 
 
 def train_lora(
@@ -119,17 +40,15 @@ def train_lora(
     protected: str | None = None,
     options: LoraTraining | None = None,
 ) -> Trained:
-    """Train a low-rank adapter of a chat model, so that its choice between two documents does not go by their group.
+    """Train a low-rank adapter, so that a chat model does not choose documents by their group.
 
     Only matrices that peft adds to those of the attention are trained (LoRA, Hu et al., ICLR 2022;
     Wang et al., NAACL 2024, sec. 5). `folder` is new, or holds an unfinished training of the same
     options, which goes on.
     """
     began, options = time.monotonic(), options or LoraTraining()
-    library, peft = (
-        need(name, extra=extra, for_=FOR)
-        for name, extra in (("transformers", "neural"), ("peft", "train"))
-    )
+    library = need("transformers", extra="neural", for_=FOR)
+    peft = need("peft", extra="train", for_=FOR)
     ranker = Pairwise(
         llm=f"transformers:{model}",
         prompt=options.prompt,
@@ -139,7 +58,7 @@ def train_lora(
     )
     ranker.check()
     chat = Transformers(Path(model), device="cpu")
-    pairs = pair_examples(collection, ranker, by, protected, options, model=chat)
+    pairs = pair_examples(collection, ranker, options, by=by, protected=protected, model=chat)
     spec = {
         "kind": "lora",
         **asdict(options),
@@ -148,53 +67,53 @@ def train_lora(
         "body": chat.revision,
         "data": digest(pairs.prompts, pairs.answers),
     }
-    run = TrainingRun(FOR, Path(folder), options, spec, began)
+    run = TrainingRun(label=FOR, folder=Path(folder), options=options, spec=spec, began=began)
     if run.finished is not None:
         return run.finished
-    arguments, examples = (
-        run.arguments(library.TrainingArguments, options.batch),
-        _examples(chat, pairs),
-    )
-    adapted, tokenizer = (
-        _adapted(peft, chat, options),
-        checkpoint.load_tokenizer(chat.folder, for_=FOR),
-    )
+    arguments = run.arguments(library.TrainingArguments, options.batch)
+    examples = _examples(chat, pairs)
+    adapted_model = _adapted_model(peft, chat, options)
+    tokenizer = checkpoint.load_tokenizer(chat.folder, for_=FOR)
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     trainer = library.Trainer(
-        adapted,
+        adapted_model,
         arguments,
         train_dataset=examples,
         data_collator=library.DataCollatorForSeq2Seq(tokenizer),
     )
-    figures = run.train(trainer, 1)
+    figures = run.train(trainer, documents_per_row=1)
     figures |= {
         "examples": len(pairs.prompts),
         "protected_answers": int(pairs.protected.sum()),
         "held_out_queries": len(pairs.held_out),
     }
-    names = {HELD_OUT: pairs.held_out, TRAINING_QUERIES: pairs.queries}
     write_files(
         {
-            run.folder / file: "".join(f"{name}\n" for name in ids).encode()
-            for file, ids in names.items()
+            run.folder / HELD_OUT: _lines(pairs.held_out),
+            run.folder / TRAINING_QUERIES: _lines(pairs.queries),
         }
     )
-    return run.finish(adapted, str(model), collection, figures)
+    return run.finish(adapted_model, str(model), collection, figures)
+
+
+def _lines(ids: Sequence[str]) -> bytes:
+    return "".join(f"{query}\n" for query in ids).encode()
 
 
 def _examples(chat: Transformers, pairs: PairExamples) -> list[dict[str, list[int]]]:
-    """Tokens of each prompt and its answer, of which the answer is learned from."""
+    """Return the tokens of each prompt and its answer; only the answer counts in the loss."""
     end = [] if chat.end_token is None else [chat.end_token]
     answers = {text: [*chat.tokens_of_answer(text), *end] for text in set(pairs.answers)}
     examples = []
     for prompt, text in zip(pairs.prompts, pairs.answers, strict=True):
-        read, answer = list(chat.tokens_of(Prompt(prompt))), answers[text]
-        examples.append({"input_ids": read + answer, "labels": [_IGNORED] * len(read) + answer})
+        context, answer = list(chat.tokens_of(Prompt(prompt))), answers[text]
+        labels = [_IGNORED] * len(context) + answer
+        examples.append({"input_ids": context + answer, "labels": labels})
     return examples
 
 
-def _adapted(peft: Any, chat: Transformers, options: LoraTraining) -> Any:
-    """The model with new matrices beside those of its attention; nothing else of it is trained."""
+def _adapted_model(peft: Any, chat: Transformers, options: LoraTraining) -> Any:
+    """Add low-rank matrices to those of the model's attention; nothing else of it is trained."""
     with checkpoint.loading(f"{chat.folder}: cannot be loaded", for_=FOR):
         model = checkpoint.load(chat.folder, "AutoModelForCausalLM", for_=FOR)
     names = [
@@ -215,10 +134,9 @@ def _adapted(peft: Any, chat: Transformers, options: LoraTraining) -> Any:
     )
     torch = need("torch", extra="neural", for_=FOR)
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", FutureWarning
-        )  # what peft asks of transformers is to get another name
+        # peft uses a function that transformers is about to rename.
+        warnings.simplefilter("ignore", FutureWarning)
         torch.manual_seed(options.seed)
-        adapted = peft.get_peft_model(model, config)
-    without_dropout(adapted)
-    return adapted
+        adapted_model = peft.get_peft_model(model, config)
+    without_dropout(adapted_model)
+    return adapted_model

@@ -21,7 +21,7 @@ torch: Any = need("torch", extra="neural", for_=_FOR)
 
 
 class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional: no types
-    """A ranking loss, and what it costs that an LLM's rewrite outscores the human document that it was made from.
+    """A ranking loss plus a penalty where an LLM's rewrite outscores its human original.
 
     The total is L_rank + α · Σ max(0, r̂(q, d_G) − r̂(q, d_H)): the wrapped loss, which does not
     see the rewrites, and a hinge for each row whose LLM-written twin d_G scores above its human
@@ -83,19 +83,20 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
             raise unknown(f"variant of {_FOR}", variant, VARIANTS)
         if getattr(loss, "model", model) is not model:
             raise UserError(
-                f"{_FOR}: {type(loss).__name__} trains another model; build it with the model given here"
+                f"{_FOR}: {type(loss).__name__} trains another model; "
+                "build it with the model given here"
             )
         self._reads_pairs = isinstance(model, library.CrossEncoder)
-        usable = not self._reads_pairs and type(loss).__name__.endswith(
-            "MultipleNegativesRankingLoss"
-        )
-        if variant == "code" and not usable:
+        is_softmax_over_batch = type(loss).__name__.endswith("MultipleNegativesRankingLoss")
+        if variant == "code" and (self._reads_pairs or not is_softmax_over_batch):
             raise UserError(
-                f"{_FOR}: variant='code' is a softmax over the batch: expected MultipleNegativesRankingLoss of a "
-                f"bi-encoder, got {type(loss).__name__}"
+                f"{_FOR}: variant='code' is a softmax over the batch: expected "
+                f"MultipleNegativesRankingLoss of a bi-encoder, got {type(loss).__name__}"
             )
-        self.model, self.loss = model, loss
-        self.alpha, self.variant = alpha, variant
+        self.model = model
+        self.loss = loss
+        self.alpha = alpha
+        self.variant = variant
         # A trainer may put a wrapper in the place of `model` that has none of these.
         if not self._reads_pairs:
             self._similarity = model.similarity_pairwise
@@ -103,116 +104,127 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
             self._prompts = tuple({"", *(model.prompts or {}).values()})
 
     def forward(self, inputs: Iterable[Any], labels: Any = None, **options: Any) -> Any:
-        """Return the loss of a batch, given by columns: features of a bi-encoder, texts of a cross-encoder."""
+        """Return the loss of a batch: columns of features, or of texts for a cross-encoder."""
         columns = list(inputs)
         if len(columns) < 3:
             raise UserError(
-                f"{_FOR}: expected columns query, human document, its LLM twin (and negatives), got {len(columns)}"
+                f"{_FOR}: expected columns query, human document, its LLM twin (and negatives), "
+                f"got {len(columns)}"
             )
-        ranked = [*columns[:2], *columns[3:]]
+        query, human, llm, *negatives = columns
+        ranked = [query, human, *negatives]
         if self.variant == "paper" and not self.alpha:
             return self.loss(ranked, labels, **options)
         if self._reads_pairs:
             return self._pair_loss(columns, ranked, labels, options)
-        twins = self._twin_mask(columns[2])
+        has_twin = self._twin_mask(llm)
         if hasattr(self.loss, "forward_cached") and self.loss.uses_gradient_cache:
-            return self._cached_loss(columns, labels, twins)
-        if self.variant == "code" or hasattr(self.loss, "compute_loss_from_embeddings"):
-            vectors = [self.model(one)["sentence_embedding"] for one in columns]
-            if self.variant == "code":
-                return self._softmax_loss(vectors, twins)
-            rank_loss = self.loss.compute_loss_from_embeddings([*vectors[:2], *vectors[3:]], labels)
-            return rank_loss + self._constraint(vectors, twins)
-        rank_loss = self.loss(ranked, labels)
-        return rank_loss + self._constraint(
-            [self.model(one)["sentence_embedding"] for one in columns[:3]], twins
-        )
+            return self._cached_loss(columns, labels, has_twin)
+        if self.variant == "code":
+            return self._softmax_loss(self._encode(columns), has_twin)
+        if hasattr(self.loss, "compute_loss_from_embeddings"):
+            # Both terms share one encoding of each text.
+            vectors = self._encode(columns)
+            rank_loss = self.loss.compute_loss_from_embeddings(_without_twins(vectors), labels)
+        else:
+            rank_loss = self.loss(ranked, labels)
+            vectors = self._encode([query, human, llm])
+        return rank_loss + self._constraint(vectors, has_twin)
+
+    def _encode(self, columns: Sequence[Any]) -> list[Any]:
+        return [self.model(features)["sentence_embedding"] for features in columns]
 
     def _twin_mask(self, features: Any) -> Any:
-        """Which rows have a twin: those whose tokens are not those of an empty text, with or without a prompt."""
+        """Mark the rows with a twin: their tokens are more than those of an empty text.
+
+        An empty text has the tokens of a prompt, where the trainer puts one before each text.
+        """
         ids, mask = features.get("input_ids"), features.get("attention_mask")
         if ids is None or mask is None or ids.ndim != 2:
             return torch.ones((), dtype=torch.bool)
-        task = features.get("task")
-        empty = [
-            _token_rows(self._preprocess([""], prompt=one or None, task=task))[0]
-            for one in self._prompts
-        ]
-        return torch.tensor([row not in empty for row in _token_rows(features)], device=ids.device)
+        empty_texts = []
+        for prompt in self._prompts:
+            empty = self._preprocess([""], prompt=prompt or None, task=features.get("task"))
+            empty_texts.append(_token_rows(empty)[0])
+        has_twin = [tokens not in empty_texts for tokens in _token_rows(features)]
+        return torch.tensor(has_twin, device=ids.device)
 
-    def _constraint(self, vectors: Sequence[Any], twins: Any) -> Any:
-        """α · Σ max(0, r̂(q, d_G) − r̂(q, d_H)) of vectors of queries, human documents and twins."""
+    def _constraint(self, vectors: Sequence[Any], has_twin: Any) -> Any:
+        """Return α · Σ max(0, r̂(q, d_G) − r̂(q, d_H)) of vectors of query, human text and twin."""
         query, human, llm = vectors[:3]
-        return (
-            self.alpha
-            * _hinges(self._similarity(query, human), self._similarity(query, llm), twins).sum()
-        )
+        human_scores = self._similarity(query, human)
+        llm_scores = self._similarity(query, llm)
+        return self.alpha * _hinges(human_scores, llm_scores, has_twin).sum()
 
-    def _cached_loss(self, columns: list[Any], labels: Any, twins: Any) -> Any:
-        """Both terms by gradient caching: the wrapped loss hands over all vectors, and takes gradients of all back."""
-        cached, inner = copy(self.loss), self.loss.calculate_loss
+    def _cached_loss(self, columns: list[Any], labels: Any, has_twin: Any) -> Any:
+        """Return both terms by gradient caching.
+
+        The wrapped loss hands over the vectors of all texts, and takes the gradients of all back.
+        """
+        cached, calculate_rank_loss = copy(self.loss), self.loss.calculate_loss
 
         def calculate_loss(
-            parts: list[Any], labels: Any = None, *, with_backward: bool = False
+            mini_batches: list[Any], labels: Any = None, *, with_backward: bool = False
         ) -> Any:
-            vectors = [torch.cat(part) for part in parts]
+            vectors = [torch.cat(column) for column in mini_batches]
             if self.variant == "code":
-                rank_loss, added = 0.0, self._softmax_loss(vectors, twins)
+                rank_loss, constraint = 0.0, self._softmax_loss(vectors, has_twin)
             else:
-                rank_loss = inner([*parts[:2], *parts[3:]], labels, with_backward=with_backward)
-                added = self._constraint(vectors, twins)
+                ranked = _without_twins(mini_batches)
+                rank_loss = calculate_rank_loss(ranked, labels, with_backward=with_backward)
+                constraint = self._constraint(vectors, has_twin)
             if with_backward:
-                added.backward()
-                added = added.detach()
-            return rank_loss + added
+                constraint.backward()
+                constraint = constraint.detach()
+            return rank_loss + constraint
 
         cached.calculate_loss = calculate_loss
         return cached.forward_cached(columns, labels)
 
-    def _softmax_loss(self, vectors: Sequence[Any], twins: Any) -> Any:
-        """The authors' released loss: scores of all queries with all human documents, twins, and negatives."""
+    def _softmax_loss(self, vectors: Sequence[Any], has_twin: Any) -> Any:
+        """Return the authors' released loss.
+
+        It has scores of all queries with all human documents, twins, and negatives.
+        """
         query, *documents = vectors
         human, llm, *negatives = (
-            self.loss.similarity_fct(query, one) * self.loss.scale for one in documents
+            self.loss.similarity_fct(query, document) * self.loss.scale for document in documents
         )
-        own = torch.eye(len(human), dtype=torch.bool, device=human.device)
-        row = torch.arange(len(human), device=human.device)
-        twins = twins.to(human.device).expand(len(human))
-        llm = llm.masked_fill(~twins, -inf)
-        total = _cross_entropy([human, llm.masked_fill(own, -inf), *negatives], row)
-        if not twins.any():
+        same_row = torch.eye(len(human), dtype=torch.bool, device=human.device)
+        target = torch.arange(len(human), device=human.device)
+        has_twin = has_twin.to(human.device).expand(len(human))
+        llm = llm.masked_fill(~has_twin, -inf)
+        total = _cross_entropy([human, llm.masked_fill(same_row, -inf), *negatives], target)
+        if not has_twin.any():
             return total
-        total = total + _cross_entropy(
-            [one[twins] for one in (llm, human.masked_fill(own, -inf), *negatives)], row[twins]
-        )
-        hinges = _hinges(human.diagonal(), llm.diagonal(), twins)
-        return total + self.alpha * hinges.sum() / twins.sum()
+        choices = [llm, human.masked_fill(same_row, -inf), *negatives]
+        total = total + _cross_entropy([scores[has_twin] for scores in choices], target[has_twin])
+        hinges = _hinges(human.diagonal(), llm.diagonal(), has_twin)
+        return total + self.alpha * hinges.sum() / has_twin.sum()
 
     def _pair_loss(
         self, columns: list[Any], ranked: list[Any], labels: Any, options: dict[str, Any]
     ) -> Any:
-        """Both terms of a cross-encoder, whose losses take texts."""
-        query, human, llm = columns[:3]
-        if not all(isinstance(text, str) for text in human):
+        """Return both terms of a cross-encoder, whose losses take texts."""
+        queries, human_texts, llm_texts = columns[:3]
+        if not all(isinstance(text, str) for text in human_texts):
             raise UserError(
-                f"{_FOR}: expected one human document in a row, got {type(human[0]).__name__}"
+                f"{_FOR}: expected one human document in a row, got {type(human_texts[0]).__name__}"
             )
         rank_loss = self.loss(ranked, labels, **options)
-        rows = [
-            (asked, one, other)
-            for asked, one, other in zip(query, human, llm, strict=True)
-            if other
-        ]
-        if not rows:
+        human_pairs, llm_pairs = list[tuple[str, str]](), list[tuple[str, str]]()
+        for query, human, llm in zip(queries, human_texts, llm_texts, strict=True):
+            if llm:
+                human_pairs.append((query, human))
+                llm_pairs.append((query, llm))
+        if not llm_pairs:
             return rank_loss
-        pairs = [(asked, one) for asked, one, _ in rows] + [
-            (asked, other) for asked, _, other in rows
-        ]
-        found = _pair_logits(self.model, pairs, options).view(2, -1)
-        return rank_loss + self.alpha * torch.relu(found[1] - found[0]).sum()
+        logits = _pair_logits(self.model, [*human_pairs, *llm_pairs], options)
+        human_scores, llm_scores = logits.view(2, -1)
+        return rank_loss + self.alpha * torch.relu(llm_scores - human_scores).sum()
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Return what a model card says of the loss."""
+        """Return the loss's entries in a model card."""
         return {"loss": type(self.loss).__name__, "alpha": self.alpha, "variant": self.variant}
 
 
@@ -230,31 +242,38 @@ class ChoiceLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional: n
     def forward(self, inputs: Sequence[Sequence[str]], labels: Any = None, **options: Any) -> Any:
         """Return the loss of columns of query, relevant document, and negatives."""
         queries, *documents = inputs
-        pairs = [pair for column in documents for pair in zip(queries, column, strict=True)]
+        pairs = list[tuple[str, str]]()
+        for column in documents:
+            pairs.extend(zip(queries, column, strict=True))
         scores = _pair_logits(self.model, pairs, options).view(len(documents), -1).T
-        return _cross_entropy(
-            [scores], torch.zeros(len(queries), dtype=torch.long, device=scores.device)
-        )
+        relevant = torch.zeros(len(queries), dtype=torch.long, device=scores.device)
+        return _cross_entropy([scores], relevant)
 
 
 def _pair_logits(model: Any, pairs: Sequence[tuple[str, str]], options: dict[str, Any]) -> Any:
-    features, device = model.preprocess(pairs, **options), next(model.parameters()).device
+    device = next(model.parameters()).device
     features = {
-        name: one.to(device) if hasattr(one, "to") else one for name, one in features.items()
+        name: value.to(device) if hasattr(value, "to") else value
+        for name, value in model.preprocess(pairs, **options).items()
     }
     return model(features)["scores"].view(-1)
 
 
-def _hinges(human: Any, llm: Any, twins: Any) -> Any:
-    """max(0, r̂(q, d_G) − r̂(q, d_H)) of each row; 0 without a twin."""
-    return torch.relu(llm - human).masked_fill(~twins.to(human.device), 0)
+def _without_twins(columns: Sequence[Any]) -> list[Any]:
+    """Return the columns that the wrapped loss learns from: all but the third."""
+    return [*columns[:2], *columns[3:]]
 
 
-def _cross_entropy(scores: list[Any], right: Any) -> Any:
-    return torch.nn.functional.cross_entropy(torch.cat(scores, dim=1), right)
+def _hinges(human: Any, llm: Any, has_twin: Any) -> Any:
+    """Return max(0, r̂(q, d_G) − r̂(q, d_H)) of each row; 0 without a twin."""
+    return torch.relu(llm - human).masked_fill(~has_twin.to(human.device), 0)
+
+
+def _cross_entropy(scores: list[Any], target: Any) -> Any:
+    return torch.nn.functional.cross_entropy(torch.cat(scores, dim=1), target)
 
 
 def _token_rows(features: Any) -> list[list[int]]:
-    """Each row's tokens, without padding."""
+    """Return each row's tokens, without padding."""
     ids, mask = features["input_ids"].cpu(), features["attention_mask"].bool().cpu()
-    return [row[read].tolist() for row, read in zip(ids, mask, strict=True)]
+    return [row[is_token].tolist() for row, is_token in zip(ids, mask, strict=True)]

@@ -1,4 +1,7 @@
-"""Negatives like their positive in perplexity and specificity, so that a retriever cannot learn these as relevance."""
+"""Negatives like their positive in perplexity and specificity.
+
+A retriever that learns from them cannot take these two properties for relevance.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,18 @@ from ranktilt.explaining.text_probes import SpecificityProbe
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 CALIPER = 0.2
-"""Standard deviations by which a match may differ in each property (Austin, Pharmaceutical Statistics 10, 2011)."""
+"""Standard deviations by which a match may differ in each property.
+
+Austin, Pharmaceutical Statistics 10, 2011.
+"""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TextProperties:
-    """Perplexity and specificity of texts without titles, in standard deviations from the mean; 0 where undefined."""
+    """Perplexity and specificity of texts without titles.
+
+    In standard deviations from the mean; 0 where undefined.
+    """
 
     names: tuple[str, ...]
     values: Floats
@@ -32,29 +41,40 @@ class TextProperties:
     def from_collection(cls, part: Collection) -> TextProperties:
         """Measure the documents that are learned from, once for all trainings on them."""
         probes: tuple[TextProbe, ...] = (PerplexityProbe(), SpecificityProbe())
-        named = with_source(part, "any")  # a probe needs a reference; nobody sees its name
-        reference = named.sources[0]
+        documents = with_source(part, "any")  # a probe needs a reference; nobody sees its name
+        reference = documents.sources[0]
 
         def measure() -> Floats:
             return np.column_stack(
-                [_standardized(probe.measure(named, reference, None)) for probe in probes]
+                [_standardized(probe.measure(documents, reference, None)) for probe in probes]
             )
 
-        return cls(tuple(probe.name for probe in probes), part.memo((__name__, reference), measure))
+        return cls(
+            names=tuple(probe.name for probe in probes),
+            values=part.memo((__name__, reference), measure),
+        )
 
     def matched(self, positive: int, candidates: Ints, count: int) -> Ints:
-        """Return the candidates within the caliper of a positive; the nearest `count` where there are fewer."""
-        apart = self.values[candidates] - self.values[positive]
-        within: Ints = candidates[(np.abs(apart) <= CALIPER).all(axis=1)]
+        """Return the candidates within the caliper of a positive.
+
+        Where fewer than `count` are, the nearest `count`.
+        """
+        differences = self.values[candidates] - self.values[positive]
+        within: Ints = candidates[(np.abs(differences) <= CALIPER).all(axis=1)]
         if len(within) >= count:
             return within
-        nearest: Ints = candidates[np.argsort(np.square(apart).sum(axis=1), kind="stable")[:count]]
+        distances = np.square(differences).sum(axis=1)
+        nearest: Ints = candidates[np.argsort(distances, kind="stable")[:count]]
         return nearest
 
     def imbalance(self, documents: Ints) -> Mapping[str, float]:
-        """Mean of positives less negatives, in standard deviations; a row of documents begins with its positive."""
-        apart = self.values[documents[:, 0]][:, None] - self.values[documents[:, 1:]]
-        return dict(zip(self.names, apart.mean(axis=(0, 1)).tolist(), strict=True))
+        """Return the mean of positives less negatives, in standard deviations.
+
+        `documents` has shape (n_rows, n_documents); a row begins with its positive.
+        """
+        positives, negatives = documents[:, :1], documents[:, 1:]
+        differences = self.values[positives] - self.values[negatives]
+        return dict(zip(self.names, differences.mean(axis=(0, 1)).tolist(), strict=True))
 
 
 def _standardized(values: Floats) -> Floats:

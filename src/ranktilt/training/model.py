@@ -1,4 +1,4 @@
-"""Models to be trained: a cross-encoder made of an encoder, texts cut at tokens, and dropout switched off."""
+"""Models to train: a cross-encoder from an encoder, texts cut at tokens, dropout switched off."""
 
 from __future__ import annotations
 
@@ -13,41 +13,52 @@ FOR = "train cross-encoder"
 
 
 def find_base_model(name: str) -> Path:
-    """Find an encoder by folder, short name or hub name: a retriever's first, as in ``minilm``, then a re-ranker's."""
-    kind = next(
-        (kind for kind in ("dense", "cross-encoder") if catalogue.model(name, kind)), "dense"
-    )
+    """Find an encoder by folder, short name or hub name.
+
+    A short name is that of a retriever, as in ``minilm``, or else of a re-ranker.
+    """
+    is_reranker = catalogue.model(name, "cross-encoder") and not catalogue.model(name, "dense")
+    kind = "cross-encoder" if is_reranker else "dense"
     return checkpoint.find(name, for_=f"{kind}:{name}")
 
 
 def require_encoder(name: str, query_tokens: int, document_tokens: int) -> tuple[Path, int]:
-    """Refuse what is no encoder, and texts too long for it; returns its folder and the tokens of the longest pair."""
-    found = find_base_model(name)
-    checkpoint.refuse_code(found)
-    folder = _transformer_folder(found)
+    """Return the encoder's folder, and the number of tokens of the longest pair.
+
+    Raises
+    ------
+    UserError
+        If the model is no encoder, or its texts could be longer than it reads.
+    """
+    model_folder = find_base_model(name)
+    checkpoint.refuse_code(model_folder)
+    folder = _transformer_folder(model_folder)
     checkpoint.require(folder, ranker="a cross-encoder")
-    with checkpoint.loading(f"{found}: cannot be made a cross-encoder", for_=FOR):
+    with checkpoint.loading(f"{model_folder}: cannot be made a cross-encoder", for_=FOR):
         tokenizer = checkpoint.load_tokenizer(folder, for_=FOR)
         config = checkpoint.load(folder, "AutoModel", for_=FOR, pooler=False).config
     if not tokenizer.is_fast or tokenizer.pad_token is None:
         raise UserError(
-            f"{found}: expected a tokenizer.json with a padding token, so that texts are cut and batched"
+            f"{model_folder}: expected a tokenizer.json with a padding token, "
+            "so that texts are cut and batched"
         )
-    special = int(tokenizer.num_special_tokens_to_add(pair=True))
-    most, whole = (
-        getattr(config, "max_position_embeddings", None),
-        query_tokens + document_tokens + special,
-    )
-    if isinstance(most, int) and 0 < most < whole:
+    special_tokens = int(tokenizer.num_special_tokens_to_add(pair=True))
+    pair_tokens = query_tokens + document_tokens + special_tokens
+    positions = getattr(config, "max_position_embeddings", None)
+    if isinstance(positions, int) and 0 < positions < pair_tokens:
         raise UserError(
-            f"{folder}: has {most} places for tokens, and max_query_tokens={query_tokens}, max_document_tokens="
-            f"{document_tokens} and {special} special tokens need {whole}; lower one of them"
+            f"{folder}: has {positions} places for tokens, and max_query_tokens={query_tokens}, "
+            f"max_document_tokens={document_tokens} and {special_tokens} special tokens need "
+            f"{pair_tokens}; lower one of them"
         )
-    return folder, whole
+    return folder, pair_tokens
 
 
 def new_cross_encoder(folder: Path, limit: int, seed: int) -> Any:
-    """Give an encoder that `require_encoder` let pass a head of one number, drawn from a seed; scores are logits."""
+    """Return an encoder with a new head of one number, drawn from a seed; scores are logits.
+
+    `folder` and `limit` come from `require_encoder`.
+    """
     torch = need("torch", extra="neural", for_=FOR)
     library = need("sentence_transformers", extra="train", for_=FOR)
     modules = need("sentence_transformers.base.modules", extra="train", for_=FOR)
@@ -56,33 +67,40 @@ def new_cross_encoder(folder: Path, limit: int, seed: int) -> Any:
         checkpoint.loading(f"{folder}: cannot be made a cross-encoder", for_=FOR),
     ):
         torch.manual_seed(seed)
-        own = {"trust_remote_code": False, "local_files_only": True}
+        local_files = {"trust_remote_code": False, "local_files_only": True}
         body = modules.Transformer(
             str(folder),
             transformer_task="sequence-classification",
-            model_kwargs={**own, "dtype": "float32"},
-            processor_kwargs={**own, "model_max_length": limit},
-            config_kwargs={**own, "num_labels": 1},
+            model_kwargs={**local_files, "dtype": "float32"},
+            processor_kwargs={**local_files, "model_max_length": limit},
+            config_kwargs={**local_files, "num_labels": 1},
         )
         return library.CrossEncoder(modules=[body], device="cpu", activation_fn=torch.nn.Identity())
 
 
-def cut_texts(tokenizer: Any, most: int, texts: list[str]) -> list[str]:
-    """Cut texts at a number of tokens, where the tokenizer says which characters these are."""
+def cut_texts(tokenizer: Any, max_tokens: int, texts: list[str]) -> list[str]:
+    """Cut texts at a number of tokens; leave them if the tokenizer does not locate its tokens."""
     if not getattr(tokenizer, "is_fast", False):
         return texts
-    asked = {
-        "add_special_tokens": False,
-        "truncation": True,
-        "max_length": most,
-        "return_offsets_mapping": True,
-    }
-    found = tokenizer(texts, **asked)["offset_mapping"]
-    return [text[: at[-1][1]] if at else "" for text, at in zip(texts, found, strict=True)]
+    encoded = tokenizer(
+        texts,
+        add_special_tokens=False,
+        truncation=True,
+        max_length=max_tokens,
+        return_offsets_mapping=True,
+    )
+    cut = []
+    for text, offsets in zip(texts, encoded["offset_mapping"], strict=True):
+        _, end = offsets[-1] if offsets else (0, 0)
+        cut.append(text[:end])
+    return cut
 
 
 def without_dropout(model: Any) -> None:
-    """Switch dropout off: on a processor it bars the fast kernels of attention, and a short run overfits little."""
+    """Switch dropout off.
+
+    On a processor it bars the fast kernels of attention, and a short training overfits little.
+    """
     dropout = need("torch", extra="neural", for_="training").nn.Dropout
     for module in model.modules():
         if isinstance(module, dropout):
@@ -93,7 +111,7 @@ def without_dropout(model: Any) -> None:
 
 
 def _transformer_folder(folder: Path) -> Path:
-    """Where the encoder lies in a sentence-transformers folder: old ones keep it in a folder of its own."""
+    """Return the encoder's folder: sentence-transformers used to save it in a subfolder."""
     modules = checkpoint.read_json(folder / "modules.json", list)
     path = modules[0].get("path", "") if modules and isinstance(modules[0], dict) else ""
     return folder / path if path and (folder / path).is_dir() else folder

@@ -14,7 +14,7 @@ from ranktilt.presets import preset
 
 NEGATIVES = ("bm25", "random")
 Negatives = Literal["in-batch", "bm25", "ann", "controlled"]
-"""Of a retriever."""
+"""Where a retriever's negatives come from."""
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 AboveZero = Annotated[float, msgspec.Meta(gt=0)]
@@ -22,7 +22,7 @@ AboveZero = Annotated[float, msgspec.Meta(gt=0)]
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How long a training goes on, and how fast it learns: what becomes arguments of a trainer of transformers."""
+    """How long a training goes on, and how fast it learns: arguments of transformers' trainer."""
 
     steps: AtLeastOne | None = None
     """Training steps; one epoch by default."""
@@ -68,21 +68,23 @@ class Training(Schedule):
     max_document_tokens: AtLeastOne = 200
     """Truncate documents to this many tokens."""
     alpha: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    """Weight of the debiased constraint, on the scale of the model's own scores: an LLM's version of a relevant
-    document may not score above it (`ranktilt.training.DebiasedLoss`). Summed over a batch: it weighs more in larger
-    ones."""
+    """Weight of the debiased constraint, on the scale of the model's own scores: an LLM's version
+    of a relevant document may not score above it (`ranktilt.training.DebiasedLoss`). Summed over a
+    batch: it weighs more in larger ones."""
     twins: str | None = None
-    """Source that the constraint compares, the first with rewrites by default. Sources that are not named are not
-    learned from."""
+    """Source that the constraint compares, the first with rewrites by default. Sources that are not
+    named are not learned from."""
     limits: tuple[tuple[str, int], ...] = ()
-    """How many relevant documents of a source are learned from, drawn by the seed: ``(("human", 500), …)``."""
+    """How many relevant documents of a source are learned from, drawn by the seed: ``(("human",
+    500), …)``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, most in self.limits:
             if most < 1 or name not in (self.sources or ()):
                 raise UserError(
-                    f"training: expected at least 1 document of a source that is learned from, got {name}={most}"
+                    "training: expected at least 1 document of a source that is learned from, "
+                    f"got {name}={most}"
                 )
         if self.sources is not None and not self.sources:
             raise UserError("training: expected at least one source, got none")
@@ -99,13 +101,14 @@ class RerankerTraining(Training):
     """
 
     negatives: str | None = None
-    """Negatives from BM25's top K, ``bm25:K``, or from N random documents, ``random:N``; ``bm25:100`` by default.
-    Never a version or copy of what is relevant to the query."""
+    """Negatives from BM25's top K, ``bm25:K``, or from N random documents, ``random:N``;
+    ``bm25:100`` by default. Never a version or copy of what is relevant to the query."""
     positives: Literal["retrieved", "all"] | None = None
-    """Relevant documents among BM25's top K, or all of them, which is the default with random negatives."""
+    """Relevant documents among BM25's top K, or all of them, which is the default with random
+    negatives."""
     triples: str | None = None
-    """File of triples to learn from, in place of both: ids of query, positive and negative (.tsv), as
-    ``ranktilt data build retrieval-qa`` writes it."""
+    """File of triples to learn from, in place of both: ids of query, positive and negative (.tsv),
+    as ``ranktilt data build retrieval-qa`` writes it."""
     loss: Literal["softmax", "binary"] = "softmax"
     """Softmax over a group, or binary for each pair."""
     dropout: bool = False
@@ -116,65 +119,64 @@ class RerankerTraining(Training):
         kind, size = self.pool
         if kind == "random" and size < self.negatives_per_positive:
             raise UserError(
-                f"training: negatives={self.negatives} are fewer than the {self.negatives_per_positive} of each "
-                "positive (negatives_per_positive)"
+                f"training: negatives={self.negatives} are fewer than the "
+                f"{self.negatives_per_positive} of each positive (negatives_per_positive)"
             )
         if kind == "random" and self.positives == "retrieved":
             raise UserError(
-                "training: positives=retrieved are those of BM25's best K, which negatives=bm25:K names"
+                "training: positives=retrieved are those of BM25's best K, "
+                "which negatives=bm25:K names"
             )
         if self.triples is not None and (self.negatives, self.positives) != (None, None):
             raise UserError(
-                "training: triples say what is positive and negative; leave out positives and negatives"
+                "training: triples say what is positive and negative; "
+                "leave out positives and negatives"
             )
 
     @classmethod
-    def from_preset(cls, name: str | None, **given: Any) -> Self:
-        """Return the options of a preset's training, of which those that are given take the place."""
-        chosen = {} if name is None else dict(preset(name).training)
-        if name is not None and not chosen:
+    def from_preset(cls, name: str | None, **overrides: Any) -> Self:
+        """Return a preset's training options; `overrides` replace them field by field."""
+        defaults = {} if name is None else dict(preset(name).training)
+        if name is not None and not defaults:
             raise UserError(f"preset {name!r} is about no training of a cross-encoder")
-        if given.get("triples"):
-            chosen = {
-                option: value
-                for option, value in chosen.items()
-                if option not in ("negatives", "positives")
-            }
-        for option in chosen:
+        if overrides.get("triples"):
+            # Triples name positives and negatives themselves, and are refused beside these options.
+            defaults.pop("negatives", None)
+            defaults.pop("positives", None)
+        for option in defaults:
             if option not in cls.__dataclass_fields__:
                 raise unknown(
                     f"training option in preset {name!r}", option, cls.__dataclass_fields__
                 )
-        return cls(**{**chosen, **given})
+        return cls(**{**defaults, **overrides})
 
     @property
     def pool(self) -> tuple[str, int]:
-        """Where negatives are drawn from, ``bm25`` or ``random``, and of how many documents."""
+        """Where negatives are drawn from, ``bm25`` or ``random``, and from how many documents."""
         kind, _, number = (self.negatives or "bm25:100").partition(":")
         if kind not in NEGATIVES or not number.isdecimal() or int(number) < 1:
             raise UserError(
-                f"training: expected negatives as bm25:K or random:N, such as random:1000, got {self.negatives!r}"
+                "training: expected negatives as bm25:K or random:N, such as random:1000, "
+                f"got {self.negatives!r}"
             )
         return kind, int(number)
 
     @property
     def retrieved_only(self) -> bool:
-        """Whether positives are those among BM25's best alone."""
+        """Whether only relevant documents among BM25's best are positives."""
         return self.positives != "all" and self.pool[0] == "bm25"
 
     @property
-    def rows(self) -> int:
+    def rows_per_batch(self) -> int:
         """Rows of a batch: pairs, or groups of a positive and its negatives."""
-        return (
-            self.batch
-            if self.loss == "binary"
-            else max(self.batch // (1 + self.negatives_per_positive), 1)
-        )
+        if self.loss == "binary":
+            return self.batch
+        return max(self.batch // (1 + self.negatives_per_positive), 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverTraining(Training):
-    """How a retriever is trained: as `Training` says, but for these.
+    """How a retriever is trained: as `Training` says, with these additions and other defaults.
 
     Without `sources` it learns from the collection's first one only, which is the human one of a
     mix: its LLM versions are the twins. The saved model cuts texts at the larger number of tokens,
@@ -188,8 +190,8 @@ class RetrieverTraining(Training):
     rate: AboveZero = 2e-5
     """Peak learning rate."""
     negatives: Negatives = "in-batch"
-    """The batch's alone, BM25's, the model's own (``ann``, anew each epoch), or those of BM25's that are like the
-    positive in perplexity and specificity (``controlled``)."""
+    """The batch's alone, BM25's, the model's own (``ann``, anew each epoch), or those of BM25's
+    that are like the positive in perplexity and specificity (``controlled``)."""
     loss: str = "MultipleNegativesRankingLoss"
     """A loss of sentence-transformers, as ``Name(option=value,…)``."""
     variant: Literal["paper", "code"] = "paper"
@@ -245,16 +247,17 @@ class LoraTraining(Schedule):
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Trained:
-    """A training that is over."""
+    """A finished training."""
 
     folder: Path
-    """The model; ``cross-encoder:FOLDER``, or ``dense:FOLDER`` of a retriever, ranks with it."""
+    """The model's folder; rank with ``cross-encoder:FOLDER``, or ``dense:FOLDER`` for a
+    retriever."""
     record: dict[str, Any]
-    """What its ``training.json`` holds: ``spec``, ``collection``, ``packages`` and ``figures``."""
+    """Content of its ``training.json``: ``spec``, ``collection``, ``packages`` and ``figures``."""
     resumed: int
-    """Step from which this call went on: 0 for a fresh training, all steps where there was nothing left to do."""
+    """Step from which this call went on: 0 for a fresh training, all steps where none was left."""
 
     @property
     def figures(self) -> dict[str, Any]:

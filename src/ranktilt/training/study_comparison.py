@@ -1,15 +1,10 @@
-"""The training study, made of its runs: it trains and ranks nothing."""
+"""The training study from its runs; it trains and ranks nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, combinations
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-import polars as pl
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
@@ -17,62 +12,38 @@ from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
     ChangeTask,
-    Columns,
     InferenceOptions,
     contrast_changes,
     corrected,
-    effects,
-    mean_changes,
-    mean_sample,
 )
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
-from ranktilt.data.text.quality import share, term_counts
-from ranktilt.errors import UserError, counted, join_words, refuse_twice
-from ranktilt.explaining.base import Distribution
-from ranktilt.measures.base import Measure, measure
-from ranktilt.measures.recall import Recall
-from ranktilt.statistics.bootstrap import RESAMPLES, in_all
-from ranktilt.statistics.permutation import t_test_p
+from ranktilt.data.notes.base import Note, notes_within, warnings_of
+from ranktilt.data.notes.training import (
+    BodyTuned,
+    FewQueriesEvaluated,
+    MeanOfTrainings,
+    OneTraining,
+)
+from ranktilt.errors import UserError, join_words, refuse_twice
+from ranktilt.statistics.bootstrap import RESAMPLES
+from ranktilt.training.answer_overlap import answer_overlaps
+from ranktilt.training.study_evaluation import (
+    COMPARED_KINDS,
+    PRIMARY,
+    EvaluatedCollection,
+    Ranked,
+)
 from ranktilt.training.study_result import (
     BASELINE,
     KINDS,
-    AnswerOverlap,
     Evaluation,
-    Kind,
-    SeedValues,
     TrainedRanker,
     TrainingStudy,
 )
 
-PRIMARY = "nDCG@10"
 TILT_MEASURES = (PRIMARY, "nDCG@3", "nDCG@1")
-DOMAIN = "domain"
-_OWN_TESTS = ("supervised", "zero-shot", "seen")
-_Floats = npt.NDArray[np.float64]
-
-
-class Ranked(NamedTuple):
-    """What the first stage and the trained rankers found in one collection."""
-
-    name: str
-    kind: Kind
-    collection: Collection
-    """Of one side alone, with the judgments that count."""
-    runs: Mapping[str, Run]
-    """``BM25``, and trainings by `TrainedRanker.run`."""
-    depth: int = 1000
-    """How many documents a query were re-ranked."""
-    split: str = ""
-    side: str = ""
-
-
-def study_measures(collection: Collection, depth: int = 1000) -> list[Measure]:
-    """MAP, nDCG@10, MRR@10 and recall; the binary ones at grade 2 and above too, where there are such grades."""
-    found = [f"AP@{depth}", PRIMARY, "RR@10", f"R@{depth}"]
-    if (collection.qrels["grade"] >= 2).any():
-        found += [f"AP(rel=2)@{depth}", "RR(rel=2)@10", f"R(rel=2)@{depth}"]
-    return [measure(one) for one in found]
+_FEW_QUERIES = 30
+"""Queries below which a collection shows little."""
 
 
 def compare_trainings(
@@ -86,249 +57,135 @@ def compare_trainings(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> TrainingStudy:
-    """Compare rankers that learned from human with those that learned from LLM documents, and with the first stage.
+    """Compare rankers that learned from human with those that learned from LLM documents.
 
-    Trainings that differ in the seed alone are one ranker, whose values are their means query by
-    query. `mixed` holds the documents of both sides with a run of every training, for Relative Δ;
-    `answers` those whose query words count.
+    The first stage is compared with both. Trainings that differ in the seed alone are one ranker,
+    whose values are their means query by query. `mixed` holds the documents of both sides with a
+    run of every training, for Relative Δ; `answers` are the documents whose query words are
+    counted.
     """
     rankers, ranked = list(rankers), list(ranked)
     _check(rankers, ranked)
-    how = InferenceOptions(resamples, seed, "interval", "holm", "none")
-    evaluated = [_Evaluated.from_rankers(one, rankers, ties, how) for one in ranked]
-    evaluated.sort(key=lambda one: KINDS.index(one.ranked.kind))
-    evaluations = tuple(one.evaluation(rankers, how) for one in evaluated)
-    tilts, changes, tilt_notes = (
-        _tilts(mixed, rankers, reference, ties, how) if mixed else ((), (), ())
+    inference = InferenceOptions(
+        resamples=resamples, seed=seed, test="interval", correction="holm", rounding="none"
     )
-    first = evaluated[0].audit
-    kept = {key: first.spec[key] for key in ("ranktilt", "python", "packages", "collection")}
-    inputs = {str(one["path"]): one for found in evaluated for one in found.audit.spec["inputs"]}
+    evaluated = [
+        EvaluatedCollection.from_rankings(rankings, rankers, ties, inference) for rankings in ranked
+    ]
+    evaluated.sort(key=lambda collection: KINDS.index(collection.ranked.kind))
+    evaluations = tuple(collection.evaluation(rankers, inference) for collection in evaluated)
+    tilts, changes, tilt_notes = (
+        _tilts(mixed, rankers, inference, reference=reference, ties=ties) if mixed else ((), (), ())
+    )
+    first_spec = evaluated[0].audit.spec
+    inputs_by_path = dict[str, Any]()
+    for collection in evaluated:
+        for input_file in collection.audit.spec["inputs"]:
+            inputs_by_path[str(input_file["path"])] = input_file
     spec = {
         "primary": PRIMARY,
         "reference": reference,
         "ties": ties,
         "resamples": resamples,
         "seed": seed,
-        **kept,
-        "inputs": list(inputs.values()),
+        "ranktilt": first_spec["ranktilt"],
+        "python": first_spec["python"],
+        "packages": first_spec["packages"],
+        "collection": first_spec["collection"],
+        "inputs": list(inputs_by_path.values()),
     }
-    warnings = chain.from_iterable(_warnings(one.ranked.name, one.audit) for one in evaluated)
+    warnings: list[Note] = []
+    for collection in evaluated:
+        audit_warnings = warnings_of(collection.audit.notes)
+        warnings += notes_within(audit_warnings, "collection", collection.ranked.name)
     notes = dict.fromkeys((*_notes(rankers, evaluations), *warnings, *tilt_notes))
     overlaps = answer_overlaps(answers) if answers is not None else ()
     return TrainingStudy(
-        spec, reference, tuple(rankers), evaluations, tilts, changes, overlaps, tuple(notes)
+        spec=spec,
+        reference=reference,
+        rankers=tuple(rankers),
+        evaluations=evaluations,
+        tilts=tilts,
+        tilt_changes=changes,
+        overlaps=overlaps,
+        notes=tuple(notes),
     )
 
 
 def _check(rankers: Sequence[TrainedRanker], ranked: Sequence[Ranked]) -> None:
     if not (rankers and ranked):
         raise UserError("a training study needs a trained ranker and a collection that it ranked")
-    refuse_twice([one.run for one in rankers], "training")
-    refuse_twice([f"{one.name} ({one.kind})" for one in ranked], "collection")
-    known = (BASELINE, *(one.run for one in rankers if not one.limits))
-    for one in ranked:
-        if not one.collection.qrels.height:
+    refuse_twice([ranker.run for ranker in rankers], "training")
+    refuse_twice([f"{rankings.name} ({rankings.kind})" for rankings in ranked], "collection")
+    expected_runs = (BASELINE, *(ranker.run for ranker in rankers if not ranker.limits))
+    for rankings in ranked:
+        if not rankings.collection.qrels.height:
             raise UserError(
-                f"{one.name}: no judgments (qrels), so that no ranker can be measured on it"
+                f"{rankings.name}: no judgments (qrels), so that no ranker can be measured on it"
             )
-        missing = (
-            [name for name in known if name not in one.runs]
-            if one.kind in ("supervised", "zero-shot")
-            else []
-        )
-        if missing:
-            raise UserError(f"{one.name}: no run of {join_words(missing)}")
-
-
-@dataclass(frozen=True)
-class _Evaluated:
-    """The audit of one collection, and which of its runs are trainings of one ranker."""
-
-    ranked: Ranked
-    audit: Audit
-    trainings: Mapping[str, tuple[int, ...]]
-    """By name of the ranker, places of its runs."""
-
-    @classmethod
-    def from_rankers(
-        cls, ranked: Ranked, rankers: Sequence[TrainedRanker], ties: str, how: InferenceOptions
-    ) -> _Evaluated:
-        runs = [
-            replace(run, spec={**run.spec, "ranker": name}) for name, run in ranked.runs.items()
-        ]
-        docs, asked = ranked.collection.docs, study_measures(ranked.collection, ranked.depth)
-        several = DOMAIN in docs.columns and docs[DOMAIN].drop_nulls().n_unique() > 1
-        found = audit(
-            ranked.collection,
-            runs,
-            asked,
-            by=DOMAIN if several else None,
-            pairs=[] if several else None,
-            confounds=False,
-            keep_top=0,
-            ties=ties,
-            resamples=how.resamples,
-            seed=how.seed,
-        )
-        named = {one.run: one.name for one in rankers}
-        trainings = dict[str, tuple[int, ...]]()
-        for place, run in enumerate(found.runs):
-            name = named.get(run, run)
-            trainings[name] = (*trainings.get(name, ()), place)
-        return cls(ranked, found, trainings)
-
-    def values(self, ranker: str) -> _Floats:
-        """Per-query values, means over the trainings: (measures, groups, queries)."""
-        found: _Floats = self.audit.values[list(self.trainings[ranker])].mean(axis=0)
-        return found
-
-    def distinct(self, *rankers: str) -> npt.NDArray[np.int64] | None:
-        """Queries that repeat each other in every run of some rankers."""
-        runs = [self.audit.runs[place] for name in rankers for place in self.trainings[name]]
-        return in_all([self.audit.distinct(run) for run in runs])
-
-    def evaluation(self, rankers: Sequence[TrainedRanker], how: InferenceOptions) -> Evaluation:
-        """Means with intervals, and every comparison; each group's are corrected together."""
-        kind, found = self.ranked.kind, self.audit
-        differences, t_tests = list[Change](), list[Change]()
-        for group in range(len(found.groups)) if kind in _OWN_TESTS else ():
-            tasks = [
-                task
-                for old, new in combinations(self.trainings, 2)
-                for task in self._tasks(new, old, group)
-            ]
-            changes = mean_changes(tasks, resamples=how.resamples, seed=how.seed)
-            differences += corrected(changes, "holm")
-            ps = [t_test_p(np.subtract(*task.columns.sums)) for task in tasks]
-            t_tests += corrected(
-                [replace(c, p=p) for c, p in zip(changes, ps, strict=True)], "bonferroni"
-            )
-        judged = int((~np.isnan(found.values[0, 1, 0])).sum())
-        return Evaluation(
-            self.ranked.name,
-            kind,
-            judged,
-            self.ranked.collection.docs.height,
-            self.ranked.depth,
-            tuple(map(repr, found.measures)),
-            found.groups,
-            tuple(self._means(how)),
-            tuple(differences),
-            tuple(t_tests),
-            tuple(self._seeds(rankers)),
-            self.ranked.split,
-            self.ranked.side,
-        )
-
-    def _tasks(self, new: str, old: str, group: int) -> Iterator[ChangeTask]:
-        values = np.stack([self.values(new)[:, group], self.values(old)[:, group]], axis=1)
-        name, distinct = self.audit.groups[group], self.distinct(new, old)
-        for one, pair in zip(self.audit.measures, values, strict=True):
-            if isinstance(one, Recall):  # at the depth of the re-ranking no re-ranker changes it
-                continue
-            yield ChangeTask(
-                run=new, old_run=old, estimand=one, a=name, b=name, columns=Columns(pair, distinct)
-            )
-
-    def _means(self, how: InferenceOptions) -> tuple[Effect, ...]:
-        """That a mean is above 0 is not tested."""
-        samples = [
-            mean_sample(ranker, one, group, numbers, self.distinct(ranker))
-            for ranker in self.trainings
-            for group, values in zip(
-                self.audit.groups, self.values(ranker).swapaxes(0, 1), strict=True
-            )
-            for one, numbers in zip(self.audit.measures, values, strict=True)
-        ]
-        return effects(samples, replace(how, correction="holm"))
-
-    def _seeds(self, rankers: Sequence[TrainedRanker]) -> Iterator[SeedValues]:
-        names = dict.fromkeys(one.name for one in rankers)
-        for ranker in (name for name in names if name in self.trainings):
-            for number, one in enumerate(self.audit.measures):
-                values = [
-                    float(np.nanmean(self.audit.values[run, number, 0]))
-                    for run in self.trainings[ranker]
-                ]
-                yield SeedValues(ranker, repr(one), tuple(values))
+        missing = [name for name in expected_runs if name not in rankings.runs]
+        if missing and rankings.kind in ("supervised", "zero-shot"):
+            raise UserError(f"{rankings.name}: no run of {join_words(missing)}")
 
 
 def _tilts(
     mixed: Ranked,
     rankers: Sequence[TrainedRanker],
+    inference: InferenceOptions,
+    *,
     reference: str,
     ties: str,
-    how: InferenceOptions,
-) -> tuple[tuple[Effect, ...], tuple[Change, ...], tuple[str, ...]]:
-    """Relative Δ of every run, and how training on another side moves it."""
-    runs = [replace(run, spec={**run.spec, "ranker": name}) for name, run in mixed.runs.items()]
-    others = [name for name in mixed.collection.sources if name != reference]
+) -> tuple[tuple[Effect, ...], tuple[Change, ...], tuple[Note, ...]]:
+    """Return Relative Δ of every run, and how training on another side moves it."""
     if reference not in mixed.collection.sources:
         raise mixed.collection.unknown_source(reference)
     found = audit(
         mixed.collection,
-        runs,
+        mixed.named_runs(),
         TILT_MEASURES,
-        pairs=[(reference, other) for other in others],
+        pairs=[(reference, source) for source in mixed.collection.sources if source != reference],
         confounds=False,
         keep_top=0,
         ties=ties,
-        resamples=how.resamples,
-        seed=how.seed,
+        resamples=inference.resamples,
+        seed=inference.seed,
     )
-    whole = [one for one in rankers if not one.limits and one.run in found.runs]
-    own = {(one.body, one.seed): one.run for one in whole if one.documents == (reference,)}
-    learned = [(one.run, own.get((one.body, one.seed), one.run)) for one in whole]
-    pairs = tuple(RunPair(new, old) for new, old in learned if new != old)
-    side = replace(match(found, found, baseline_run=pairs[0].old), runs=pairs) if pairs else None
-    tasks = change_tasks(side, side.pairs) if side else []
-    changes = corrected(
-        contrast_changes(tasks, resamples=how.resamples, seed=how.seed), how.correction
-    )
-    return found.tilts, changes, tuple(_warnings("mixed", found))
+    pairs = _training_pairs(rankers, found, reference)
+    tasks = list[ChangeTask]()
+    if pairs:
+        comparison = replace(match(found, found, baseline_run=pairs[0].old), runs=pairs)
+        tasks = change_tasks(comparison, comparison.pairs)
+    uncorrected = contrast_changes(tasks, resamples=inference.resamples, seed=inference.seed)
+    changes = corrected(uncorrected, inference.correction)
+    return found.tilts, changes, notes_within(warnings_of(found.notes), "collection", "mixed")
 
 
-def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
-    """Count which share of a query's distinct words stands in its relevant documents, side by side.
-
-    Words are lower-cased runs of letters, digits and underscores. Askari et al. (CIKM 2023) find
-    25.5 % in human and 34.6 % in ChatGPT's answers.
-    """
-    docs = collection.docs.select("source", doc_id="id", answer="text")
-    queries = collection.queries.select(query_id="id", query="text")
-    pairs = collection.qrels.filter(pl.col("grade") > 0).join(
-        docs, on="doc_id", maintain_order="left"
-    )
-    pairs = pairs.join(queries, on="query_id", maintain_order="left")
-    found = []
-    for source in collection.sources:
-        of = pairs.filter(pl.col("source") == source)
-        left, _, both = term_counts(of["query"], of["answer"])
-        shares = Distribution("overlap", share(both, left))
-        found.append(AnswerOverlap(source, shares.count, shares.mean, *shares.quartiles))
-    return tuple(found)
-
-
-def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    for body, tuned in dict.fromkeys((one.body, one.tuned) for one in rankers if one.tuned):
-        yield f"body already tuned for {tuned}: {body}; the paper's were not, and its numbers are no match"
-    seeds = len({one.seed for one in rankers})
-    yield (
-        f"each trained ranker is the mean of {seeds} trainings with other seeds"
-        if seeds > 1
-        else "warning: one training of each ranker is no finding: another seed may give another order; several tell "
-        "the spread (--seeds 3)"
-    )
-    for one in (found for found in evaluations if found.queries < 30 and found.kind in _OWN_TESTS):
-        yield f"warning: {one.name}: {counted(one.queries, 'query', 'queries')} show little"
+def _training_pairs(
+    rankers: Sequence[TrainedRanker], mixed_audit: Audit, reference: str
+) -> tuple[RunPair, ...]:
+    """Pair each ranker with the one that learned from the reference, of the same body and seed."""
+    compared = [
+        ranker for ranker in rankers if not ranker.limits and ranker.run in mixed_audit.runs
+    ]
+    reference_runs = {
+        (ranker.body, ranker.seed): ranker.run
+        for ranker in compared
+        if ranker.documents == (reference,)
+    }
+    pairs = []
+    for ranker in compared:
+        reference_run = reference_runs.get((ranker.body, ranker.seed), ranker.run)
+        if reference_run != ranker.run:
+            pairs.append(RunPair(ranker.run, reference_run))
+    return tuple(pairs)
 
 
-def _warnings(name: str, audited: Audit) -> Iterator[str]:
-    """The warnings of an audit, and of which collection they are."""
-    front = "warning: "
-    return (
-        f"{front}{name}: {note.removeprefix(front)}"
-        for note in audited.notes
-        if note.startswith(front)
-    )
+def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) -> Iterator[Note]:
+    for body, tuned in dict.fromkeys((ranker.body, ranker.tuned) for ranker in rankers):
+        if tuned:
+            yield BodyTuned(body=body, tuned=tuned)
+    seeds = len({ranker.seed for ranker in rankers})
+    yield MeanOfTrainings(trainings=seeds) if seeds > 1 else OneTraining()
+    for evaluation in evaluations:
+        if evaluation.queries < _FEW_QUERIES and evaluation.kind in COMPARED_KINDS:
+            yield FewQueriesEvaluated(collection=evaluation.name, queries=evaluation.queries)

@@ -1,4 +1,4 @@
-"""What training on human or on LLM documents does to rankers, as one versioned file."""
+"""The result of a training study: what rankers do that learned from human or LLM documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
+from ranktilt.data.notes.base import Note
 from ranktilt.errors import join_words, unknown
 
 BASELINE = "BM25"
@@ -18,42 +19,45 @@ Kind = Literal["supervised", "zero-shot", "seen", "first stage", "curve"]
 KINDS: tuple[Kind, ...] = ("supervised", "zero-shot", "seen", "first stage", "curve")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainedRanker:
     """One training of one encoder."""
 
     body: str
-    """Name of the encoder that it started from."""
+    """Name of the encoder that the training started from."""
     documents: tuple[str, ...]
-    """The sources whose documents it learned from."""
+    """Sources of the documents to learn from."""
     seed: int
-    """Trainings that differ in it alone are one ranker, of which means are shown."""
+    """Seed of the training; trainings that differ in it alone are one ranker, shown by its mean."""
     ranker: str
+    """Text of the ranker, such as ``cross-encoder:FOLDER``."""
     limits: tuple[tuple[str, int], ...] = ()
-    """How many documents of each source it learned from, where not all (the augmentation curve)."""
+    """Numbers of documents of each source, where not all were learned from (augmentation curve)."""
     tuned: str = ""
-    """What the encoder was trained for before, such as ``retrieval``; empty for pretraining alone."""
+    """Task that the encoder was tuned for before, such as ``retrieval``; empty for pretraining
+    alone."""
 
     @property
     def learned(self) -> str:
-        """What it learned from: ``human``, or ``100 human and 50 llm``."""
+        """Documents that the ranker learned from: ``human``, or ``100 human and 50 llm``."""
         counts = dict(self.limits)
         parts = [f"{counts[name]:,} {name}" if name in counts else name for name in self.documents]
         return join_words(parts)
 
     @property
     def name(self) -> str:
-        """As printed; trainings with other seeds share it."""
+        """Name in print, which trainings with other seeds share."""
         return f"{self.body} trained on {self.learned}"
 
     @property
     def run(self) -> str:
-        """Name of its runs, which no two trainings share."""
+        """Name of the ranker's runs, which no two trainings share."""
         return f"{self.name}, seed {self.seed}"
 
 
-class SeedValues(NamedTuple):
-    """What the trainings of one ranker give, one value a seed."""
+@dataclass(frozen=True, kw_only=True)
+class SeedValues:
+    """Values of one ranker's trainings, one for each seed."""
 
     ranker: str
     measure: str
@@ -69,8 +73,12 @@ class SeedValues(NamedTuple):
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else float("nan")
 
 
-class AnswerOverlap(NamedTuple):
-    """Share of a query's distinct words that stand in a relevant document of one side, 0 to 1, and its quartiles."""
+@dataclass(frozen=True, kw_only=True)
+class AnswerOverlap:
+    """Share of a query's distinct words in a relevant document of one side, 0 to 1.
+
+    `low`, `median` and `high` are its quartiles.
+    """
 
     source: str
     pairs: int
@@ -80,33 +88,36 @@ class AnswerOverlap(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Evaluation:
     """Every ranker on one collection; per-query values are means over the trainings of a ranker."""
 
     name: str
     kind: Kind
-    """The own test split; another collection; queries of the training without their labels; what the first stage finds
-    on one side of one split; or rankers that learned from a number of documents, on the own test split."""
+    """``supervised``: the test split of the collection that was learned from; ``zero-shot``:
+    another collection; ``seen``: queries of the training, to rankers that did not see their labels;
+    ``first stage``: BM25 on one side of one split; ``curve``: rankers that learned from a number of
+    documents, on the test split."""
     queries: int
     documents: int
     depth: int
-    """How many of a query's documents are re-ranked."""
+    """Number of a query's documents that are re-ranked."""
     measures: tuple[str, ...]
     groups: tuple[str, ...]
-    """The first is ``all``, the others are the domains."""
+    """``all``, then the domains."""
     means: tuple[Effect, ...]
-    """Of every ranker, group (which stands twice) and measure, 0 to 1."""
+    """Mean of every ranker, group (as `a` and as `b`) and measure, 0 to 1."""
     differences: tuple[Change, ...] = ()
-    """Of every two rankers, group and measure, in points: `run` less `old_run`. The p of the interval,
-    Holm over all of the group."""
+    """Difference of every two rankers, by group and measure, in points: `run` less `old_run`. Their
+    p is that of the interval, Holm over all of the group."""
     t_tests: tuple[Change, ...] = ()
-    """The same by the paired t test, Bonferroni over all of the group."""
+    """The same differences with the p of the paired t test, Bonferroni over all of the group."""
     seeds: tuple[SeedValues, ...] = ()
-    """Of every trained ranker and measure, over all queries."""
+    """Values of every trained ranker's seeds, by measure, over all queries."""
     split: str = ""
+    """Split of the first stage's judgments."""
     side: str = ""
-    """Of the first stage: whose judgments, and which source's documents."""
+    """Source of the documents that the first stage ranks."""
 
     @property
     def rankers(self) -> tuple[str, ...]:
@@ -114,37 +125,51 @@ class Evaluation:
         return tuple(dict.fromkeys(mean.run for mean in self.means))
 
     def mean(self, ranker: str, measure: str, group: str = ALL) -> Effect:
-        found = next(
-            (m for m in self.means if (m.run, m.measure, m.a) == (ranker, measure, group)), None
-        )
-        if found is None:
-            known = [f"{m.run}, {m.measure}, {m.a}" for m in self.means]
-            raise unknown("ranker, measure and group", f"{ranker}, {measure}, {group}", known)
-        return found
+        """Return a ranker's mean; `UserError` where there is none."""
+        for mean in self.means:
+            if (mean.run, mean.measure, mean.a) == (ranker, measure, group):
+                return mean
+        known = [f"{mean.run}, {mean.measure}, {mean.a}" for mean in self.means]
+        raise unknown("ranker, measure and group", f"{ranker}, {measure}, {group}", known)
 
     def difference(self, new: str, old: str, measure: str, group: str = ALL) -> Change | None:
         """Return how a ranker differs from another one; None where the two were not compared."""
-        pair = (
-            c
-            for c in self.differences
-            if (c.run, c.old_run, c.measure, c.a) == (new, old, measure, group)
-        )
-        return next(pair, None)
+        for change in self.differences:
+            compared = (change.run, change.old_run, change.measure, change.a)
+            if compared == (new, old, measure, group):
+                return change
+        return None
 
     def best(
         self, ranker: str, measure: str, group: str = ALL, *, test: Literal["t", "interval"] = "t"
     ) -> bool:
-        """Whether a ranker is significantly better than every other one, the first stage among them."""
-        rows = self.t_tests if test == "t" else self.differences
-        of = [
-            c for c in rows if (c.measure, c.a) == (measure, group) and ranker in (c.run, c.old_run)
+        """Whether a ranker is significantly better than all others, the first stage among them."""
+        changes = [
+            change
+            for change in (self.t_tests if test == "t" else self.differences)
+            if (change.measure, change.a) == (measure, group)
+            and ranker in (change.run, change.old_run)
         ]
-        return len(of) == len(self.rankers) - 1 > 0 and all(
-            c.p_corrected < ALPHA and (c.value > 0 if c.run == ranker else c.value < 0) for c in of
-        )
+        if not changes or len(changes) != len(self.rankers) - 1:
+            return False  # not compared with all others
+        for change in changes:
+            gain = change.value if change.run == ranker else -change.value
+            if not (change.p_corrected < ALPHA and gain > 0):
+                return False
+        return True
 
 
-@dataclass(frozen=True, eq=False)
+class Contrast(NamedTuple):
+    """Two rankers of one body, of which one learned from the reference."""
+
+    body: str
+    new: str
+    """Name of the ranker that learned from another side."""
+    reference: str
+    """Name of the ranker that learned from the reference."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingStudy(
     Result,
     format="ranktilt-training-study",
@@ -152,7 +177,7 @@ class TrainingStudy(
     noun="a training study",
     command="ranktilt train study",
 ):
-    """What `compare_trainings` found; immutable.
+    """The result of `compare_trainings`; immutable.
 
     Parameters
     ----------
@@ -173,7 +198,7 @@ class TrainingStudy(
         the one that learned from the reference.
     overlaps : tuple of AnswerOverlap
         Words of queries in the relevant documents of each side.
-    notes : tuple of str
+    notes : tuple of Note
         What a reader should know.
     """
 
@@ -184,11 +209,11 @@ class TrainingStudy(
     tilts: tuple[Effect, ...]
     tilt_changes: tuple[Change, ...]
     overlaps: tuple[AnswerOverlap, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Coded[Note], ...]
 
     def of_kind(self, *kinds: Kind) -> tuple[Evaluation, ...]:
-        """Return the evaluations of some kinds."""
-        return tuple(one for one in self.evaluations if one.kind in kinds)
+        """Return the evaluations of these kinds."""
+        return tuple(evaluation for evaluation in self.evaluations if evaluation.kind in kinds)
 
     @property
     def primary(self) -> str:
@@ -197,30 +222,30 @@ class TrainingStudy(
 
     @property
     def tuned(self) -> dict[str, str]:
-        """Bodies that were trained for more than language, each with what for."""
-        return {one.body: one.tuned for one in self.rankers if one.tuned}
+        """Task of each body that was trained for more than language."""
+        return {ranker.body: ranker.tuned for ranker in self.rankers if ranker.tuned}
 
     @property
-    def contrasts(self) -> list[tuple[str, str, str]]:
-        """Body, the ranker that learned from another side, and the one that learned from the reference."""
-        names = {(one.body, one.documents): one.name for one in self.rankers if not one.limits}
-        own = {
-            body: name
-            for (body, documents), name in names.items()
-            if documents == (self.reference,)
+    def contrasts(self) -> list[Contrast]:
+        """Rankers that learned from another side, with those that learned from the reference."""
+        names = {
+            (ranker.body, ranker.documents): ranker.name
+            for ranker in self.rankers
+            if not ranker.limits
         }
-        return [
-            (body, name, own[body])
-            for (body, _), name in names.items()
-            if body in own and name != own[body]
-        ]
+        contrasts = []
+        for (body, _), name in names.items():
+            reference_name = names.get((body, (self.reference,)), name)
+            if reference_name != name:
+                contrasts.append(Contrast(body=body, new=name, reference=reference_name))
+        return contrasts
 
     def moved(self, name: str) -> list[Change]:
         """Return how a ranker's tilts differ from those of the one that learned from the reference.
 
         There is a change for each seed.
         """
-        runs = {one.run for one in self.rankers if one.name == name}
+        runs = {ranker.run for ranker in self.rankers if ranker.name == name}
         return [
             change
             for change in self.tilt_changes

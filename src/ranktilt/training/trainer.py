@@ -1,4 +1,4 @@
-"""A training by a trainer of transformers: its folder, arguments, checkpoints, and what its record says."""
+"""A training by a transformers trainer: its folder, arguments, checkpoints and record."""
 
 from __future__ import annotations
 
@@ -26,72 +26,79 @@ from ranktilt.training.batches import BatchSampler, EpochRows
 from ranktilt.training.options import Schedule, Trained
 
 RECORD = "training.json"
-"""In a model's folder: how it was trained; without ``figures`` until it is."""
+"""Record of the training, in a model's folder; it has no ``figures`` until the training is done."""
 CHECKPOINTS = ".checkpoints"
-"""The trainer's checkpoints of an unfinished training, in its folder."""
+"""Folder of the trainer's checkpoints, within that of an unfinished training."""
 _STATE = "trainer_state.json"
 _PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate")
 _LOSS_POINTS = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainingRun:
     """One training of a model into a folder, which need not exist."""
 
     label: str
-    """What is trained, for messages."""
+    """The command, for messages."""
     folder: Path
     options: Schedule
     spec: Mapping[str, Any]
     """All that the model depends on."""
     began: float
+    """Start of the call, on the monotonic clock."""
 
     @cached_property
     def finished(self) -> Trained | None:
-        """The model of this very training if it is there; refuses a folder that holds anything else."""
+        """The model of this very training, if the folder has it.
+
+        Raises
+        ------
+        UserError
+            If the folder holds anything else.
+        """
+        self._require_folder()
+        record = checkpoint.read_json(self.folder / RECORD, dict)
+        figures = record.get("figures")
+        if record:
+            self._require_same_spec(record)
+        if figures is None:
+            return None
+        return Trained(folder=self.folder, record=record, resumed=figures.get("steps", 0))
+
+    def _require_folder(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
             raise UserError(f"{self.folder}: expected a folder to write to, this is a file")
         require_place(self.folder / RECORD)
-        if (
-            self.folder.is_dir()
-            and any(self.folder.iterdir())
-            and not (self.folder / RECORD).is_file()
-        ):
+        has_record = (self.folder / RECORD).is_file()
+        if self.folder.is_dir() and any(self.folder.iterdir()) and not has_record:
             raise UserError(f"{self.folder}: holds files of something else; name a new folder")
-        record = checkpoint.read_json(self.folder / RECORD, dict)
-        before, now = record.get("spec", {}), json.loads(json.dumps(self.spec))
-        if not isinstance(before, dict) or not isinstance(
-            record.get("figures", {"steps": 0}), dict
-        ):
-            raise UserError(
-                f"{self.folder / RECORD}: is no record of a training; remove the folder, or name another"
-            )
-        other = [name for name in now if before.get(name) != now[name]] if record else []
-        if other:
-            name = other[0]
-            more = f" (and {', '.join(other[1:])})" if len(other) > 1 else ""
-            what = "a model trained" if "figures" in record else "an unfinished training"
-            raise UserError(
-                f"{self.folder}: holds {what} with {name} {shorten(before.get(name))}, not {shorten(now[name])}"
-                f"{more}; name another folder, or remove this one"
-            )
-        return (
-            Trained(self.folder, record, record["figures"].get("steps", 0))
-            if "figures" in record
-            else None
-        )
 
-    def arguments(self, kind: Any, rows: int, **more: Any) -> Any:
-        """Return the trainer's arguments; `rows` make a batch."""
+    def _require_same_spec(self, record: Mapping[str, Any]) -> None:
+        before, now = record.get("spec", {}), json.loads(json.dumps(self.spec))
+        if not isinstance(before, dict) or not isinstance(record.get("figures", {}), dict):
+            raise UserError(
+                f"{self.folder / RECORD}: is no record of a training; "
+                "remove the folder, or name another"
+            )
+        changed = [name for name in now if before.get(name) != now[name]]
+        if changed:
+            name, *further = changed
+            more = f" (and {', '.join(further)})" if further else ""
+            holder = "a model trained" if "figures" in record else "an unfinished training"
+            raise UserError(
+                f"{self.folder}: holds {holder} with {name} {shorten(before.get(name))}, "
+                f"not {shorten(now[name])}{more}; name another folder, or remove this one"
+            )
+
+    def arguments(self, kind: Any, rows_per_batch: int, **arguments: Any) -> Any:
+        """Return the trainer's arguments, of a class of them; further ones are added by name."""
         options = self.options
-        if (
-            options.device == "cuda"
-            and not need("torch", extra="train", for_=self.label).cuda.is_available()
-        ):
+        torch = need("torch", extra="train", for_=self.label)
+        if options.device == "cuda" and not torch.cuda.is_available():
             raise UserError(f"{self.label}: PyTorch finds no GPU (--device cuda)")
-        made = kind(
+        trainer_arguments = kind(
             output_dir=str(self.folder / CHECKPOINTS),
-            per_device_train_batch_size=rows,
+            per_device_train_batch_size=rows_per_batch,
             learning_rate=options.rate,
             weight_decay=options.weight_decay,
             max_steps=options.steps or -1,
@@ -109,30 +116,30 @@ class TrainingRun:
             report_to="none",
             disable_tqdm=True,
             dataloader_pin_memory=False,
-            **{"save_strategy": "no", **more},
+            **{"save_strategy": "no", **arguments},
         )
-        made._n_gpu = min(made.n_gpu, 1)  # a batch is as large as it is asked for, on any machine
-        return made
+        # With several GPUs, transformers would multiply the batch by their number.
+        trainer_arguments._n_gpu = min(trainer_arguments.n_gpu, 1)
+        return trainer_arguments
 
-    def train(self, trainer: Any, documents: int) -> dict[str, Any]:
-        """Train, from the last checkpoint where there is one; returns the figures. A row has so many documents."""
+    def train(self, trainer: Any, documents_per_row: int) -> dict[str, Any]:
+        """Train, from the last checkpoint if there is one, and return the figures of the record."""
         from ranktilt.training.callbacks import Clock
 
         options = self.options
+        library = need("transformers.trainer_callback", extra="train", for_=self.label)
         clock = Clock(
             f"{self.label} {self.folder.name}",
-            options.minutes,
-            options.rate,
-            time.monotonic() - self.began,
+            minutes=options.minutes,
+            rate=options.rate,
+            spent=time.monotonic() - self.began,
         )
-        trainer.remove_callback(
-            need("transformers.trainer_callback", extra="train", for_=self.label).PrinterCallback
-        )
+        trainer.remove_callback(library.PrinterCallback)
         trainer.add_callback(clock)
         if not (self.folder / RECORD).is_file():
             write_files({self.folder / RECORD: _json({"spec": dict(self.spec)})})
         last = last_checkpoint(self.folder)
-        resumed = 0 if last is None else _steps(last)
+        resumed = 0 if last is None else _checkpoint_steps(last)
         set_threads()
         with checkpoint.loading(f"{self.folder}: the training cannot go on", for_=self.label):
             try:
@@ -141,19 +148,18 @@ class TrainingRun:
                 if "No executable batch size" not in str(error):
                     raise
                 raise UserError(
-                    f"{self.label}: not even a batch of one row fits into memory; cut documents earlier "
-                    "(--set max_document_tokens=N)"
+                    f"{self.label}: not even a batch of one row fits into memory; "
+                    "cut documents earlier (--set max_document_tokens=N)"
                 ) from error
             except UserError:
-                if _clock_of(trainer).has_diverged:
+                if _clock(trainer).has_diverged:
                     self._forget()
                 raise
-        clock = _clock_of(trainer)
-        pairs = round(trainer.state.epoch * len(trainer.train_dataset)) * documents
-        return {**_figures(trainer, clock.spent, pairs), "resumed": resumed}
+        pairs = round(trainer.state.epoch * len(trainer.train_dataset)) * documents_per_row
+        return {**_figures(trainer, _clock(trainer).spent, pairs), "resumed": resumed}
 
     def _forget(self) -> None:
-        """Remove what an unfinished training left, which nothing can go on from: another rate begins anew."""
+        """Remove an unfinished training that cannot go on, so that another rate begins anew."""
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
         (self.folder / RECORD).unlink(missing_ok=True)
 
@@ -174,20 +180,21 @@ class TrainingRun:
             model.save_pretrained(str(self.folder))
         write_files({self.folder / RECORD: _json(record)})
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
-        return Trained(self.folder, record, resumed)
+        return Trained(folder=self.folder, record=record, resumed=resumed)
 
 
-def _clock_of(trainer: Any) -> Any:
+def _clock(trainer: Any) -> Any:
     """Return the trainer's clock; a checkpoint brings another than the one that was added."""
     from ranktilt.training.callbacks import Clock
 
-    return next(
-        callback for callback in trainer.callback_handler.callbacks if isinstance(callback, Clock)
-    )
+    callbacks = trainer.callback_handler.callbacks
+    return next(callback for callback in callbacks if isinstance(callback, Clock))
 
 
-def trainer_of(base: Any, model: Any, arguments: Any, rows: EpochRows, **more: Any) -> Any:
-    """Return a trainer of sentence-transformers that learns from some rows, by their own batches.
+def new_trainer(
+    base: Any, model: Any, arguments: Any, rows: EpochRows, *, loss: Any, **options: Any
+) -> Any:
+    """Return a trainer of sentence-transformers that learns from rows, in the rows' own batches.
 
     Version 6.2 makes batches of ``args.train_batch_size``, which ``auto_find_batch_size`` does not
     change.
@@ -199,27 +206,31 @@ def trainer_of(base: Any, model: Any, arguments: Any, rows: EpochRows, **more: A
             return super().get_train_dataloader()
 
         def get_batch_sampler(self, dataset: Any, batch_size: int, **_: Any) -> BatchSampler:
-            return BatchSampler(rows, dataset, batch_size)
+            return BatchSampler(rows=rows, sampler=dataset, batch_size=batch_size)
 
         def add_model_card_callback(self, *_: Any) -> None:
             """Leave out statistics of texts, which are drawn anew in each epoch."""
 
-    return Trainer(model, arguments, rows.dataset(), **more)
+    return Trainer(model, arguments, rows.dataset(), loss=loss, **options)
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Return the last checkpoint that was written to its end: the trainer writes its state last of all.
+    """Return the last complete checkpoint, and remove those that a kill has cut short.
 
-    Those that a kill has cut short go: the trainer keeps the one of the highest step.
+    A checkpoint with a state is complete: the trainer writes it last of all. Incomplete ones go
+    because the trainer keeps the one of the highest step.
     """
-    steps = {one: _steps(one) for one in (folder / CHECKPOINTS).glob("checkpoint-*")}
-    for place in (one for one, number in steps.items() if not number):
-        shutil.rmtree(place, ignore_errors=True)
-    return max((one for one in steps if steps[one]), key=steps.__getitem__, default=None)
+    steps = dict[Path, int]()
+    for path in sorted((folder / CHECKPOINTS).glob("checkpoint-*")):
+        steps[path] = _checkpoint_steps(path)
+        if not steps[path]:
+            shutil.rmtree(path, ignore_errors=True)
+    complete = [path for path in steps if steps[path]]
+    return max(complete, key=steps.__getitem__, default=None)
 
 
-def _steps(folder: Path) -> int:
-    """Steps of a checkpoint; 0 for one that a kill has cut short."""
+def _checkpoint_steps(folder: Path) -> int:
+    """Return the steps of a checkpoint; 0 for one that a kill has cut short."""
     try:
         return int(json.loads((folder / _STATE).read_text(encoding="utf-8"))["global_step"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -227,51 +238,60 @@ def _steps(folder: Path) -> int:
 
 
 def _figures(trainer: Any, seconds: float, pairs: int) -> dict[str, Any]:
-    """What the record says of how it went: steps, pairs, time, evaluations, and the loss as it fell."""
-    state, history = trainer.state, trainer.state.log_history
-    losses = np.array([one["loss"] for one in history if "loss" in one])
-    evaluations = [
-        {"step": one["step"]}
-        | {name.removeprefix("eval_"): value for name, value in one.items() if "eval_" in name}
-        for one in history
-        if any(name.startswith("eval_") for name in one)
-    ]
-    best = [
-        n for n, one in enumerate(evaluations, start=1) if one["step"] == state.best_global_step
-    ]
-    return {
-        "threads": need("torch", extra="neural", for_="training").get_num_threads(),
+    """Return the record's figures: steps, pairs, time, evaluations, and the loss as it fell."""
+    state = trainer.state
+    losses = np.array([log["loss"] for log in state.log_history if "loss" in log])
+    loss_parts = np.array_split(losses, min(_LOSS_POINTS, len(losses)))
+    mean_losses = [round(float(part.mean()), 4) for part in loss_parts]
+    torch = need("torch", extra="neural", for_="training")
+    figures: dict[str, Any] = {
+        "threads": torch.get_num_threads(),
         "steps": state.global_step,
         "epochs": round(state.epoch, 3),
         "batch": trainer.args.per_device_train_batch_size,
         "pairs": pairs,
         "seconds": round(seconds, 1),
         "pairs_per_second": round(pairs / seconds, 1),
-        "loss": [
-            round(float(part.mean()), 4)
-            for part in np.array_split(losses, min(_LOSS_POINTS, len(losses)))
-        ],
-        **({"evaluations": evaluations} if evaluations else {}),
-        **({"kept_evaluation": best[0]} if best else {}),
+        "loss": mean_losses,
     }
+    evaluations = list(map(_evaluation, filter(_is_evaluation, state.log_history)))
+    if evaluations:
+        figures["evaluations"] = evaluations
+    for number, evaluation in enumerate(evaluations, start=1):
+        if evaluation["step"] == state.best_global_step:
+            figures["kept_evaluation"] = number
+            break
+    return figures
+
+
+def _is_evaluation(log: Mapping[str, Any]) -> bool:
+    return any(name.startswith("eval_") for name in log)
+
+
+def _evaluation(log: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the step and the metrics of a trainer's log of an evaluation."""
+    metrics = {name.removeprefix("eval_"): value for name, value in log.items() if "eval_" in name}
+    return {"step": log["step"], **metrics}
 
 
 def digest(*parts: Iterable[str] | np.ndarray) -> str:
-    """Hash of all that is learned from: texts and numbers."""
-    whole = hashlib.blake2b(digest_size=16)
+    """Return the hash of all that is learned from: texts and numbers."""
+    digester = hashlib.blake2b(digest_size=16)
     for part in parts:
-        lines = (
-            [part.astype("<i8").tobytes()]
-            if isinstance(part, np.ndarray)
-            else [text.encode() for text in part]
-        )
-        for data in lines:
-            whole.update(len(data).to_bytes(8, "little") + data)
-    return whole.hexdigest()
+        for chunk in _byte_chunks(part):
+            # With its length before it, no chunk can pass for two.
+            digester.update(len(chunk).to_bytes(8, "little") + chunk)
+    return digester.hexdigest()
+
+
+def _byte_chunks(part: Iterable[str] | np.ndarray) -> Iterable[bytes]:
+    if isinstance(part, np.ndarray):
+        return [part.astype("<i8").tobytes()]
+    return (text.encode() for text in part)
 
 
 def _origin(collection: Collection) -> dict[str, Any]:
-    """Where what is learned from came from: folder, split, and hashes of its files."""
+    """Return the origin of the training data: folder, split, and hashes of its files."""
     files = [Path(str(file)) for file in collection.spec.get("files", ())]
     hashes = {str(file): sha256(file) for file in files if file.is_file()}
     return {

@@ -1,4 +1,4 @@
-"""What is learned from: queries, their relevant documents, the twins of these, and what each is learned against."""
+"""The material of a training: queries, relevant documents, their twins, and their negatives."""
 
 from __future__ import annotations
 
@@ -22,41 +22,55 @@ from ranktilt.training.options import RerankerTraining, RetrieverTraining, Train
 
 Ints = npt.NDArray[np.int64]
 _FIELDS = ("query_id", "doc_id", "negative")
-"""Of a line of triples: ids of the query, of a relevant document, and of another one."""
+"""Fields of a line of triples: ids of a query, a relevant document, and a negative."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Learnable:
+    """The judgments that can be learned from, and the documents that they are about."""
+
+    relevant: pl.DataFrame
+    """All judgments above 0, those of other sources too."""
+    judgments: pl.DataFrame
+    """Those of `part`'s queries and documents."""
+    part: Collection
+    """The collection with the documents of the chosen sources alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Positives:
-    """Relevant documents to learn from, and rows of documents that each of them is learned against."""
+    """Relevant documents to learn from, and the pools that their negatives are drawn from."""
 
     frame: pl.DataFrame
-    """``query_id``, ``doc_id``, ``row`` and ``pool``, a place in `pools`."""
+    """``query_id``, ``doc_id``, ``row`` and ``pool``, an index of `pools`."""
     pools: list[Ints]
+    """Rows of documents; empty where negatives are mined."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingSet:
-    """What is learned from a collection; documents are rows of `part`."""
+    """Material to learn from; documents are rows of `part`."""
 
     part: Collection
-    """The documents that are learned from, with the queries that have something to learn, in their order."""
+    """Documents of the sources to learn from, and the queries with a positive, in their order."""
     texts: list[str]
-    """Of the documents, and behind them of their twins."""
+    """Texts of the documents, and behind them those of their twins."""
     positives: tuple[Ints, ...]
-    """The relevant documents of each query."""
+    """Relevant documents of each query."""
     negatives: tuple[tuple[Ints, ...], ...]
-    """What each of them is learned against; empty where it is mined."""
+    """Pool of negatives of each positive; empty where negatives are mined."""
     barred: tuple[Ints, ...]
-    """What is relevant to each query, in any version or copy."""
+    """Documents relevant to each query, in any version or copy: they are never its negatives."""
     twins: Ints
-    """Where each document's twin stands in `texts`; its own place where it has none, which no constraint can move."""
+    """Index of each document's twin in `texts`; its own where it has none, which no constraint can
+    move."""
     twin_source: str | None
     paired: int
-    """Relevant documents that have a twin."""
+    """Number of relevant documents with a twin."""
     skipped: int
-    """Queries with a relevant document of which none is learned from."""
+    """Number of queries that have relevant documents, but no positive among them."""
     skipped_positives: int
-    """Relevant documents that are left out: those that BM25 does not find, or that no triple names."""
+    """Number of relevant documents that BM25 does not find, or that no triple names."""
 
     @cached_property
     def queries(self) -> list[str]:
@@ -65,7 +79,7 @@ class TrainingSet:
 
 
 def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingSet:
-    """Find what a re-ranker can learn from a collection's judgments; a grade above 0 is relevant.
+    """Return what a re-ranker can learn from a collection's judgments; a grade above 0 is relevant.
 
     No negative is a version (same origin) or copy (same text) of what is relevant to its query, in
     any source, unless a file of triples says so. Where sources are chosen, documents of the others
@@ -77,50 +91,53 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
         raise UserError(
             f"{collection_name(collection)}: a constraint compares sources, and no document has one"
         )
-    relevant, wanted, part = _relevant_documents(collection, sources)
-    barred = barred_rows(collection, part, relevant, options.text)
-    every = _with_negatives(collection, part, wanted, barred, options)
-    if not every.frame.height:
-        where = (
-            f" among BM25's best {options.pool[1]}"
-            if options.retrieved_only and options.triples is None
-            else ""
-        )
+    learnable = _learnable_judgments(collection, sources)
+    barred = barred_rows(collection, learnable.part, learnable.relevant, options.text)
+    positives = _with_negatives(collection, learnable, barred, options)
+    if not positives.frame.height:
+        depth = ""
+        if options.retrieved_only and options.triples is None:
+            depth = f" among BM25's best {options.pool[1]}"
         raise UserError(
-            f"{collection_name(collection)}: no relevant document{_of(sources)} beside others{where}; there is nothing "
-            "to learn"
+            f"{collection_name(collection)}: no relevant document{_of(sources)} beside "
+            f"others{depth}; there is nothing to learn"
         )
-    found = Positives(_drawn(collection, every.frame, options), every.pools)
+    limited = replace(positives, frame=_limited(collection, positives.frame, options))
     twinned = sources if options.alpha and sources else ()
-    learned = _put_together(collection, part, found, barred, options, twinned=twinned)
+    training_set = _training_set(
+        collection, learnable, limited, barred=barred, options=options, twinned=twinned
+    )
     if twinned:
-        _require_twins(collection, learned)
-    skipped = relevant["query_id"].n_unique() - len(learned.positives)
-    return replace(learned, skipped=skipped, skipped_positives=wanted.height - every.frame.height)
+        _require_twins(collection, training_set)
+    skipped_positives = learnable.judgments.height - positives.frame.height
+    return replace(training_set, skipped_positives=skipped_positives)
 
 
 def _first_source(collection: Collection) -> tuple[str, ...] | None:
-    """Name the source that is learned from where none is chosen; None, for all documents, where none has a source."""
+    """Return the source that is learned from where none is chosen.
+
+    None, which stands for all documents, where no document has a source.
+    """
     return collection.sources[:1] or None
 
 
 def retriever_set(collection: Collection, options: RetrieverTraining) -> TrainingSet:
-    """Find what a retriever can learn from a collection's judgments, once for all trainings on it."""
+    """Return what a retriever can learn from judgments, found once for all trainings on them."""
     sources = options.sources or _first_source(collection)
 
     def find() -> TrainingSet:
-        relevant, wanted, part = _relevant_documents(collection, sources)
-        rows = part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
-        good = (
-            _drawn(collection, wanted, options)
-            .join(rows, on="doc_id", maintain_order="left")
-            .sort("row")
+        learnable = _learnable_judgments(collection, sources)
+        rows = _rows_by_id(learnable.part)
+        frame = _limited(collection, learnable.judgments, options)
+        frame = frame.join(rows, on="doc_id", maintain_order="left").sort("row")
+        return _training_set(
+            collection,
+            learnable,
+            Positives(frame=frame, pools=[]),
+            barred=barred_rows(collection, learnable.part, learnable.relevant, options.text),
+            options=options,
+            twinned=sources or (),
         )
-        barred = barred_rows(collection, part, relevant, options.text)
-        learned = _put_together(
-            collection, part, Positives(good, []), barred, options, twinned=sources or ()
-        )
-        return replace(learned, skipped=relevant["query_id"].n_unique() - len(learned.positives))
 
     key = (
         __name__,
@@ -130,204 +147,225 @@ def retriever_set(collection: Collection, options: RetrieverTraining) -> Trainin
         options.limits,
         options.seed if options.limits else 0,
     )
-    found = collection.memo(key, find)
+    training_set = collection.memo(key, find)
     if options.constrained:
-        _require_twins(collection, found)
-    return found
+        _require_twins(collection, training_set)
+    return training_set
 
 
-def _require_twins(collection: Collection, learned: TrainingSet) -> None:
-    if not learned.paired:
-        split, path = collection.spec.get("split") or "train", collection.spec.get("path") or "DIR"
-        named = shlex.join([str(path), "--split", str(split)])
+def _require_twins(collection: Collection, training_set: TrainingSet) -> None:
+    if not training_set.paired:
+        path = str(collection.spec.get("path") or "DIR")
+        split = str(collection.spec.get("split") or "train")
+        arguments = shlex.join([path, "--split", split])
         raise UserError(
-            f"{collection_name(collection)}: no relevant document that is learned from has a twin, and the constraint "
-            f"compares the two; write them: ranktilt generate rewrite {named} --llm MODEL -o NEW"
+            f"{collection_name(collection)}: no relevant document that is learned from has a twin, "
+            "and the constraint compares the two; write them: "
+            f"ranktilt generate rewrite {arguments} --llm MODEL -o NEW"
         )
 
 
-def _put_together(
+def _training_set(
     collection: Collection,
-    part: Collection,
+    learnable: _Learnable,
     positives: Positives,
+    *,
     barred: pl.DataFrame,
     options: Training,
-    *,
     twinned: Sequence[str],
 ) -> TrainingSet:
-    """Sort what was found by query; documents of the sources `twinned` get their twins."""
-    rows, never = _by_query(positives.frame, "row"), _by_query(barred, "row")
-    pools = _by_query(positives.frame, "pool") if positives.pools else {}
-    queries = part.queries.filter(pl.col("id").is_in(list(rows)))
-    ids = queries["id"].to_list()
-    source = _twin_source(collection, options.twins, twinned) if twinned else None
-    twins, texts = _twin_texts(collection, part, source, options.text)
-    used = positives.frame["row"].unique().to_numpy()
+    """Sort positives by query; documents of the sources `twinned` get their twins."""
+    part = learnable.part
+    positive_rows = _by_query(positives.frame, "row")
+    barred_by_query = _by_query(barred, "row")
+    queries = part.queries.filter(pl.col("id").is_in(list(positive_rows)))
+    query_ids = queries["id"].to_list()
+    negatives = list[tuple[Ints, ...]]()
+    if positives.pools:
+        pool_indices = _by_query(positives.frame, "pool")
+        for query in query_ids:
+            negatives.append(tuple(positives.pools[index] for index in pool_indices[query]))
+    twin_source = _twin_source(collection, options.twins, twinned) if twinned else None
+    twins, texts = _twin_texts(collection, part, twin_source, options.text)
+    learned_rows = positives.frame["row"].unique().to_numpy()
+    has_twin = twins[learned_rows] != learned_rows
+    queries_with_relevant = learnable.relevant["query_id"].n_unique()
     return TrainingSet(
-        Collection(part.docs, queries, part.qrels, part.spec),
-        texts,
-        tuple(rows[q] for q in ids),
-        tuple(
-            tuple(positives.pools[number] for number in pools[q]) for q in ids if positives.pools
-        ),
-        tuple(never[q] for q in ids),
-        twins,
-        source,
-        int((twins[used] != used).sum()),
-        0,
-        0,
+        part=Collection(part.docs, queries, part.qrels, part.spec),
+        texts=texts,
+        positives=tuple(positive_rows[query] for query in query_ids),
+        negatives=tuple(negatives),
+        barred=tuple(barred_by_query[query] for query in query_ids),
+        twins=twins,
+        twin_source=twin_source,
+        paired=int(has_twin.sum()),
+        skipped=queries_with_relevant - len(query_ids),
+        skipped_positives=0,
     )
 
 
 def _by_query(frame: pl.DataFrame, column: str) -> dict[str, Ints]:
     grouped = frame.group_by("query_id", maintain_order=True).agg(column)
-    return {query: np.array(found, dtype=np.int64) for query, found in grouped.iter_rows()}
+    return {query: np.array(numbers, dtype=np.int64) for query, numbers in grouped.iter_rows()}
+
+
+def _rows_by_id(part: Collection) -> pl.DataFrame:
+    """Return ``doc_id`` and ``row`` of all documents."""
+    return part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
 
 
 def _with_negatives(
     collection: Collection,
-    part: Collection,
-    wanted: pl.DataFrame,
+    learnable: _Learnable,
     barred: pl.DataFrame,
     options: RerankerTraining,
 ) -> Positives:
-    """Find what is learned from, and what each positive is learned against."""
+    """Return the positives to learn from, each with its pool of negatives."""
+    part, judgments = learnable.part, learnable.judgments
     if options.triples is not None:
-        return _read_triples(Path(options.triples), part, wanted, collection_name(collection))
-    rows = part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
-    positive = wanted.select("query_id", "doc_id").join(rows, on="doc_id", maintain_order="left")
+        return _read_triples(Path(options.triples), part, judgments, collection_name(collection))
+    rows = _rows_by_id(part)
+    frame = judgments.select("query_id", "doc_id").join(rows, on="doc_id", maintain_order="left")
     kind, size = options.pool
     if kind == "random":
-        itself = part.queries.select(query_id="id").join(
-            rows, left_on="query_id", right_on="doc_id"
+        # A query that is itself a document is never its own negative.
+        queries = part.queries.select(query_id="id")
+        query_rows = queries.join(rows, left_on="query_id", right_on="doc_id")
+        excluded = pl.concat([barred, query_rows]).unique()
+        return _with_random_negatives(
+            frame, excluded, size=size, total=part.docs.height, seed=options.seed
         )
-        return _random(
-            positive, pl.concat([barred, itself]).unique(), (size, part.docs.height), options.seed
-        )
-    found = _candidates(part, size, options.text)
+    retrieved = _retrieved(part, size, options.text)
     if options.retrieved_only:
-        positive = found.join(positive, on=["query_id", "row"], how="semi", maintain_order="left")
-    others = found.join(barred, on=["query_id", "row"], how="anti", maintain_order="left")
-    lists = others.group_by("query_id", maintain_order=True).agg("row")
-    pools = lists.select("query_id").with_columns(pool=pl.int_range(pl.len()))
-    positive = positive.join(pools, on="query_id", maintain_order="left")
-    return Positives(positive, [rows.to_numpy() for rows in lists["row"]])
+        frame = retrieved.join(frame, on=["query_id", "row"], how="semi", maintain_order="left")
+    negatives = retrieved.join(barred, on=["query_id", "row"], how="anti", maintain_order="left")
+    pools = negatives.group_by("query_id", maintain_order=True).agg("row")
+    pool_indices = pools.select("query_id").with_columns(pool=pl.int_range(pl.len()))
+    frame = frame.join(pool_indices, on="query_id", maintain_order="left")
+    return Positives(frame=frame, pools=[pool.to_numpy() for pool in pools["row"]])
 
 
-def _read_triples(path: Path, part: Collection, wanted: pl.DataFrame, name: str) -> Positives:
-    """Read what is learned from out of MS MARCO's form: ids of query, positive and negative, tab-separated.
+def _read_triples(path: Path, part: Collection, judgments: pl.DataFrame, name: str) -> Positives:
+    """Read positives and negatives in MS MARCO's form: query, positive and negative, by tabs.
 
-    `DataError` names the line of what is no triple, of a query or document that the collection does
-    not have, and of a positive that is not judged relevant there.
+    Raises
+    ------
+    DataError
+        At the first line that is no triple, names a query or document that the collection does not
+        have, or a positive that is not judged relevant there.
     """
-    docs = part.docs.select("id").with_columns(row=pl.int_range(pl.len()))
-    relevant = wanted.select("query_id", "doc_id", known=True)
-    positives, pieces = docs.rename({"id": "doc_id"}), list[pl.DataFrame]()
+    rows = _rows_by_id(part)
+    negative_rows = rows.select(negative="doc_id", negative_row="row")
+    triples = list[pl.DataFrame]()
     for lines in _triple_lines(path):
-        for kind, known in zip(_FIELDS, (part.queries, docs, docs), strict=True):
-            strange = lines.join(
-                known.select("id"), left_on=kind, right_on="id", how="anti", maintain_order="left"
-            )
-            for line, value in strange.select("line", kind).head(1).iter_rows():
-                noun = "query" if kind == "query_id" else "document to learn from"
-                message = f"{name} has no {noun} {shorten(value)}; are these the triples of another collection?"
-                raise DataError(path, message, line=line)
-        found = lines.join(relevant, on=["query_id", "doc_id"], how="left", maintain_order="left")
-        for line, *pair in (
-            found.filter(pl.col("known").is_null()).select("line", *_FIELDS[:2]).head(1).iter_rows()
-        ):
-            query, document = map(shorten, pair)
-            raise DataError(
-                path,
-                f"document {document} is not judged relevant to query {query} in {name}",
-                line=line,
-            )
-        found = found.join(positives, on="doc_id", how="left", maintain_order="left")
-        found = found.join(
-            docs.select(negative="id", other="row"),
-            on="negative",
-            how="left",
-            maintain_order="left",
-        )
-        pieces.append(found.select("query_id", "doc_id", "row", "other"))
-    lists = (
-        pl.concat(pieces).group_by("query_id", "doc_id", "row", maintain_order=True).agg("other")
+        _require_known_ids(path, lines, part, name)
+        _require_relevant(path, lines, judgments, name)
+        lines = lines.join(rows, on="doc_id", how="left", maintain_order="left")
+        lines = lines.join(negative_rows, on="negative", how="left", maintain_order="left")
+        triples.append(lines.select("query_id", "doc_id", "row", "negative_row"))
+    positive = ("query_id", "doc_id", "row")
+    pools = pl.concat(triples).group_by(*positive, maintain_order=True).agg("negative_row")
+    return Positives(
+        frame=pools.drop("negative_row").with_columns(pool=pl.int_range(pl.len())),
+        pools=[pool.to_numpy() for pool in pools["negative_row"]],
     )
-    frame = lists.drop("other").with_columns(pool=pl.int_range(pl.len()))
-    return Positives(frame, [rows.to_numpy() for rows in lists["other"]])
+
+
+def _require_known_ids(path: Path, lines: pl.DataFrame, part: Collection, name: str) -> None:
+    known_ids = (part.queries, part.docs, part.docs)
+    for field, known in zip(_FIELDS, known_ids, strict=True):
+        unknown = lines.join(
+            known.select("id"), left_on=field, right_on="id", how="anti", maintain_order="left"
+        )
+        for line, value in unknown.select("line", field).head(1).iter_rows():
+            noun = "query" if field == "query_id" else "document to learn from"
+            message = (
+                f"{name} has no {noun} {shorten(value)}; are these the triples of another "
+                "collection?"
+            )
+            raise DataError(path, message, line=line)
+
+
+def _require_relevant(path: Path, lines: pl.DataFrame, judgments: pl.DataFrame, name: str) -> None:
+    pair = ["query_id", "doc_id"]
+    unjudged = lines.join(judgments.select(pair), on=pair, how="anti", maintain_order="left")
+    for line, query, document in unjudged.select("line", *pair).head(1).iter_rows():
+        raise DataError(
+            path,
+            f"document {shorten(document)} is not judged relevant to query {shorten(query)} "
+            f"in {name}",
+            line=line,
+        )
 
 
 def _triple_lines(path: Path) -> Iterator[pl.DataFrame]:
-    """Lines with their number, ``line``, and three fields."""
+    """Yield lines with their number, ``line``, and three fields."""
     for first_line, lines in line_chunks(path):
         text = pl.Series("text", decode_lines(path, first_line, lines).split("\n"))
-        frame = (
-            text.to_frame().with_row_index("line", offset=first_line).filter(pl.col("text") != "")
-        )
+        frame = text.to_frame().with_row_index("line", offset=first_line)
+        frame = frame.filter(pl.col("text") != "")
         fields = pl.col("text").str.split("\t")
         for line, raw in frame.filter(fields.list.len() != len(_FIELDS)).head(1).iter_rows():
-            message = f"expected query, positive and negative (3 tab-separated fields), got {shorten(raw)}"
+            message = (
+                "expected query, positive and negative (3 tab-separated fields), "
+                f"got {shorten(raw)}"
+            )
             raise DataError(path, message, line=line)
         if frame.height:
-            yield frame.select(
-                "line", **{name: fields.list.get(place) for place, name in enumerate(_FIELDS)}
-            )
+            columns = {name: fields.list.get(index) for index, name in enumerate(_FIELDS)}
+            yield frame.select("line", **columns)
 
 
-def _random(
-    positive: pl.DataFrame, barred: pl.DataFrame, sizes: tuple[int, int], seed: int
+def _with_random_negatives(
+    positives: pl.DataFrame, barred: pl.DataFrame, *, size: int, total: int, seed: int
 ) -> Positives:
-    """Draw so many of all documents for each positive, none of which is relevant to its query."""
-    rng, (n, total) = np.random.default_rng([seed, 1 << 31]), sizes
+    """Draw `size` of all documents for each positive, none of which is relevant to its query."""
+    rng = np.random.default_rng([seed, 1 << 31])
     excluded = dict(barred.group_by("query_id").agg(pl.col("row").sort()).iter_rows())
     pools = []
-    for query in positive["query_id"]:
+    for query in positives["query_id"]:
         left = total - len(excluded[query])
-        if left < n:
+        if left < size:
             raise UserError(
-                f"training: negatives=random:{n} asks for more documents than there are: {left:,} of {total:,} are not "
-                f"relevant to query {query!r}"
+                f"training: negatives=random:{size} asks for more documents than there are: "
+                f"{left:,} of {total:,} are not relevant to query {query!r}"
             )
-        pools.append(sample_rows(rng, n, total, excluded[query]))
-    return Positives(positive.with_columns(pool=pl.int_range(pl.len())), pools)
+        pools.append(sample_rows(rng, size, total, excluded[query]))
+    return Positives(frame=positives.with_columns(pool=pl.int_range(pl.len())), pools=pools)
 
 
-def _relevant_documents(
-    collection: Collection, sources: Sequence[str] | None
-) -> tuple[pl.DataFrame, pl.DataFrame, Collection]:
-    """All judgments above 0, those that can be learned from, and the collection of the sources' documents alone."""
-    part = of_sources(collection, sources)
+def _learnable_judgments(collection: Collection, sources: Sequence[str] | None) -> _Learnable:
+    part = only_sources(collection, sources)
     relevant = collection.qrels.filter(pl.col("grade") > 0)
-    wanted = relevant.join(part.docs.select(doc_id="id"), on="doc_id", how="semi")
-    wanted = wanted.join(part.queries.select(query_id="id"), on="query_id", how="semi")
-    if not wanted.height:
+    judgments = relevant.join(part.docs.select(doc_id="id"), on="doc_id", how="semi")
+    judgments = judgments.join(part.queries.select(query_id="id"), on="query_id", how="semi")
+    if not judgments.height:
         raise UserError(
-            f"{collection_name(collection)}: no document{_of(sources)} is judged relevant; there is nothing to learn"
+            f"{collection_name(collection)}: no document{_of(sources)} is judged relevant; "
+            "there is nothing to learn"
         )
-    return relevant, wanted, part
+    return _Learnable(relevant=relevant, judgments=judgments, part=part)
 
 
-def _drawn(collection: Collection, positives: pl.DataFrame, options: Training) -> pl.DataFrame:
-    """Keep so many rows of a source as are asked for, drawn by the seed; rows have a ``doc_id``."""
+def _limited(collection: Collection, positives: pl.DataFrame, options: Training) -> pl.DataFrame:
+    """Keep as many positives of each source as the options say, drawn by the seed."""
     sources = collection.docs.select("source", doc_id="id")
     source = positives.select("doc_id").join(sources, on="doc_id", maintain_order="left")["source"]
-    rng, kept = (
-        np.random.default_rng([options.seed, 1 << 30]),
-        np.ones(positives.height, dtype=np.bool_),
-    )
-    for name, most in options.limits:
+    rng = np.random.default_rng([options.seed, 1 << 30])
+    is_drawn = np.ones(positives.height, dtype=np.bool_)
+    for name, limit in options.limits:
         rows = np.flatnonzero((source == name).to_numpy())
-        if len(rows) < most:
+        if len(rows) < limit:
             raise UserError(
-                f"{collection_name(collection)}: asked to learn from {most:,} relevant documents of source {name!r}, "
-                f"and there are {len(rows):,}"
+                f"{collection_name(collection)}: asked to learn from {limit:,} relevant documents "
+                f"of source {name!r}, and there are {len(rows):,}"
             )
-        kept[rng.permutation(rows)[most:]] = False
-    return positives.filter(pl.Series(kept))
+        is_drawn[rng.permutation(rows)[limit:]] = False
+    return positives.filter(pl.Series(is_drawn))
 
 
-def of_sources(collection: Collection, sources: Sequence[str] | None) -> Collection:
-    """Return the collection without the documents of other sources; itself where all are wanted."""
+def only_sources(collection: Collection, sources: Sequence[str] | None) -> Collection:
+    """Return the collection with the documents of these sources alone; with all if None."""
     if sources is None:
         return collection
     for name in sources:
@@ -340,8 +378,8 @@ def of_sources(collection: Collection, sources: Sequence[str] | None) -> Collect
     return Collection(docs, collection.queries, qrels, collection.spec)
 
 
-def _candidates(part: Collection, depth: int, text: str) -> pl.DataFrame:
-    """BM25's best of each query: ``query_id``, ``doc_id``, ``row``, best first."""
+def _retrieved(part: Collection, depth: int, text: str) -> pl.DataFrame:
+    """Return BM25's best of each query: ``query_id``, ``doc_id``, ``row``, best first."""
     run = BM25(k=depth, text=text).rank(part)
     rows = pl.Series("row", collection_rows(run, part)[run.docs])
     return run.frame().select("query_id", "doc_id").with_columns(rows)
@@ -350,69 +388,74 @@ def _candidates(part: Collection, depth: int, text: str) -> pl.DataFrame:
 def barred_rows(
     collection: Collection, part: Collection, relevant: pl.DataFrame, text: str
 ) -> pl.DataFrame:
-    """What is never a query's negative, ``query_id`` and ``row``: what is relevant to it, in any version or copy."""
+    """Return the documents that are never a query's negatives: ``query_id`` and ``row``.
+
+    They are those relevant to it, in any version or copy.
+    """
     rows = pl.int_range(part.docs.height, eager=True).alias("row")
     docs = part.docs.select("origin", doc_id="id").with_columns(
-        rows, copy=copies_of_text(part, text)
+        rows, text_hash=text_hashes(part, text)
     )
-    origins = relevant.join(collection.docs.select("origin", doc_id="id"), on="doc_id").select(
-        "query_id", "origin"
-    )
-    versions = (
-        origins.unique().join(docs.select("origin", "row"), on="origin").select("query_id", "row")
-    )
-    found = relevant.join(docs.select("doc_id", "copy"), on="doc_id").select("query_id", "copy")
-    copies = found.unique().join(docs.select("copy", "row"), on="copy").select("query_id", "row")
-    return pl.concat([versions, copies]).unique().sort("row")
+    all_origins = collection.docs.select("origin", doc_id="id")
+    origins = relevant.join(all_origins, on="doc_id").select("query_id", "origin").unique()
+    versions = origins.join(docs.select("origin", "row"), on="origin")
+    hashes = relevant.join(docs.select("doc_id", "text_hash"), on="doc_id")
+    hashes = hashes.select("query_id", "text_hash").unique()
+    copies = hashes.join(docs.select("text_hash", "row"), on="text_hash")
+    barred = [versions.select("query_id", "row"), copies.select("query_id", "row")]
+    return pl.concat(barred).unique().sort("row")
 
 
-def copies_of_text(part: Collection, text: str) -> pl.Series:
-    """Return a number that documents of one text share."""
+def text_hashes(part: Collection, text: str) -> pl.Series:
+    """Return a number for each document that those of the same text share."""
     return part.texts(text).hash()
 
 
 def collection_name(collection: Collection) -> str:
-    """Return what messages call a collection: its path and split."""
-    split = collection.spec.get("split")
-    return f"{collection.spec.get('path', 'the collection')}{f', split {split}' if split else ''}"
+    """Return the collection's name in messages: its path and split."""
+    path, split = collection.spec.get("path", "the collection"), collection.spec.get("split")
+    return f"{path}, split {split}" if split else str(path)
 
 
 def _of(sources: Sequence[str] | None) -> str:
     return f" of source {' or '.join(map(repr, sources))}" if sources is not None else ""
 
 
-def _twin_source(collection: Collection, named: str | None, chosen: Sequence[str]) -> str | None:
-    """Return the source of the twins: the one that is named, else the first other one with any version."""
-    if named is not None:
-        if named not in collection.sources:
-            raise collection.unknown_source(named)
-        if named in chosen:
-            raise UserError(f"training: {named!r} is trained on, so it cannot hold the twins too")
-        return named
-    origins = collection.docs.filter(pl.col("source").is_in(list(chosen)))["origin"].unique()
-    others = collection.docs.filter(
-        ~pl.col("source").is_in(list(chosen)) & pl.col("origin").is_in(origins.implode())
-    )
-    return next((name for name in collection.sources if name in set(others["source"])), None)
+def _twin_source(
+    collection: Collection, twin_source: str | None, learned: Sequence[str]
+) -> str | None:
+    """Return the source of the twins.
+
+    By default, the first one that is not learned from and has a version of a document that is.
+    """
+    if twin_source is not None:
+        if twin_source not in collection.sources:
+            raise collection.unknown_source(twin_source)
+        if twin_source in learned:
+            raise UserError(
+                f"training: {twin_source!r} is trained on, so it cannot hold the twins too"
+            )
+        return twin_source
+    is_learned = pl.col("source").is_in(list(learned))
+    origins = collection.docs.filter(is_learned)["origin"].unique()
+    versions = collection.docs.filter(~is_learned & pl.col("origin").is_in(origins.implode()))
+    sources_of_versions = set(versions["source"])
+    return next((name for name in collection.sources if name in sources_of_versions), None)
 
 
 def _twin_texts(
     collection: Collection, part: Collection, source: str | None, text: str
 ) -> tuple[Ints, list[str]]:
-    """Return where each document's twin stands in texts, its own place where it has none, and the texts."""
-    own = np.arange(part.docs.height, dtype=np.int64)
+    """Return the index of each document's twin, its own where it has none, and all texts."""
+    own_indices = np.arange(part.docs.height, dtype=np.int64)
     texts = part.texts(text).to_list()
     if source is None:
-        return own, texts
-    of_source = pl.Series(collection.docs["source"] == source)
-    versions = pl.DataFrame(
-        {"origin": collection.docs["origin"], "text": collection.texts(text)}
-    ).filter(of_source)
+        return own_indices, texts
+    versions = collection.docs.select("origin", "source", text=collection.texts(text))
+    versions = versions.filter(pl.col("source") == source)
     versions = versions.unique("origin", keep="first", maintain_order=True)
-    places = versions.select("origin", place=pl.int_range(pl.len()) + len(texts))
-    found = part.docs.select("origin").join(places, on="origin", how="left", maintain_order="left")[
-        "place"
-    ]
-    return found.fill_null(pl.Series(own)).to_numpy().astype(np.int64), texts + versions[
-        "text"
-    ].to_list()
+    indices = versions.select("origin", index=pl.int_range(pl.len()) + len(texts))
+    origins = part.docs.select("origin")
+    twins = origins.join(indices, on="origin", how="left", maintain_order="left")["index"]
+    twins = twins.fill_null(pl.Series(own_indices))
+    return twins.to_numpy().astype(np.int64), texts + versions["text"].to_list()

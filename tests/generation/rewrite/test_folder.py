@@ -38,19 +38,26 @@ NAMES = [
     "qrels/test.tsv",
     "queries.jsonl",
 ]
-Made = Callable[..., Rewritten]
+RewriteHumans = Callable[..., Rewritten]
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Made:
+def rewrite_humans(tmp_path: Path) -> RewriteHumans:
     """Rewrite with a journal of this test."""
 
     def run(
-        given: Collection | None = None, llm: Scripted | None = None, only: Any = None, **how: Any
+        collection: Collection | None = None,
+        llm: Scripted | None = None,
+        only: Any = None,
+        **options: Any,
     ) -> Rewritten:
         journal = Journal(tmp_path / "journal")
         return rewrite(
-            given or humans(), llm or Scripted(), Rewriting(**how), only=only, journal=journal
+            collection or humans(),
+            llm or Scripted(),
+            Rewriting(**options),
+            only=only,
+            journal=journal,
         )
 
     return run
@@ -70,10 +77,12 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def test_the_folder_is_read_back_equal_with_all_splits_and_a_manifest_of_hashes(
-    made: Made, tmp_path: Path
+    rewrite_humans: RewriteHumans, tmp_path: Path
 ) -> None:
-    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
-    rewritten = made(load(given))
+    source_folder = write_beir(
+        tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()]
+    )
+    rewritten = rewrite_humans(load(source_folder))
     assert save_rewritten(rewritten, tmp_path / "out") == (tmp_path / "out", ("test",))
     assert load(tmp_path / "out") == rewritten.collection
     written = files(tmp_path / "out")
@@ -84,16 +93,16 @@ def test_the_folder_is_read_back_equal_with_all_splits_and_a_manifest_of_hashes(
     }
     read = {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in given.rglob("*")
+        for path in source_folder.rglob("*")
         if path.is_file()
     }
     assert content["inputs"] == read
     assert content["what"] == "ranktilt generate rewrite"
     assert content["spec"]["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
     assert set(content["packages"]) >= {"openai", "polars"}
-    write(given / "qrels" / "train.tsv", tsv([("q1", "d3", 3), ("q2", "gone", 1)]))
-    write(given / "qrels" / "dev.tsv.gz", tsv([("q3", "d1", 1)]))
-    saved = save_rewritten(made(load(given)), tmp_path / "out")
+    write(source_folder / "qrels" / "train.tsv", tsv([("q1", "d3", 3), ("q2", "gone", 1)]))
+    write(source_folder / "qrels" / "dev.tsv.gz", tsv([("q3", "d1", 1)]))
+    saved = save_rewritten(rewrite_humans(load(source_folder)), tmp_path / "out")
     assert saved.splits == ("dev", "test", "train")
     train = load(tmp_path / "out", split="train", ignore_unknown=True).qrels
     assert sorted(train.rows()) == [
@@ -106,7 +115,7 @@ def test_the_folder_is_read_back_equal_with_all_splits_and_a_manifest_of_hashes(
     assert set(splits(tmp_path / "out")) == {"dev", "test", "train"}
 
 
-def test_every_answer_is_kept_as_it_came(made: Made, tmp_path: Path) -> None:
+def test_every_answer_is_kept_as_it_came(rewrite_humans: RewriteHumans, tmp_path: Path) -> None:
     def says(prompt: str, times: int) -> str:
         return (
             TEXTS["d2"]
@@ -114,7 +123,7 @@ def test_every_answer_is_kept_as_it_came(made: Made, tmp_path: Path) -> None:
             else f"Sure, here is the rewritten text:\n\n{good(prompt, times)}"
         )
 
-    save_rewritten(made(llm=Scripted(says), attempts=2), tmp_path / "out")
+    save_rewritten(rewrite_humans(llm=Scripted(says), attempts=2), tmp_path / "out")
     answers = rows(tmp_path / "out" / "answers.jsonl.gz")
     assert [(row["_id"], row["attempt"], row["used"], row["flags"]) for row in answers] == [
         ("d1-human", 1, True, []),
@@ -152,10 +161,10 @@ def test_every_answer_is_kept_as_it_came(made: Made, tmp_path: Path) -> None:
     ],
 )
 def test_what_would_be_lost_is_refused(
-    made: Made, tmp_path: Path, name: str, content: str, message: str
+    rewrite_humans: RewriteHumans, tmp_path: Path, name: str, content: str, message: str
 ) -> None:
     out = tmp_path / "out"
-    rewritten = made()
+    rewritten = rewrite_humans()
     save_rewritten(rewritten, out)
     (out / name).write_text(content)
     before = files(out)
@@ -165,11 +174,13 @@ def test_what_would_be_lost_is_refused(
     assert files(out) == before
 
 
-def test_the_rewrites_of_another_collection_are_not_replaced(made: Made, tmp_path: Path) -> None:
+def test_the_rewrites_of_another_collection_are_not_replaced(
+    rewrite_humans: RewriteHumans, tmp_path: Path
+) -> None:
     for name in ("d1", "d2"):
         docs = [{"_id": name, "text": TEXTS[name], "metadata": {"u": name}}]
         write_beir(tmp_path / name, docs=docs, qrels=[("q1", name, 1)])
-    first = made(load(tmp_path / "d1"))
+    first = rewrite_humans(load(tmp_path / "d1"))
     assert first.collection.docs["metadata"].null_count() == 1  # the rewrite has none
     save_rewritten(first, tmp_path / "out")
     before = files(tmp_path / "out")
@@ -177,7 +188,7 @@ def test_the_rewrites_of_another_collection_are_not_replaced(made: Made, tmp_pat
         UserError,
         match=r"out: holds rewrites of another collection, .*/d1; choose another folder or",
     ):
-        save_rewritten(made(load(tmp_path / "d2")), tmp_path / "out")
+        save_rewritten(rewrite_humans(load(tmp_path / "d2")), tmp_path / "out")
     assert files(tmp_path / "out") == before
     with (
         no_permission(tmp_path),
@@ -187,8 +198,10 @@ def test_the_rewrites_of_another_collection_are_not_replaced(made: Made, tmp_pat
 
 
 @pytest.fixture
-def card(made: Made) -> Any:
-    return lambda *given, **how: datacard(made(*given, **how), ("dev", "test"))
+def card(rewrite_humans: RewriteHumans) -> Any:
+    return lambda *arguments, **options: datacard(
+        rewrite_humans(*arguments, **options), ("dev", "test")
+    )
 
 
 def cells(card: str, name: str) -> list[str]:
@@ -223,12 +236,12 @@ def test_the_card_says_model_sampling_dates_titles_pool_licence_files_and_splits
         "drop": "Rewrites have no title, the originals keep theirs",
     }.items():
         assert f"## Titles\n\n{sentence}" in card(llm=llm, titles=titles)
-    pooled, named = card(only=pool(humans(), [BM25()], depth=1)), card(only=["d1"])
+    pooled, chosen = card(only=pool(humans(), [BM25()], depth=1)), card(only=["d1"])
     assert "Queries chose the documents" in pooled
     assert "- pool: 2 of 3 documents chosen by 2 queries" in pooled
     assert "- top 1 of bm25" in pooled
-    assert "- only documents that were named were rewritten" in named
-    assert "Queries chose" not in named
+    assert "- only documents that were named were rewritten" in chosen
+    assert "Queries chose" not in chosen
     assert "## Pool" not in card()
     text = card()
     assert "The source texts keep the licence they came with" in text
@@ -289,9 +302,11 @@ def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_p
 def test_a_folder_that_another_command_writes_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    given, out = write_beir(tmp_path / "in"), tmp_path / "out"
+    source_folder, out = write_beir(tmp_path / "in"), tmp_path / "out"
     options = ["--llm", "openai:tiny(base_url=http://127.0.0.1:9/v1)", "-o", str(out)]
-    monkeypatch.setattr(sys, "argv", ["ranktilt", "generate", "rewrite", str(given), *options])
+    monkeypatch.setattr(
+        sys, "argv", ["ranktilt", "generate", "rewrite", str(source_folder), *options]
+    )
     with one_writer(out), pytest.raises(SystemExit, match="2"):
         main()
     end = f"{out}: another command is writing it; wait for it, or name another folder\n"

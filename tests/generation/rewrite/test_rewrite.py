@@ -29,9 +29,9 @@ Do = Callable[..., Rewritten]
 def do(tmp_path: Path) -> Do:
     """Rewrite with a journal of this test."""
 
-    def run(collection: Collection, llm: Scripted, only: Any = None, **how: Any) -> Rewritten:
+    def run(collection: Collection, llm: Scripted, only: Any = None, **options: Any) -> Rewritten:
         return rewrite(
-            collection, llm, Rewriting(**how), only=only, journal=Journal(tmp_path / "journal")
+            collection, llm, Rewriting(**options), only=only, journal=Journal(tmp_path / "journal")
         )
 
     return run
@@ -41,36 +41,36 @@ def test_each_document_gets_its_rewrite_and_prompts_hold_nothing_of_queries(
     do: Do, tmp_path: Path
 ) -> None:
     llm = Scripted()
-    made = do(humans(), llm)
-    assert texts_of(made.collection, SOURCE) == {
+    rewritten = do(humans(), llm)
+    assert texts_of(rewritten.collection, SOURCE) == {
         f"{name}-{SOURCE}": text for name, text in GOOD.items()
     }
-    assert texts_of(made.collection, "human") == {
+    assert texts_of(rewritten.collection, "human") == {
         f"{name}-human": text for name, text in TEXTS.items()
     }
     assert sorted(llm.prompts) == sorted(
         f"Please rewrite the following text: {text}" for text in TEXTS.values()
     )
     assert {(s.temperature, s.top_p, s.max_tokens) for s in llm.samplings} == {(0.2, 1.0, None)}
-    assert made.left_out.height == made.unanswered == 0
-    told = (
-        made.collection.docs.select("source", "model", "temperature", "prompt")
+    assert rewritten.left_out.height == rewritten.unanswered == 0
+    columns = (
+        rewritten.collection.docs.select("source", "model", "temperature", "prompt")
         .unique()
         .sort("source")
     )
-    assert told.rows() == [("human", None, None, None), (SOURCE, "lab/tiny", 0.2, "paper")]
-    assert not {"cut_to", "pool"} & set(made.collection.docs.columns)
-    assert made.spec["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
-    assert made.spec["prompt"] == {
+    assert columns.rows() == [("human", None, None, None), (SOURCE, "lab/tiny", 0.2, "paper")]
+    assert not {"cut_to", "pool"} & set(rewritten.collection.docs.columns)
+    assert rewritten.spec["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
+    assert rewritten.spec["prompt"] == {
         "name": "paper",
         "text": "Please rewrite the following text: {text}",
     }
-    assert (made.spec["sources"], made.spec["top_p"], made.spec["attempts"]) == (
+    assert (rewritten.spec["sources"], rewritten.spec["top_p"], rewritten.spec["attempts"]) == (
         {SOURCE: 0.2},
         1.0,
         3,
     )
-    assert json.loads(json.dumps(made.spec)) == made.spec
+    assert json.loads(json.dumps(rewritten.spec)) == rewritten.spec
     llm = Scripted()
     do(humans(), llm, prompt=write(tmp_path / "both.txt", "{title} | {text}"))
     assert sorted(llm.prompts) == [f"On {name} | {text}" for name, text in TEXTS.items()]
@@ -79,13 +79,13 @@ def test_each_document_gets_its_rewrite_and_prompts_hold_nothing_of_queries(
 def test_twins_share_origin_title_and_judgments_and_ids_of_a_collection_with_twins_stay(
     do: Do,
 ) -> None:
-    made = do(humans(), Scripted()).collection
-    assert made.pairs("human", SOURCE).rows() == [
+    rewritten = do(humans(), Scripted()).collection
+    assert rewritten.pairs("human", SOURCE).rows() == [
         (f"{d}-human", f"{d}-human", f"{d}-{SOURCE}") for d in TEXTS
     ]
-    titles = made.docs.group_by("origin", maintain_order=True).agg(pl.col("title").unique())
+    titles = rewritten.docs.group_by("origin", maintain_order=True).agg(pl.col("title").unique())
     assert titles["title"].to_list() == [["On d1"], ["On d2"], ["On d3"]]
-    grades = {(q, d): g for q, d, g in made.qrels.iter_rows()}
+    grades = {(q, d): g for q, d, g in rewritten.qrels.iter_rows()}
     expected = {("q1", "d1"): 2, ("q2", "d2"): 1}
     assert grades == {
         (q, f"{d}-{s}"): g for (q, d), g in expected.items() for s in ("human", SOURCE)
@@ -97,26 +97,26 @@ def test_twins_share_origin_title_and_judgments_and_ids_of_a_collection_with_twi
     twins = pl.concat(
         [docs, docs.with_columns(id=pl.Series(["d1-x", "d2-x", "d3-x"]), source=pl.lit("x"))]
     )
-    given = Collection(twins, humans().queries, humans().qrels.clear())
-    made = do(given, Scripted()).collection
+    collection = Collection(twins, humans().queries, humans().qrels.clear())
+    rewritten = do(collection, Scripted()).collection
     names = [f"{d}-{s}" for s in ("human", "x", SOURCE) for d in TEXTS]
-    assert made.ids.to_list() == names
-    assert made.docs["origin"].to_list() == [f"{d}-human" for d in TEXTS] * 3
+    assert rewritten.ids.to_list() == names
+    assert rewritten.docs["origin"].to_list() == [f"{d}-human" for d in TEXTS] * 3
 
 
 def test_side_is_named_as_told_where_no_document_has_a_source(do: Do) -> None:
     plain = humans(source=[None] * 3)
     for settings, name in (({}, "human"), ({"of": "people"}, "people")):
-        made = do(plain, Scripted(), **settings)
-        assert made.collection.docs["source"].to_list() == [name] * 3 + [SOURCE] * 3
-        assert made.collection.pairs(name, SOURCE).height == 3
-        assert made.spec["named_source"] == {"source": name, "documents": 3}
+        rewritten = do(plain, Scripted(), **settings)
+        assert rewritten.collection.docs["source"].to_list() == [name] * 3 + [SOURCE] * 3
+        assert rewritten.collection.pairs(name, SOURCE).height == 3
+        assert rewritten.spec["named_source"] == {"source": name, "documents": 3}
     assert do(humans(), Scripted()).spec["named_source"] is None
 
 
 def test_documents_without_a_source_stay_without_one_where_others_have_one(do: Do) -> None:
-    made = do(humans(source=["human", None, "human"]), Scripted()).collection
-    assert dict(made.docs.select("id", "source").iter_rows()) == {
+    rewritten = do(humans(source=["human", None, "human"]), Scripted()).collection
+    assert dict(rewritten.docs.select("id", "source").iter_rows()) == {
         "d1-human": "human",
         "d2": None,
         "d3-human": "human",
@@ -133,21 +133,21 @@ def test_documents_without_a_source_stay_without_one_where_others_have_one(do: D
 
 def test_each_temperature_makes_a_source_named_after_model_temperature_and_prompt(do: Do) -> None:
     llm = Scripted()
-    made = do(humans(), llm, temperatures=(0.2, 1.0))
-    assert made.collection.sources == ("human", SOURCE, "tiny-tmp1.0")
-    assert made.collection.docs.group_by("source").len()["len"].to_list() == [3, 3, 3]
+    rewritten = do(humans(), llm, temperatures=(0.2, 1.0))
+    assert rewritten.collection.sources == ("human", SOURCE, "tiny-tmp1.0")
+    assert rewritten.collection.docs.group_by("source").len()["len"].to_list() == [3, 3, 3]
     assert [s.temperature for s in llm.samplings] == [0.2] * 3 + [1.0] * 3
-    summary = [(row.source, row.temperature, row.rewritten) for row in made.made]
+    summary = [(row.source, row.temperature, row.rewritten) for row in rewritten.summaries]
     assert summary == [(SOURCE, 0.2, 3), ("tiny-tmp1.0", 1.0, 3)]
-    for how, name, source in (
+    for options, name, source in (
         ({}, "models/my tiny/", "my_tiny-tmp0.2"),
         ({"temperatures": (1,)}, "tiny", "tiny-tmp1.0"),
         ({"prompt": "paraphrase"}, "tiny", "tiny-tmp0.2-paraphrase"),
         ({"source": "mine", "prompt": "polish"}, "tiny", "mine"),
     ):
-        assert list(prepare_rewrites(humans(), Scripted(name=name), Rewriting(**how)).sources) == [
-            source
-        ]
+        assert list(
+            prepare_rewrites(humans(), Scripted(name=name), Rewriting(**options)).sources
+        ) == [source]
 
 
 def test_a_collection_with_rewrites_gets_more(do: Do) -> None:
@@ -174,18 +174,18 @@ def test_a_flagged_answer_is_asked_for_again_by_the_limits_of_the_prompt_or_othe
         )
 
     llm = Scripted(says)
-    made = do(humans(), llm, seed=5)
-    assert texts_of(made.collection, SOURCE)[f"d3-{SOURCE}"] == GOOD["d3"]
+    rewritten = do(humans(), llm, seed=5)
+    assert texts_of(rewritten.collection, SOURCE)[f"d3-{SOURCE}"] == GOOD["d3"]
     assert [
         seed for prompt, seed in zip(llm.prompts, llm.seeds, strict=True) if "clocks" in prompt
     ] == [5, 6, 7]
     assert len(llm.prompts) == 5
-    assert made.answers.filter(id="d3-human")["flags"].list.len().sign().to_list() == [1, 1, 0]
-    assert made.made[0].rejected == {}
+    assert rewritten.answers.filter(id="d3-human")["flags"].list.len().sign().to_list() == [1, 1, 0]
+    assert rewritten.summaries[0].rejected == {}
     short = Scripted(lambda prompt, times: "A new spring mends them.")
-    assert do(humans(), short, attempts=1).made[0].rewritten == 0
-    assert do(humans(), short, attempts=1, prompt="summarise").made[0].rewritten == 3
-    assert do(humans(), short, attempts=1, shortest=0.1).made[0].rewritten == 3
+    assert do(humans(), short, attempts=1).summaries[0].rewritten == 0
+    assert do(humans(), short, attempts=1, prompt="summarise").summaries[0].rewritten == 3
+    assert do(humans(), short, attempts=1, shortest=0.1).summaries[0].rewritten == 3
 
 
 @pytest.mark.parametrize(
@@ -196,16 +196,16 @@ def test_what_is_not_answered_is_listed_and_asked_next_time(
     do: Do, reason: str, text: str, unanswered: int
 ) -> None:
     failure = Failure("unavailable" if unanswered else "refused", text)
-    made = do(
+    rewritten = do(
         humans(),
         Scripted(lambda prompt, times: failure if "river" in prompt else good(prompt, times)),
     )
-    assert made.left_out.rows() == [("d2-human", SOURCE, "text", reason, [], 0, text)]
-    assert made.unanswered == unanswered
+    assert rewritten.left_out.rows() == [("d2-human", SOURCE, "text", reason, [], 0, text)]
+    assert rewritten.unanswered == unanswered
     llm = Scripted()
     again = do(humans(), llm)
     assert [("river" in prompt) for prompt in llm.prompts] == [True]
-    assert (again.unanswered, again.made[0].rewritten) == (0, 3)
+    assert (again.unanswered, again.summaries[0].rewritten) == (0, 3)
 
 
 def fits(words: int) -> Callable[[str, int], Any]:
@@ -231,27 +231,27 @@ def asked_words(llm: Scripted) -> list[int]:
 def test_what_is_empty_or_too_long_is_left_out_or_shortened_until_the_server_takes_it(
     do: Do,
 ) -> None:
-    made = do(humans({**LONG, "empty": "", "blank": " \n "}), Scripted(fits(40)))
-    assert made.left_out.select("id", "reason", "attempts", "message").rows() == [
+    rewritten = do(humans({**LONG, "empty": "", "blank": " \n "}), Scripted(fits(40)))
+    assert rewritten.left_out.select("id", "reason", "attempts", "message").rows() == [
         ("long-human", "too long", 0, "the context is full"),
         ("empty-human", "empty", 0, ""),
         ("blank-human", "empty", 0, ""),
     ]
-    assert (made.made[0].documents, made.made[0].rewritten) == (6, 3)
+    assert (rewritten.summaries[0].documents, rewritten.summaries[0].rewritten) == (6, 3)
     llm = Scripted(fits(9))
-    made = do(humans({"long": LONG["long"]}), llm, truncate=True, attempts=1)
+    rewritten = do(humans({"long": LONG["long"]}), llm, truncate=True, attempts=1)
     assert asked_words(llm) == [100, 75, 56, 42, 31, 23, 17, 12, 10]
-    assert made.left_out["reason"].to_list() == ["too long"]
+    assert rewritten.left_out["reason"].to_list() == ["too long"]
     llm = Scripted(fits(40))
-    made = do(humans(LONG), llm, truncate=True)
-    assert made.left_out.height == 0
-    assert made.answers.filter(id="long-human")["flags"].to_list() == [[]], (
+    rewritten = do(humans(LONG), llm, truncate=True)
+    assert rewritten.left_out.height == 0
+    assert rewritten.answers.filter(id="long-human")["flags"].to_list() == [[]], (
         "checked against what the model was given"
     )
     assert asked_words(llm) == [100, 75, 56, 42, 31]
-    docs = made.collection.docs.filter(source=SOURCE)
+    docs = rewritten.collection.docs.filter(source=SOURCE)
     assert docs["cut_to"].to_list() == [None, None, None, 31]
-    assert (len(docs["text"][3].split()), made.made[0].cut) == (32, 1)
+    assert (len(docs["text"][3].split()), rewritten.summaries[0].cut) == (32, 1)
 
 
 def titled(prompt: str, times: int) -> str:
@@ -266,19 +266,24 @@ def titled(prompt: str, times: int) -> str:
 
 
 def test_titles_are_rewritten_by_requests_of_their_own(do: Do) -> None:
-    made = do(humans(), Scripted(titled), titles="rewrite")
-    docs = made.collection.docs.filter(pl.col("source") == SOURCE)
+    rewritten = do(humans(), Scripted(titled), titles="rewrite")
+    docs = rewritten.collection.docs.filter(pl.col("source") == SOURCE)
     assert docs["title"].to_list() == ["ON D1", "ON D3"]
-    assert made.left_out.rows() == [("d2-human", SOURCE, "title", "flagged", ["refusal"], 3, "")]
-    assert made.answers["part"].value_counts().sort("part").rows() == [("text", 3), ("title", 5)]
+    assert rewritten.left_out.rows() == [
+        ("d2-human", SOURCE, "title", "flagged", ["refusal"], 3, "")
+    ]
+    assert rewritten.answers["part"].value_counts().sort("part").rows() == [
+        ("text", 3),
+        ("title", 5),
+    ]
     docs = do(humans(), Scripted(), titles="drop").collection.docs
     assert docs["title"].to_list() == ["On d1", "On d2", "On d3", "", "", ""]
 
 
 def test_only_named_documents_are_rewritten_and_marked(do: Do) -> None:
-    made = do(humans(), Scripted(), only=["d3", "d1"])
-    assert list(texts_of(made.collection, SOURCE)) == [f"d1-{SOURCE}", f"d3-{SOURCE}"]
-    marked = dict(made.collection.docs.select("id", "pool").iter_rows())
+    rewritten = do(humans(), Scripted(), only=["d3", "d1"])
+    assert list(texts_of(rewritten.collection, SOURCE)) == [f"d1-{SOURCE}", f"d3-{SOURCE}"]
+    marked = dict(rewritten.collection.docs.select("id", "pool").iter_rows())
     assert marked == {
         "d1-human": True,
         "d2-human": False,
@@ -286,7 +291,7 @@ def test_only_named_documents_are_rewritten_and_marked(do: Do) -> None:
         f"d1-{SOURCE}": True,
         f"d3-{SOURCE}": True,
     }
-    assert made.spec["pool"] is None
+    assert rewritten.spec["pool"] is None
     trial = do(humans(), Scripted(), first=2).collection
     assert (list(texts_of(trial, SOURCE)), trial.docs.height) == (
         [f"d1-{SOURCE}", f"d2-{SOURCE}"],
@@ -311,7 +316,7 @@ def test_sources_of_a_collection_share_the_choice_of_an_earlier_pool(do: Do) -> 
         do(first, llm, ["d1-human"], temperatures=(1.0,))
     assert llm.prompts == []
     assert (
-        do(humans(pool=[True, False, True]), Scripted()).made[0].rewritten == 3
+        do(humans(pool=[True, False, True]), Scripted()).summaries[0].rewritten == 3
     )  # a column without rewrites
 
 
@@ -319,7 +324,7 @@ ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
 
 
 @pytest.mark.parametrize(
-    ("collection", "how", "only", "message"),
+    ("collection", "options", "only", "message"),
     [
         (
             humans(),
@@ -360,9 +365,9 @@ ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
     ],
 )
 def test_no_plan_is_an_error(
-    do: Do, collection: Collection, how: dict[str, Any], only: Any, message: str
+    do: Do, collection: Collection, options: dict[str, Any], only: Any, message: str
 ) -> None:
     llm = Scripted()
     with pytest.raises(UserError, match="^" + re.escape(message)):
-        do(collection, llm, only, **how)
+        do(collection, llm, only, **options)
     assert (llm.prompts, llm.checked) == ([], 0)

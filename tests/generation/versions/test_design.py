@@ -23,19 +23,19 @@ NAMES = ("length", "words", "facts", "fluency", "gender", "style")
 SIGNS = {"-": -1, "+": 1}
 
 
-def column(found: Design, effect: Sequence[str]) -> npt.NDArray[np.int64]:
-    numbers = [found.factors.index(name) for name in effect]
-    product: npt.NDArray[np.int64] = np.prod(found.levels[:, numbers].astype(np.int64), axis=1)
+def column(layout: Design, effect: Sequence[str]) -> npt.NDArray[np.int64]:
+    numbers = [layout.factors.index(name) for name in effect]
+    product: npt.NDArray[np.int64] = np.prod(layout.levels[:, numbers].astype(np.int64), axis=1)
     return product
 
 
-def aliases(found: Design, effect: Sequence[str]) -> list[tuple[str, ...]]:
+def aliases(layout: Design, effect: Sequence[str]) -> list[tuple[str, ...]]:
     """Main effects and interactions of two that the runs cannot tell from an effect, at least in part."""
-    others = [*((name,) for name in found.factors), *combinations(found.factors, 2)]
+    effects = [*((name,) for name in layout.factors), *combinations(layout.factors, 2)]
     return [
-        one
-        for one in others
-        if set(one) != set(effect) and column(found, effect) @ column(found, one)
+        alias
+        for alias in effects
+        if set(alias) != set(effect) and column(layout, effect) @ column(layout, alias)
     ]
 
 
@@ -78,13 +78,17 @@ def test_fractions_are_the_textbooks_run_by_run(
 def test_a_design_says_how_it_was_made_and_holds_the_original(
     factors: int, size: str, generators: tuple[str, ...], resolution: str, last: int | None
 ) -> None:
-    found = design(NAMES[:factors], size)
-    assert (found.kind, found.generators, found.resolution) == ("factorial", generators, resolution)
-    assert found.levels[0].tolist() == [-1] * factors
-    assert found.cells()[0] == dict.fromkeys(NAMES[:factors], "low")
+    layout = design(NAMES[:factors], size)
+    assert (layout.kind, layout.generators, layout.resolution) == (
+        "factorial",
+        generators,
+        resolution,
+    )
+    assert layout.levels[0].tolist() == [-1] * factors
+    assert layout.cells()[0] == dict.fromkeys(NAMES[:factors], "low")
     if last is not None:  # the other half of the textbook's: the sign of the last column is turned
-        other = fraction_levels(factors, [text.replace("-", "") for text in generators])
-        assert (found.levels * [1, 1, 1, 1, last] == other).all()
+        half = fraction_levels(factors, [text.replace("-", "") for text in generators])
+        assert (layout.levels * [1, 1, 1, 1, last] == half).all()
 
 
 DESIGNS = [
@@ -97,59 +101,59 @@ DESIGNS = [
 
 
 @given(st.sampled_from(DESIGNS))
-def test_every_factor_is_balanced_and_orthogonal_to_the_others(found: Design) -> None:
-    levels = found.levels.astype(int)
+def test_every_factor_is_balanced_and_orthogonal_to_the_others(layout: Design) -> None:
+    levels = layout.levels.astype(int)
     assert (levels.sum(axis=0) == 0).all()
-    assert (levels.T @ levels == found.runs * np.eye(len(found.factors))).all()
-    assert len({tuple(row) for row in levels.tolist()}) == found.runs
+    assert (levels.T @ levels == layout.runs * np.eye(len(layout.factors))).all()
+    assert len({tuple(row) for row in levels.tolist()}) == layout.runs
 
 
 @given(st.sampled_from(DESIGNS))
-def test_main_effects_are_mixed_with_no_interaction_of_two(found: Design) -> None:
-    assert [aliases(found, [name]) for name in found.factors] == [[] for _ in found.factors]
-    clear = [aliases(found, pair) == [] for pair in combinations(found.factors, 2)]
-    assert all(clear) == (found.resolution in ("full", "V", "VI"))
+def test_main_effects_are_mixed_with_no_interaction_of_two(layout: Design) -> None:
+    assert [aliases(layout, [name]) for name in layout.factors] == [[] for _ in layout.factors]
+    clear = [aliases(layout, pair) == [] for pair in combinations(layout.factors, 2)]
+    assert all(clear) == (layout.resolution in ("full", "V", "VI"))
 
 
 def test_aliases_are_those_of_the_textbook() -> None:
     half = design("ABCD", "8")
     assert aliases(half, "AB") == [("C", "D")]
     quarter = design("ABCDEF", "16")
-    found = {
-        pair: ["".join(other) for other in aliases(quarter, pair)] for pair in ("AB", "AE", "BF")
+    aliases_by_pair = {
+        pair: ["".join(alias) for alias in aliases(quarter, pair)] for pair in ("AB", "AE", "BF")
     }
-    assert found == {"AB": ["CE"], "AE": ["BC", "DF"], "BF": ["CD"]}
+    assert aliases_by_pair == {"AB": ["CE"], "AE": ["BC", "DF"], "BF": ["CD"]}
 
 
 @given(
-    st.sampled_from([found for found in DESIGNS if found.runs >= 4]),
+    st.sampled_from([layout for layout in DESIGNS if layout.runs >= 4]),
     st.integers(2, 4),
     st.integers(1, 40),
     st.integers(0, 9),
 )
-def test_drawn_cells_keep_the_balance(found: Design, cells: int, origins: int, seed: int) -> None:
+def test_drawn_cells_keep_the_balance(layout: Design, cells: int, origins: int, seed: int) -> None:
     names = [f"d{number}" for number in range(origins)]
-    drawn = drawn_cells(found, names, cells, seed)
-    assert drawn == drawn_cells(found, names, cells, seed)
+    drawn = drawn_cells(layout, names, cells, seed)
+    assert drawn == drawn_cells(layout, names, cells, seed)
     assert all(len({*runs}) == cells and runs == sorted(runs) for runs in drawn)
-    used = np.bincount(np.concatenate(drawn), minlength=found.runs)
+    used = np.bincount(np.concatenate(drawn), minlength=layout.runs)
     assert used.max() - used.min() <= 1
 
 
 def test_drawn_cells_give_most_origins_both_levels_of_a_factor() -> None:
-    found = design(NAMES[:4], "8")
-    drawn = drawn_cells(found, [str(number) for number in range(200)], 3)
+    layout = design(NAMES[:4], "8")
+    drawn = drawn_cells(layout, [str(number) for number in range(200)], 3)
     both = [
-        (found.levels[runs].max(axis=0) > found.levels[runs].min(axis=0)).mean() for runs in drawn
+        (layout.levels[runs].max(axis=0) > layout.levels[runs].min(axis=0)).mean() for runs in drawn
     ]
     assert np.mean(both) > 0.8
-    assert drawn != drawn_cells(found, [str(number) for number in range(200)], 3, seed=1)
-    assert drawn_cells(found, ["a"], None) == [list(range(8))]
+    assert drawn != drawn_cells(layout, [str(number) for number in range(200)], 3, seed=1)
+    assert drawn_cells(layout, ["a"], None) == [list(range(8))]
 
 
 def test_given_versions_are_a_design_if_all_cells_are_there() -> None:
-    found = given_design(("a", "b"), [(-1, 1), (-1, -1), (1, 1), (1, -1), (1, 1)])
-    assert (found.levels.tolist(), found.resolution) == (full_factorial(2).tolist(), "full")
+    layout = given_design(("a", "b"), [(-1, 1), (-1, -1), (1, 1), (1, -1), (1, 1)])
+    assert (layout.levels.tolist(), layout.resolution) == (full_factorial(2).tolist(), "full")
     assert given_design(("a", "b"), [(-1, -1), (1, 1)]).resolution == "none"
 
 

@@ -47,22 +47,28 @@ def plain(documents: int = 24) -> Collection:
     return Collection(docs, queries, qrels)
 
 
-def made_of(names: str, collection: Collection | None = None, **how: Any) -> DesignedVersions:
-    return rt.versions(collection or humans(), names.split(","), rt.Crossing(**how), by_rule=True)
+def designed_by(
+    names: str, collection: Collection | None = None, **options: Any
+) -> DesignedVersions:
+    return rt.versions(
+        collection or humans(), names.split(","), rt.Crossing(**options), by_rule=True
+    )
 
 
 def test_each_document_is_there_once_a_run() -> None:
-    made = made_of("length,facts").collection
+    designed = designed_by("length,facts").collection
     levels = {"d1": ("low", "low"), "d1+length": ("high", "low"), "d1+facts": ("low", "high")}
     levels["d1+facts+length"] = ("high", "high")
-    first = made.docs.filter(pl.col("origin") == "d1").select("id", "factor:length", "factor:facts")
+    first = designed.docs.filter(pl.col("origin") == "d1").select(
+        "id", "factor:length", "factor:facts"
+    )
     assert {id_: (length, facts) for id_, length, facts in first.iter_rows()} == levels
-    assert made.docs.height == 4 * 3
-    assert made.docs.filter(pl.col("id") == "d2")["text"].to_list() == [TEXTS["d2"]]
-    assert made.docs.select("source", "title").unique().sort("title").rows() == [
+    assert designed.docs.height == 4 * 3
+    assert designed.docs.filter(pl.col("id") == "d2")["text"].to_list() == [TEXTS["d2"]]
+    assert designed.docs.select("source", "title").unique().sort("title").rows() == [
         ("human", f"On d{n}") for n in (1, 2, 3)
     ]
-    texts = dict(made.docs.select("id", "text").iter_rows())
+    texts = dict(designed.docs.select("id", "text").iter_rows())
     assert (
         texts["d1+length"]
         == "Vitamin C shortens a cold by half a day, as three large trials found."
@@ -71,22 +77,22 @@ def test_each_document_is_there_once_a_run() -> None:
 
 
 def test_judgments_are_carried_over_but_not_where_facts_changed() -> None:
-    made = made_of("length,facts").collection
-    assert sorted(made.qrels.rows()) == [
+    designed = designed_by("length,facts").collection
+    assert sorted(designed.qrels.rows()) == [
         ("q1", "d1", 2),
         ("q1", "d1+length", 2),
         ("q2", "d2", 1),
         ("q2", "d2+length", 1),
     ]
     assert (
-        made.spec["design"]["judgments"]
+        designed.spec["design"]["judgments"]
         == "carried over from the original, but not to versions with facts high"
     )
 
 
 def test_the_design_is_written_down_and_read_again(tmp_path: Path) -> None:
-    made = made_of("length,words,facts,fluency", design="8", seed=3).collection
-    design = made.spec["design"]
+    designed = designed_by("length,words,facts,fluency", design="8", seed=3).collection
+    design = designed.spec["design"]
     assert {
         name: design[name] for name in design if name not in ("low_high", "judgments", "failed")
     } == {
@@ -101,8 +107,8 @@ def test_the_design_is_written_down_and_read_again(tmp_path: Path) -> None:
     assert list(design["low_high"]) == design["factors"]
     assert design["low_high"]["length"] == ["as is", "shorter"]
     assert json.loads(json.dumps(design)) == design
-    read = rt.load(rt.save(made, tmp_path / "made"))
-    assert (read, read.spec["design"]) == (made, design)
+    read = rt.load(rt.save(designed, tmp_path / "made"))
+    assert (read, read.spec["design"]) == (designed, design)
     rows = rt.save(read, tmp_path / "rows", rows_per_file=5)
     assert rt.load(rows).spec["design"] == design
     write(tmp_path / "made" / "design.json", "[]")
@@ -112,83 +118,87 @@ def test_the_design_is_written_down_and_read_again(tmp_path: Path) -> None:
 
 def test_the_same_seed_makes_the_same_versions() -> None:
     def texts(seed: int) -> list[str]:
-        return made_of("fluency,facts", plain(), seed=seed).collection.docs["text"].to_list()
+        return designed_by("fluency,facts", plain(), seed=seed).collection.docs["text"].to_list()
 
     assert texts(1) == texts(1) != texts(2)
 
 
 def test_drawn_cells_are_documents_as_often_each() -> None:
-    made = made_of("length,words,fluency", plain(), cells=3).collection
-    counts = made.docs.group_by("factor:length", "factor:words", "factor:fluency").len()["len"]
+    designed = designed_by("length,words,fluency", plain(), cells=3).collection
+    counts = designed.docs.group_by("factor:length", "factor:words", "factor:fluency").len()["len"]
     assert (len(counts), counts.min(), counts.max()) == (8, 9, 9)
-    assert made.docs["origin"].value_counts()["count"].unique().to_list() == [3]
+    assert designed.docs["origin"].value_counts()["count"].unique().to_list() == [3]
 
 
 def test_rewrites_of_the_collection_are_a_factor(tmp_path: Path) -> None:
     docs = humans().docs
-    other = docs.head(2).with_columns(
+    rewrites = docs.head(2).with_columns(
         id=pl.format("{}-x", "id"), text=pl.lit("Other words. And more."), source=pl.lit("x")
     )
-    collection = Collection(pl.concat([docs, other]), humans().queries, humans().qrels)
-    made = made_of("length,source", collection).collection
-    rows = made.docs.filter(pl.col("origin") == "d1").select("id", "source", "text").rows()
+    collection = Collection(pl.concat([docs, rewrites]), humans().queries, humans().qrels)
+    designed = designed_by("length,source", collection).collection
+    rows = designed.docs.filter(pl.col("origin") == "d1").select("id", "source", "text").rows()
     assert rows[2:] == [
         ("d1+source", "x", "Other words. And more."),
         ("d1+source+length", "x", "Other words."),
     ]
-    assert made.docs["origin"].unique(maintain_order=True).to_list() == ["d1", "d2"], (
+    assert designed.docs["origin"].unique(maintain_order=True).to_list() == ["d1", "d2"], (
         "d3 has no rewrite"
     )
-    assert made.spec["design"]["low_high"]["source"] == ["as is", "rewritten"]
-    named = made_of("source:x", collection).collection
-    assert named.spec["design"]["low_high"] == {"source": ["as is", "x"]}
+    assert designed.spec["design"]["low_high"]["source"] == ["as is", "rewritten"]
+    of_source = designed_by("source:x", collection).collection
+    assert of_source.spec["design"]["low_high"] == {"source": ["as is", "x"]}
 
 
 def test_titles_are_changed_where_a_rule_says_so() -> None:
     docs = pl.DataFrame({"id": ["d1"], "title": ["A man"], "text": ["He slept."]})
-    given = Collection(docs, humans().queries, humans().qrels.clear())
-    found = (
-        made_of("gender,length", given)
+    collection = Collection(docs, humans().queries, humans().qrels.clear())
+    rows = (
+        designed_by("gender,length", collection)
         .collection.docs.select("title", "text")
         .unique()
         .sort("title")
         .rows()
     )
-    assert found == [("A man", "He slept."), ("A woman", "She slept.")]
+    assert rows == [("A man", "He slept."), ("A woman", "She slept.")]
 
 
 # Checks
 
 
-def row(made: DesignedVersions, factor: str, probe: str) -> FactorCheck:
-    (found,) = (one for one in made.checks.rows if (one.factor, one.probe) == (factor, probe))
-    return found
+def row(designed: DesignedVersions, factor: str, probe: str) -> FactorCheck:
+    (check,) = (
+        candidate
+        for candidate in designed.checks.rows
+        if (candidate.factor, candidate.probe) == (factor, probe)
+    )
+    return check
 
 
 def planted(edit: Any, moves: dict[str, int], holds: tuple[str, ...] = ()) -> DesignedVersions:
-    """A factor of a test's own, crossed with one by rule."""
-    own = Factor(
+    """A factor of a test, crossed with one by rule."""
+    factor = Factor(
         name="own",
         high="changed",
         moves=moves,
         holds=holds,
         edit=lambda text, origin: edit(text),
     )
-    return versions(plain(), (own, *read_factors(["facts"], by_rule=True)))
+    return versions(plain(), (factor, *read_factors(["facts"], by_rule=True)))
 
 
 def test_effects_are_means_of_origins_by_hand() -> None:
-    made = made_of("length", plain(4))
-    found = row(made, "length", "words")
+    designed = designed_by("length", plain(4))
+    check = row(designed, "length", "words")
     texts = [len(text.split()) for text in plain(4).docs["text"]]
     halves = [
-        len(made.collection.docs.filter(pl.col("id") == f"d{n}+length")["text"][0].split())
+        len(designed.collection.docs.filter(pl.col("id") == f"d{n}+length")["text"][0].split())
         for n in range(4)
     ]
-    assert (found.origins, found.low_mean, found.high_mean) == (4, np.mean(texts), np.mean(halves))
+    assert (check.origins, check.low_mean, check.high_mean) == (4, np.mean(texts), np.mean(halves))
     spread = np.sqrt((np.var(texts, ddof=1) + np.var(halves, ddof=1)) / 2)
-    assert found.g == pytest.approx((1 - 3 / 11) * (found.high_mean - found.low_mean) / spread)
-    assert (found.expected, found.verdict) == ("down", "moved")
+    assert check.g == pytest.approx((1 - 3 / 11) * (check.high_mean - check.low_mean) / spread)
+    assert (check.expected, check.verdict) == ("down", "moved")
 
 
 @pytest.mark.parametrize(
@@ -210,22 +220,27 @@ def test_effects_are_means_of_origins_by_hand() -> None:
 def test_planted_changes_pass_or_fail(
     edit: Any, moves: dict[str, int], holds: tuple[str, ...], verdicts: tuple[str, ...]
 ) -> None:
-    made = planted(edit, moves, holds)
-    found = {
-        one.probe: one.verdict for one in made.checks.rows if one.factor == "own" and one.expected
+    designed = planted(edit, moves, holds)
+    verdict_by_probe = {
+        check.probe: check.verdict
+        for check in designed.checks.rows
+        if check.factor == "own" and check.expected
     }
-    assert tuple(found[probe] for probe in (*moves, *holds) if probe in found) == verdicts
+    assert (
+        tuple(verdict_by_probe[probe] for probe in (*moves, *holds) if probe in verdict_by_probe)
+        == verdicts
+    )
     failed = ["own"] if "failed" in verdicts else []
-    assert made.collection.spec["design"]["failed"] == list(made.checks.failed) == failed
+    assert designed.collection.spec["design"]["failed"] == list(designed.checks.failed) == failed
 
 
 def test_what_a_rule_changes_is_counted_and_what_nothing_shows_fails() -> None:
-    made = made_of("gender,length", plain())
-    assert made.checks.changed == {"gender": 0.0, "length": 1.0}
-    assert made.checks.failed == ("gender",)
-    assert row(made, "gender", "gender").verdict == "failed"
-    assert np.isnan(row(made, "gender", "gender").g)
-    assert row(made, "gender", "words").g == 0
+    designed = designed_by("gender,length", plain())
+    assert designed.checks.changed == {"gender": 0.0, "length": 1.0}
+    assert designed.checks.failed == ("gender",)
+    assert row(designed, "gender", "gender").verdict == "failed"
+    assert np.isnan(row(designed, "gender", "gender").g)
+    assert row(designed, "gender", "words").g == 0
 
 
 def test_swapped_words_move_perplexity_only_where_order_can_be_learned() -> None:
@@ -236,18 +251,18 @@ def test_swapped_words_move_perplexity_only_where_order_can_be_learned() -> None
     ]
     texts = [f"{phrases[n % 3]} and {phrases[(n + 1) % 3]} item{n}." for n in range(24)]
     docs = pl.DataFrame({"id": [f"d{n}" for n in range(24)], "text": texts})
-    made = made_of("fluency", Collection(docs, plain().queries, plain().qrels))
-    assert (row(made, "fluency", "perplexity").verdict, made.checks.failed) == ("moved", ())
-    held = [row(made, "fluency", probe) for probe in ("words", "overlap")]
-    assert [(one.high_mean - one.low_mean, one.verdict) for one in held] == [
+    designed = designed_by("fluency", Collection(docs, plain().queries, plain().qrels))
+    assert (row(designed, "fluency", "perplexity").verdict, designed.checks.failed) == ("moved", ())
+    checks = [row(designed, "fluency", probe) for probe in ("words", "overlap")]
+    assert [(check.high_mean - check.low_mean, check.verdict) for check in checks] == [
         (0, "held"),
         (0, "held"),
     ]
-    assert made_of("fluency", plain()).checks.failed == ("fluency",)
+    assert designed_by("fluency", plain()).checks.failed == ("fluency",)
 
 
 def test_checks_are_read_back(tmp_path: Path) -> None:
-    checks = made_of("length", plain()).checks
+    checks = designed_by("length", plain()).checks
     assert ManipulationChecks.load(checks.save(tmp_path / "checks.json")) == checks
 
 
@@ -257,11 +272,13 @@ def test_checks_are_read_back(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("own_cache")
 def test_a_model_writes_the_high_level_and_rules_change_what_it_wrote() -> None:
     llm = Scripted()
-    made = versions(
+    designed = versions(
         humans(), read_factors(["length"], by_rule=True) + read_factors(["source"]), llm=llm
     )
     rows = (
-        made.collection.docs.filter(pl.col("origin") == "d1").select("id", "source", "text").rows()
+        designed.collection.docs.filter(pl.col("origin") == "d1")
+        .select("id", "source", "text")
+        .rows()
     )
     assert rows[2:] == [
         ("d1+source", "tiny", GOOD["d1"]),
@@ -272,15 +289,19 @@ def test_a_model_writes_the_high_level_and_rules_change_what_it_wrote() -> None:
         ),
     ]
     assert len(llm.prompts) == 3
-    assert [(one.source, one.rewritten, one.fresh) for one in made.made] == [("source", 3, 3)]
-    assert made.answers.select("id", "source").rows() == [(f"d{n}", "source") for n in (1, 2, 3)]
-    assert made.spec["llm"]["model"] == "lab/tiny"
+    assert [
+        (summary.source, summary.rewritten, summary.fresh) for summary in designed.summaries
+    ] == [("source", 3, 3)]
+    assert designed.answers.select("id", "source").rows() == [
+        (f"d{n}", "source") for n in (1, 2, 3)
+    ]
+    assert designed.spec["llm"]["model"] == "lab/tiny"
     again = versions(
         humans(),
         read_factors(["source", "words"])[:1] + read_factors(["words"]),
         llm=(second := Scripted()),
     )
-    assert (len(second.prompts), again.made[0].fresh) == (0, 0)
+    assert (len(second.prompts), again.summaries[0].fresh) == (0, 0)
 
 
 @pytest.mark.usefixtures("own_cache")
@@ -295,8 +316,8 @@ def test_what_has_no_good_answer_is_left_out_with_what_would_be_made_of_it(tmp_p
         )
 
     factors = read_factors(["source", "words"])
-    made = versions(humans(), factors, llm=Scripted(says))
-    assert set(made.collection.docs["id"]) == {
+    designed = versions(humans(), factors, llm=Scripted(says))
+    assert set(designed.collection.docs["id"]) == {
         "d1",
         "d1+words",
         "d1+source",
@@ -306,15 +327,15 @@ def test_what_has_no_good_answer_is_left_out_with_what_would_be_made_of_it(tmp_p
         "d3",
         "d3+words",
     }
-    assert made.left_out.select("id", "source", "reason").rows() == [
+    assert designed.left_out.select("id", "source", "reason").rows() == [
         ("d2", "source", "unanswered"),
         ("d3", "source", "flagged"),
     ]
-    assert made.unanswered == 1
-    saved = save_versions(made, tmp_path / "made")
-    assert rt.load(saved.folder) == made.collection
-    whole = versions(humans(), factors, llm=Scripted())
-    save_versions(whole, saved.folder)
+    assert designed.unanswered == 1
+    saved = save_versions(designed, tmp_path / "made")
+    assert rt.load(saved.folder) == designed.collection
+    uninterrupted = versions(humans(), factors, llm=Scripted())
+    save_versions(uninterrupted, saved.folder)
     assert rt.load(saved.folder).docs.height == 10, (
         "d2 is answered; d3 was asked for as often as it may be"
     )
@@ -337,13 +358,13 @@ def test_prices_count_the_versions_that_each_prompt_makes() -> None:
 def test_a_folder_is_replaced_as_a_whole_and_other_splits_are_judged_too(tmp_path: Path) -> None:
     folder = rt.save(humans(), tmp_path / "in")
     write(folder / "qrels" / "train.tsv", tsv([("q2", "d3", 1)]))
-    made = made_of("length,facts", rt.load(folder))
-    saved = save_versions(made, tmp_path / "out")
+    designed = designed_by("length,facts", rt.load(folder))
+    saved = save_versions(designed, tmp_path / "out")
     assert saved.splits == ("test", "train")
     assert rt.load(saved.folder, split="train").qrels["doc_id"].to_list() == ["d3", "d3+length"]
     card = (saved.folder / "README.md").read_text()
     assert "12 versions of 3 documents: a factorial design of 4 runs" in card
-    save_versions(made_of("words", rt.load(folder)), saved.folder)
+    save_versions(designed_by("words", rt.load(folder)), saved.folder)
     assert rt.load(saved.folder).spec["design"]["factors"] == ["words"]
 
 
@@ -391,24 +412,30 @@ def lines(rows: list[tuple[str, ...]]) -> str:
 def test_versions_of_a_table_are_a_designed_collection(tmp_path: Path) -> None:
     file = write(tmp_path / "versions.tsv", lines(ROWS))
     with pytest.warns(DataWarning, match="1 row is left out: 'tone' is neither 'calm' nor 'loud'"):
-        made = versions_from_table(file, ["length", "tone"], {"tone": ("calm", "loud")})
-    assert made.collection.docs["id"].to_list() == ["a", "a+length", "a+tone", "a+length+tone", "b"]
-    assert made.collection.qrels.rows() == [
+        designed = versions_from_table(file, ["length", "tone"], {"tone": ("calm", "loud")})
+    assert designed.collection.docs["id"].to_list() == [
+        "a",
+        "a+length",
+        "a+tone",
+        "a+length+tone",
+        "b",
+    ]
+    assert designed.collection.qrels.rows() == [
         ("q1", "a", 1),
         ("q1", "a+length", 1),
         ("q1", "a+tone", 0),
         ("q1", "a+length+tone", 1),
         ("q2", "b", 2),
     ]
-    design = made.collection.spec["design"]
+    design = designed.collection.spec["design"]
     assert (design["kind"], design["runs"], design["resolution"], design["low_high"]) == (
         "given",
         4,
         "full",
         {"length": ["low", "high"], "tone": ["calm", "loud"]},
     )
-    saved = save_versions(made, tmp_path / "made")
-    assert rt.load(saved.folder) == made.collection
+    saved = save_versions(designed, tmp_path / "made")
+    assert rt.load(saved.folder) == designed.collection
 
 
 def test_versions_take_the_judgments_of_a_collection_by_origin(tmp_path: Path) -> None:
@@ -419,9 +446,9 @@ def test_versions_take_the_judgments_of_a_collection_by_origin(tmp_path: Path) -
         ("d9", "low", "other"),
     ]
     file = write(tmp_path / "versions.tsv", lines(rows))
-    made = versions_from_table(file, ["facts"], collection=humans()).collection
-    assert made.qrels.rows() == [("q1", "d1", 2)]
-    assert made.queries.height == 2
+    designed = versions_from_table(file, ["facts"], collection=humans()).collection
+    assert designed.qrels.rows() == [("q1", "d1", 2)]
+    assert designed.queries.height == 2
 
 
 @pytest.mark.parametrize(
@@ -496,23 +523,23 @@ def test_tables_that_are_no_versions_are_refused(
 )
 def test_factors_that_are_none_are_refused(names: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
-        made_of(names)
+        designed_by(names)
     assert str(caught.value).startswith(message)
 
 
 def test_collections_that_cannot_be_designed_are_refused() -> None:
     with pytest.raises(UserError, match="unknown source 'gpt'"):
-        made_of("length", of="gpt")
+        designed_by("length", of="gpt")
     with refused(
         "this collection is designed already: its documents have a column 'factor:length'"
     ):
-        made_of("words", made_of("length").collection)
+        designed_by("words", designed_by("length").collection)
     docs = humans().docs.with_columns(origin=pl.lit("d1"))
     with refused("documents 'd1' and 'd2' of source 'human' have one origin, 'd1'"):
-        made_of("length", Collection(docs, humans().queries, humans().qrels))
+        designed_by("length", Collection(docs, humans().queries, humans().qrels))
     with refused("factor 'source' needs a language model: name one (--llm), or use --by-rule"):
         versions(humans(), read_factors(["source"]))
     with refused("every factor is made by rule: leave out the language model (--llm)"):
         versions(humans(), read_factors(["length"], by_rule=True), llm=Scripted())
     with refused("versions: expected cells of at least 2, got 1"):
-        made_of("length", cells=1)
+        designed_by("length", cells=1)

@@ -62,7 +62,7 @@ def test_words_are_replaced_by_synonyms_unless_a_query_holds_a_form(
 def test_the_list_of_synonyms_is_inflected_and_has_no_word_for_itself() -> None:
     known = synonyms()
     assert len(known) > 700
-    assert not [word for word, other in known.items() if word == other]
+    assert not [word for word, synonym in known.items() if word == synonym]
     pairs = {
         "countries": None,
         "difficulties": "problems",
@@ -74,15 +74,15 @@ def test_the_list_of_synonyms_is_inflected_and_has_no_word_for_itself() -> None:
 
 def test_neighbouring_words_are_swapped_within_sentences() -> None:
     text = "the quick brown fox jumps over the lazy dog today.  Second sentence stays in its own place here."
-    found = swapped_words(text, PLAIN)
-    assert found != text
-    assert found == swapped_words(text, PLAIN) != swapped_words(text, Origin("d1", seed=1))
-    for old, new in zip(text.split(".  "), found.split(".  "), strict=True):
+    swapped = swapped_words(text, PLAIN)
+    assert swapped != text
+    assert swapped == swapped_words(text, PLAIN) != swapped_words(text, Origin("d1", seed=1))
+    for old, new in zip(text.split(".  "), swapped.split(".  "), strict=True):
         assert sorted(old.split()) == sorted(new.split())
         assert old.split()[-1] == new.split()[-1]
         moved = [
-            abs(old.split().index(word) - place)
-            for place, word in enumerate(new.split())
+            abs(old.split().index(word) - index)
+            for index, word in enumerate(new.split())
             if word != "the"
         ]
         assert max(moved) <= 1
@@ -94,27 +94,27 @@ NAMED = "The trial in Finland enrolled 120 people from 1995 to 2003. Later, Anna
 
 def test_numbers_and_names_are_changed_and_nothing_else() -> None:
     names = {1: ("Peru", "Chile"), 2: ("Carl Dahl", "Eva Frost")}
-    found = other_facts(NAMED, Origin("d1", names=names))
+    changed = other_facts(NAMED, Origin("d1", names=names))
     shape = (
         r"The trial in (Peru|Chile) enrolled (\d\d\d) people from 19(\d\d) to 20(\d\d)\. "
         r"Later, (Carl Dahl|Eva Frost) found (\d\.\d) % in omega-3 and B12\."
     )
-    match = re.fullmatch(shape, found)
-    assert match is not None, found
+    match = re.fullmatch(shape, changed)
+    assert match is not None, changed
     old = ("120", "95", "03", "3.5")
     for was, now in zip(old, (match[2], match[3], match[4], match[6]), strict=True):
         assert all(a != b for a, b in zip(was, now, strict=True) if a.isdigit())
-    assert found == other_facts(NAMED, Origin("d1", names=names))
-    assert found != other_facts(NAMED, Origin("d2", seed=1, names=names))
+    assert changed == other_facts(NAMED, Origin("d1", names=names))
+    assert changed != other_facts(NAMED, Origin("d2", seed=1, names=names))
 
 
 def test_what_queries_hold_stays_a_fact() -> None:
     names = {1: ("Peru",), 2: ("Carl Dahl",)}
-    found = other_facts(
+    changed = other_facts(
         NAMED, Origin("d1", query_terms=frozenset({"finland", "120", "berg"}), names=names)
     )
-    assert "in Finland enrolled 120 people" in found
-    assert "Anna Berg" in found
+    assert "in Finland enrolled 120 people" in changed
+    assert "Anna Berg" in changed
     assert name_pool([NAMED, "We met Eva Frost in Peru."], frozenset({"peru"})) == {
         1: ("Finland",),
         2: ("Anna Berg", "Eva Frost"),

@@ -39,7 +39,7 @@ from ranktilt.papers.askari.retrieval_qa import (
 from ranktilt.papers.askari.retrieval_qa_files import QAFiles, save_retrieval_qa
 from ranktilt.papers.askari.triples import triples
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.training.training_set import of_sources
+from ranktilt.training.training_set import only_sources
 from tests.refusals import refused
 from tests.toy import collection_of, jsonl, write
 
@@ -77,7 +77,7 @@ def test_answers_of_both_sides_are_read_fields_are_options_and_questions_folded(
     )
     fields = QuestionFields(question="q", human="people", llm="model", domain="of")
     assert read_answered([file], fields).questions == (
-        AnsweredQuestion("why?", "law", ("so",), ("thus",)),
+        AnsweredQuestion(text="why?", domain="law", human=("so",), llm=("thus",)),
     )
     assert (
         fold_question("What is  DNA?")
@@ -106,12 +106,14 @@ def test_answers_of_both_sides_are_read_fields_are_options_and_questions_folded(
         (
             b'{"question": "a", "human_answers": ["b"]}\n',
             None,
-            "no question has an answer in the field 'chatgpt_answers'; choose another with --llm-answers",
+            "no question has an answer in the field 'chatgpt_answers'; choose another with "
+            "--llm-answers",
         ),
         (
             b'{"question": "a", "human_answers": [""], "chatgpt_answers": ["b"]}\n',
             None,
-            "no question has an answer in the field 'human_answers'; choose another with --human-answers",
+            "no question has an answer in the field 'human_answers'; choose another with "
+            "--human-answers",
         ),
     ],
 )
@@ -137,7 +139,9 @@ PUBLISHED = {
 
 def question(text: str, domain: str = "law", llm: int = 1) -> AnsweredQuestion:
     answers = tuple(f"bot answer {n} to {text}" for n in range(llm))
-    return AnsweredQuestion(text, domain, (f"people answer 0 to {text}",), answers)
+    return AnsweredQuestion(
+        text=text, domain=domain, human=(f"people answer 0 to {text}",), llm=answers
+    )
 
 
 def questions(n: int, domain: str = "law", llm: int = 1) -> list[AnsweredQuestion]:
@@ -145,7 +149,8 @@ def questions(n: int, domain: str = "law", llm: int = 1) -> list[AnsweredQuestio
 
 
 def build(asked_questions: Sequence[AnsweredQuestion], rules: QARules | None = None) -> RetrievalQA:
-    return build_retrieval_qa(AnsweredQuestions(tuple(asked_questions), ()), rules)
+    answered = AnsweredQuestions(questions=tuple(asked_questions), files=())
+    return build_retrieval_qa(answered, rules)
 
 
 def splits_of(built: RetrievalQA) -> dict[str, str]:
@@ -162,15 +167,17 @@ TEXTS = st.sampled_from(
 @given(st.lists(st.tuples(TEXTS, st.sampled_from(["law", "art"])), max_size=20), st.integers(0, 3))
 @settings(max_examples=100)
 def test_no_question_is_on_two_sides_of_the_split(rows: list[tuple[str, str]], seed: int) -> None:
-    found = [
+    askings = [
         *(question(text, domain) for text, domain in rows),
         *questions(30),
         *questions(30, "art"),
     ]
-    built = build(found, QARules(seed=seed))
+    built = build(askings, QARules(seed=seed))
     split = splits_of(built)
-    folded = dict(zip(built.collection.queries["id"], (one.key for one in found), strict=True))
-    assert len(split) == len(found)
+    folded = dict(
+        zip(built.collection.queries["id"], (asking.key for asking in askings), strict=True)
+    )
+    assert len(split) == len(askings)
     sides = {(folded[query], name) for query, name in split.items()}
     assert Counter(key for key, _ in sides) == Counter(set(folded.values()))
     documents = [set(qrels["doc_id"]) for qrels in built.qrels.values()]
@@ -180,26 +187,28 @@ def test_no_question_is_on_two_sides_of_the_split(rows: list[tuple[str, str]], s
 def test_domains_get_their_sizes_as_published_and_a_split_depends_on_the_seed_and_no_order() -> (
     None
 ):
-    found = [
+    askings = [
         *questions(40),
         *questions(10),
         *questions(30, "art"),
         question("law question 3.", "art"),
     ]
-    built = build(found, QARules(shares=(60, 16, 24)))
+    built = build(askings, QARules(shares=(60, 16, 24)))
     assert {domain: tuple(n.values()) for domain, n in built.counts["questions"].items()} == {
         "law": (30, 8, 12),
         "art": (20, 4, 7),
     }
     assert built.counts["asked_again"] == 11
-    found, sizes = questions(60), {"law": (40, 5, 15)}
-    first = assign_splits(found, sizes, 0)
-    assert assign_splits(found[::-1], sizes, 0) == first[::-1]
-    mixed = assign_splits([*questions(30, "art"), *found], {**sizes, "art": (20, 5, 5)}, 0)
+    askings, sizes = questions(60), {"law": (40, 5, 15)}
+    first = assign_splits(askings, sizes, 0)
+    assert assign_splits(askings[::-1], sizes, 0) == first[::-1]
+    mixed = assign_splits([*questions(30, "art"), *askings], {**sizes, "art": (20, 5, 5)}, 0)
     assert mixed[30:] == first
-    assert assign_splits(found, sizes, 1) != first
-    found = [one for domain, sizes in PUBLISHED.items() for one in questions(sum(sizes), domain)]
-    counts = build(found).counts["questions"]
+    assert assign_splits(askings, sizes, 1) != first
+    askings = [
+        asking for domain, sizes in PUBLISHED.items() for asking in questions(sum(sizes), domain)
+    ]
+    counts = build(askings).counts["questions"]
     assert {domain: tuple(sizes.values()) for domain, sizes in counts.items()} == PUBLISHED
     assert [sum(sizes[split] for sizes in counts.values()) for split in SPLITS] == [
         16_788,
@@ -229,32 +238,42 @@ def test_answers_are_relevant_to_every_asking_of_their_question() -> None:
 
 
 @pytest.mark.parametrize(
-    ("drop", "held", "end"), [(False, 13, "judged relevant, as the"), (True, 10, "left out")]
+    ("drop", "documents_held", "end"),
+    [(False, 13, "judged relevant, as the"), (True, 10, "left out")],
 )
 def test_error_messages_are_counted_and_left_out_where_asked(
-    drop: bool, held: int, end: str
+    drop: bool, documents_held: int, end: str
 ) -> None:
     failed = (
         "!\nnetwork error",
         "!\\nToo many requests",
         "So,\n!\n\nThere was an error generating a response",
     )
-    same = [AnsweredQuestion(f"Q{n}", "law", ("The same.",), ()) for n in range(30)]
-    found = [
+    same = [
+        AnsweredQuestion(text=f"Q{n}", domain="law", human=("The same.",), llm=())
+        for n in range(30)
+    ]
+    answered = [
         *questions(9),
         *same,
-        AnsweredQuestion("Why!", "law", ("So!",), (*failed, "!important is a rule of CSS")),
+        AnsweredQuestion(
+            text="Why!",
+            domain="law",
+            human=("So!",),
+            llm=(*failed, "!important is a rule of CSS"),
+        ),
     ]
-    built = build(found, QARules(drop_errors=drop))
+    built = build(answered, QARules(drop_errors=drop))
     assert (built.counts["error_messages"], built.counts["in_several_splits"]) == (3, 1)
-    assert built.counts["documents"] == {"human": 40, "chatgpt": held}
+    assert built.counts["documents"] == {"human": 40, "chatgpt": documents_held}
     assert dict(summary(built))["errors"].startswith(f"3 answers are error messages, {end}")
     assert (
         dict(summary(built))["repeated"]
         == "1 text is an answer to questions of more than one split"
     )
     with refused("no answer of chatgpt is left without those that are error messages"):
-        build([AnsweredQuestion("Why!", "law", ("So!",), failed)], QARules(drop_errors=True))
+        only_errors = AnsweredQuestion(text="Why!", domain="law", human=("So!",), llm=failed)
+        build([only_errors], QARules(drop_errors=True))
 
 
 @pytest.mark.parametrize(
@@ -263,7 +282,8 @@ def test_error_messages_are_counted_and_left_out_where_asked(
         (
             questions(2),
             {},
-            "domain 'law' has 2 questions, too few for its split: train, dev and test need one each",
+            "domain 'law' has 2 questions, too few for its split: train, dev and test need one "
+            "each",
         ),
         (
             questions(1),
@@ -273,7 +293,8 @@ def test_error_messages_are_counted_and_left_out_where_asked(
         (
             [question("why?")] * 4,
             {},
-            "domain 'law' is too small for its split: 'why?' is asked 4 times, and no split has room for all of them",
+            "domain 'law' is too small for its split: 'why?' is asked 4 times, and no split has "
+            "room for all of them",
         ),
         (
             questions(9),
@@ -298,83 +319,87 @@ def test_refusals(rows: list[AnsweredQuestion], rules: dict, message: str) -> No
 
 
 def test_the_folder_holds_what_others_tools_read(tmp_path: Path) -> None:
-    found = [*questions(20, llm=2), question("tab\there and\r\nlines")]
-    built = build(found)
-    place = save_retrieval_qa(built, tmp_path / "new" / "qa", QAFiles(depth=5, triples=2))
-    whole = load(place)
-    assert whole == built.collection
+    askings = [*questions(20, llm=2), question("tab\there and\r\nlines")]
+    built = build(askings)
+    folder = save_retrieval_qa(built, tmp_path / "new" / "qa", QAFiles(depth=5, triples=2))
+    loaded = load(folder)
+    assert loaded == built.collection
     for split, qrels in built.qrels.items():
         assert (
-            load(place, split=split)
+            load(folder, split=split)
             .qrels.sort("query_id", "doc_id")
             .equals(qrels.sort("query_id", "doc_id"))
         )
         queries = (
-            (place / "msmarco" / f"queries_{split}.tsv").read_text(encoding="utf-8").splitlines()
+            (folder / "msmarco" / f"queries_{split}.tsv").read_text(encoding="utf-8").splitlines()
         )
         assert {line.split("\t")[0] for line in queries} == set(qrels["query_id"])
         assert all(line.count("\t") == 1 for line in queries)
         for source in built.sources:
-            trec = read_qrels(place / "msmarco" / f"qrels_{source}_{split}.tsv").drop("line")
+            trec = read_qrels(folder / "msmarco" / f"qrels_{source}_{split}.tsv").drop("line")
             assert trec.sort("query_id", "doc_id").equals(
                 built.side(source, split).qrels.sort("query_id", "doc_id")
             )
     texts = {}
     for source in built.sources:
         lines = (
-            (place / "msmarco" / f"collection_{source}.tsv")
+            (folder / "msmarco" / f"collection_{source}.tsv")
             .read_bytes()
             .decode()
             .removesuffix("\n")
             .split("\n")
         )
         texts |= dict(line.split("\t") for line in lines)
-    assert set(texts) == set(whole.ids)
+    assert set(texts) == set(loaded.ids)
     assert "people answer 0 to tab here and lines" in texts.values()
-    about = orjson.loads((place / "built.json").read_bytes())
+    about = orjson.loads((folder / "built.json").read_bytes())
     files = {
-        file.relative_to(place).as_posix(): file for file in place.rglob("*") if file.is_file()
+        file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()
     }
     assert about["files"] == {
         name: sha256(file) for name, file in files.items() if name != "built.json"
     }
     for source in built.sources:
-        written = (place / "triples" / f"{source}_train_ids.tsv").read_bytes()
+        written = (folder / "triples" / f"{source}_train_ids.tsv").read_bytes()
         assert written.count(b"\n") == 2 * built.side(source, "train").qrels.height
-        assert b"".join(triples(of_sources(load(place, split="train"), [source]), 2)) == written
-    assert [file.name for file in place.parent.iterdir()] == ["qa"]
+        assert b"".join(triples(only_sources(load(folder, split="train"), [source]), 2)) == written
+    assert [file.name for file in folder.parent.iterdir()] == ["qa"]
 
 
 def test_built_again_it_is_the_same_and_runs_are_of_one_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = QAFiles(depth=3, triples=4)
-    one, two = (
-        save_retrieval_qa(build(questions(12)), tmp_path / name, wanted) for name in ("one", "two")
+    qa_files = QAFiles(depth=3, triples=4)
+    first, second = (
+        save_retrieval_qa(build(questions(12)), tmp_path / name, qa_files)
+        for name in ("one", "two")
     )
-    names = sorted(file.relative_to(one) for file in one.rglob("*"))
-    assert names == sorted(file.relative_to(two) for file in two.rglob("*"))
+    names = sorted(file.relative_to(first) for file in first.rglob("*"))
+    assert names == sorted(file.relative_to(second) for file in second.rglob("*"))
     assert all(
-        (one / name).read_bytes() == (two / name).read_bytes()
+        (first / name).read_bytes() == (second / name).read_bytes()
         for name in names
-        if (one / name).is_file()
+        if (first / name).is_file()
     )
-    packed = (one / "runs" / "bm25_human_test.trec.gz").read_bytes()
+    packed = (first / "runs" / "bm25_human_test.trec.gz").read_bytes()
     assert packed[3:8] == bytes(5)  # neither a name nor the time, which both builds may share
     built = build(questions(4), QARules(shares=(1, 0, 1)))
     assert built.counts["questions"]["law"] == {"train": 2, "dev": 0, "test": 2}
-    place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=0))
-    assert sorted(file.name for file in (place / "qrels").iterdir()) == ["test.tsv", "train.tsv"]
-    assert not (place / "runs").exists()
+    folder = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=0))
+    assert sorted(file.name for file in (folder / "qrels").iterdir()) == ["test.tsv", "train.tsv"]
+    assert not (folder / "runs").exists()
     monkeypatch.setattr(run_module, "_AT_ONCE", 50)
     built = build(
-        [*questions(30, llm=2), AnsweredQuestion("?!", "law", ("people answer",), ("bot reply",))]
+        [
+            *questions(30, llm=2),
+            AnsweredQuestion(text="?!", domain="law", human=("people answer",), llm=("bot reply",)),
+        ]
     )
-    place = save_retrieval_qa(built, tmp_path / "runs", QAFiles(depth=7))
+    folder = save_retrieval_qa(built, tmp_path / "runs", QAFiles(depth=7))
     for source in built.sources:
         for split in SPLITS:
             side = built.side(source, split)
-            run = Run.load(place / "runs" / f"bm25_{source}_{split}.trec.gz")
+            run = Run.load(folder / "runs" / f"bm25_{source}_{split}.trec.gz")
             assert set(side.docs["source"]) == {source}
             assert run == BM25(k1=1.2, b=0.75, k=7).rank(side)
             assert run.queries == BM25(k=7).rank(side).queries
@@ -417,8 +442,8 @@ def test_hc3_is_split_as_published(shared_data: Path) -> None:
     split = splits_of(built)
     texts = dict(built.collection.queries.select("id", "text").iter_rows())
     keys = [
-        {question(texts[query]).key for query, name in split.items() if name == one}
-        for one in SPLITS
+        {question(texts[query]).key for query, split_name in split.items() if split_name == name}
+        for name in SPLITS
     ]
     assert len(split) == 3_277
     assert len(set.union(*keys)) == sum(map(len, keys))
@@ -459,7 +484,9 @@ def test_negatives_are_others_and_none_comes_twice(
         mine = [row for row in rows if row[0] == query]
         assert not {negative for _, _, negative in mine} & excluded
         for positive in positives:
-            negatives = [negative for _, shown, negative in mine if shown == str(positive)]
+            negatives = [
+                negative for _, relevant_id, negative in mine if relevant_id == str(positive)
+            ]
             assert len(negatives) == len(set(negatives)) == expected
 
 

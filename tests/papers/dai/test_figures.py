@@ -39,8 +39,8 @@ def test_map_of_all_sources_is_drawn_where_they_share_the_reference() -> None:
         return Map(x=points, y=points, ids=ids, sources=sources, of=3)
 
     drawn = [
-        replace(one, map=laid_out(one.source, [number, 5.0, 6.0]))
-        for number, one in enumerate(check.similarity)
+        replace(similarity, map=laid_out(similarity.source, [number, 5.0, 6.0]))
+        for number, similarity in enumerate(check.similarity)
     ]
     (figure,) = draw_map(replace(check, similarity=tuple(drawn)))
     assert "2 models" in figure.title

@@ -40,7 +40,14 @@ def documents(
     )
     queries = pl.DataFrame({"id": list(relevant), "text": [f"query {name}" for name in relevant]})
     judged = pl.DataFrame(pairs, schema={"query_id": pl.String, "doc_id": pl.String}, orient="row")
-    return LabelledDocuments(table, queries, judged, "gender", texts, {"by": "gender"})
+    return LabelledDocuments(
+        labels=table,
+        queries=queries,
+        relevant=judged,
+        by="gender",
+        texts=texts,
+        spec={"by": "gender"},
+    )
 
 
 def people(sizes: dict[str, tuple[int, int]]) -> LabelledDocuments:
@@ -123,9 +130,9 @@ def test_blocks_are_half_relevant_candidates_favour_nobody_and_seeds_give_other_
     relevant = {"q1": [f"d{n}" for n in range(8)], "q2": [f"d{n}" for n in range(4, 12)]}
     built = build_fair_ranking(documents(labels, relevant), WOMEN, ListRules(items=6))
     judged = set(built.collection.qrels.select("query_id", "doc_id").rows())
-    held = set(built.collection.ids)
+    ids = set(built.collection.ids)
     assert judged == {
-        (query, doc) for query, docs in relevant.items() for doc in docs if doc in held
+        (query, doc) for query, docs in relevant.items() for doc in docs if doc in ids
     }
     for query, docs in lists(built).items():
         assert [(query, doc) in judged for doc in docs] == [True] * 3 + [False] * 3
@@ -149,11 +156,11 @@ def test_every_list_is_whole_and_as_fair_as_it_can_be(
         return
     for query, docs in lists(built).items():
         assert len(docs) == len(set(docs)) == sum(blocks)
-        found = np.bincount([block_of(query, doc) for doc in docs], minlength=4)
-        assert found[:2].sum() == blocks[0] + blocks[1]
+        sizes = np.bincount([block_of(query, doc) for doc in docs], minlength=4)
+        assert sizes[:2].sum() == blocks[0] + blocks[1]
         men, women = counts[query]
-        assert found[0] >= min(men, blocks[0])
-        assert found[1] >= min(women, blocks[1])
+        assert sizes[0] >= min(men, blocks[0])
+        assert sizes[1] >= min(women, blocks[1])
 
 
 LABELS = {
@@ -170,13 +177,13 @@ LABELS = {
 
 def test_several_values_are_one_side_and_documents_may_have_none() -> None:
     source = documents(LABELS, {"q1": list("abcd"), "q2": list("efgh")})
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for seed in range(8):
         built = build_fair_ranking(
             source, "non-Europe", ListRules(items=4, min_judged=2, seed=seed)
         )
-        found |= dict(built.collection.docs.select("id", "gender").rows())
-    assert found == {name: "|".join(values) for name, values in LABELS.items() if values}
+        labels |= dict(built.collection.docs.select("id", "gender").rows())
+    assert labels == {name: "|".join(values) for name, values in LABELS.items() if values}
     assert (built.counts["unlabelled"], built.counts["several"]) == (2, 1)
     built = build_fair_ranking(source, "Asia|Africa", ListRules(items=4, min_judged=2))
     assert built.counts["several"] == 1  # of Europe and of Asia

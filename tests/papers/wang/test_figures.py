@@ -12,7 +12,8 @@ ORDERS = {
     "bm25": "fmmmmmmmmmmmmmmmmmmf",
     "bm25(query_template={attribute} {query},attribute=female)": "ffmmmmmmmmmmmmmmmmmm",
 }
-"""Two women among twenty items: one in the first and one in the last tenth, or both in the first."""
+"""Two women among twenty items: one in the first and one in the last tenth, or both in the
+first."""
 
 
 def loaded(*names: str) -> LoadedAudit:
@@ -45,11 +46,11 @@ def loaded(*names: str) -> LoadedAudit:
 def scores(order: str) -> dict[str, float]:
     """Scores that put women and men in this order."""
     count = {"f": 0, "m": 0}
-    found = {}
+    scores_by_id = {}
     for rank, sex in enumerate(order):
-        found[f"{sex}{count[sex]}"] = float(len(order) - rank)
+        scores_by_id[f"{sex}{count[sex]}"] = float(len(order) - rank)
         count[sex] += 1
-    return found
+    return scores_by_id
 
 
 def test_share_of_the_protected_group_in_each_tenth_of_the_lists() -> None:
@@ -63,12 +64,12 @@ def test_share_of_the_protected_group_in_each_tenth_of_the_lists() -> None:
 
 
 def test_figure_and_table_need_the_collection() -> None:
-    whole = loaded("bm25")
-    (figure,) = draw_ranks(whole)
+    loaded_audit = loaded("bm25")
+    (figure,) = draw_ranks(loaded_audit)
     assert figure.title == "Ranks of female in the lists of each ranker"
-    assert draw_ranks(LoadedAudit(whole.audit)) == ()
-    assert cells_of(LoadedAudit(whole.audit), "wang-fig3") == []
-    cells = {cell.condition: cell.value for cell in cells_of(whole, "wang-fig3")}
+    assert draw_ranks(LoadedAudit(loaded_audit.audit)) == ()
+    assert cells_of(LoadedAudit(loaded_audit.audit), "wang-fig3") == []
+    cells = {cell.condition: cell.value for cell in cells_of(loaded_audit, "wang-fig3")}
     assert {ranks for ranks, share in cells.items() if share} == {"1–2", "19–20"}
     assert len(cells) == 10
 
@@ -78,8 +79,8 @@ def test_exposures_before_and_after_are_printed_only_by_name() -> None:
     comparison = compare(new, old)
     cells = {cell.target: cell.value for cell in cells_of(comparison, "wang-fig4a")}
     exposure = {
-        when: next(one.value for one in of.card if one.estimand.name == "ExposureRatio")
-        for when, of in (("before", old), ("after", new))
+        when: next(row.value for row in audit.card if row.estimand.name == "ExposureRatio")
+        for when, audit in (("before", old), ("after", new))
     }
     assert cells == pytest.approx(exposure)
     assert tables_of(comparison) == []

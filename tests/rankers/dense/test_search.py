@@ -38,7 +38,7 @@ def searched(
     queries: Vectors, documents: Vectors, k: int, *, cosine: bool = False, memory: int | None = None
 ) -> Scores:
     """Rows and scores of each query."""
-    with limited(MemoryLimits(memory)):
+    with limited(MemoryLimits(memory=memory)):
         parts = list(search(queries, Held(documents), k, cosine=cosine, label="searching"))
     for rows, scores in parts:
         assert (rows.dtype, scores.dtype) == (np.int64, np.float32)

@@ -14,10 +14,10 @@ from ranktilt.auditing.null_distributions.base import LabelEffects, Shuffles
 from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.permuted_labels import Held, RelevantDocuments
+from ranktilt.measures.permuted_labels import RelevantBlocks, RelevantDocuments
 from ranktilt.measures.ranking import Floats, Ints, Judged
 from ranktilt.measures.relevance import label_weights
-from ranktilt.statistics.permutation import exchanged, shuffle_p
+from ranktilt.statistics.permutation import exchanged_sums, shuffle_p
 from ranktilt.statistics.two_way import Clusters, sums
 
 _LABELS = 1 << 20
@@ -55,7 +55,7 @@ def _deltas(
     groups = {number: _Group.from_judgments(shuffles.judgments, number) for number in numbers}
     shared = {(a, b): groups[a].shared(groups[b]) for _, (a, b) in tasks}
     # Groups of one run are summed once for all its pairs.
-    runs: dict[int, tuple[dict[int, Held], list[tuple[tuple[int, int], Floats]]]] = {}
+    runs: dict[int, tuple[dict[int, RelevantBlocks], list[tuple[tuple[int, int], Floats]]]] = {}
     for (judged_run, pair), deltas in zip(tasks, deltas_of, strict=True):
         held, pairs = runs.setdefault(id(judged_run), ({}, []))
         held.update({g: groups[g].held(judged_run, measures) for g in pair if g not in held})
@@ -103,11 +103,13 @@ class _Group:
         )
         return here, there
 
-    def held(self, judged_run: JudgedRun, measures: Sequence[Measure]) -> Held:
+    def held(self, judged_run: JudgedRun, measures: Sequence[Measure]) -> RelevantBlocks:
         ranking, keep = judged_run.ranking.head(deepest(measures))
         number = np.full(len(judged_run.judgments.query) + 1, -1)
         number[self.place] = np.arange(len(self.place))
-        return Held.from_ranking(self.pool, measures, ranking, number[judged_run.judgment[keep]])
+        return RelevantBlocks.from_ranking(
+            self.pool, measures, ranking, number[judged_run.judgment[keep]]
+        )
 
 
 def _values(totals: Sequence[Floats], best: Sequence[Floats]) -> Floats:
@@ -208,7 +210,9 @@ def exchange_p(
     seed = [how.seed, _SEED]
     if measure.linear and sample.clusters is not None:
         totals = sample.clusters.origin_totals
-        return shuffle_p(float(totals.sum()), exchanged(totals, draws=how.resamples, seed=seed))
+        return shuffle_p(
+            float(totals.sum()), exchanged_sums(totals, draws=how.resamples, seed=seed)
+        )
     judgments, (ranking, keep) = judged_run.judgments, judged_run.ranking.head(measure.cutoff)
     at = judged_run.judgment[keep]
     counts = (at >= 0) & np.isin(judgments.group[at], groups) & sample.mask[ranking.query]
@@ -217,7 +221,7 @@ def exchange_p(
     pool = RelevantDocuments(query, judgments.grade[place])
     number = np.full(len(judgments.query) + 1, -1)
     number[place] = np.arange(len(place))
-    held = Held.from_ranking(pool, [measure], ranking, number[at])
+    held = RelevantBlocks.from_ranking(pool, [measure], ranking, number[at])
     first = (judgments.group[place] == groups[0])[:, None]
     origin = np.unique(origins[judgments.row[place]], return_inverse=True)[1]
     origin_count = int(origin.max(initial=-1)) + 1
@@ -232,7 +236,7 @@ def exchange_p(
     return shuffle_p(observed, np.concatenate([drawn, -drawn]))
 
 
-def _difference(held: Held, first: Floats) -> Floats:
+def _difference(held: RelevantBlocks, first: Floats) -> Floats:
     """Sum of ``M_a − M_b`` over the queries, where `first` marks the documents of `a`."""
     difference: Floats = (held.totals(first)[0] - held.totals(1.0 - first)[0]).sum(axis=0)
     return difference

@@ -16,7 +16,7 @@ from ranktilt.auditing.null_distributions.pages import Signs
 from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.measures.ranking import Ints
 from ranktilt.measures.twins.base import TwinLists
-from ranktilt.statistics.permutation import exchanged
+from ranktilt.statistics.permutation import exchanged_sums
 from ranktilt.statistics.two_way import Clusters
 
 _LABEL_SEED, _EXCHANGE_SEED = 4, 5
@@ -70,11 +70,11 @@ class TwinPairs:
             judged_run.ranking.query
         ]
         return TwinLists(
-            judged_run.ranking,
-            np.where(counted, judged_run.row, -1),
-            self.rows,
-            (judgments.query, judgments.row),
-            wanted=wanted,
+            ranking=judged_run.ranking,
+            docs=np.where(counted, judged_run.row, -1),
+            pairs=self.rows,
+            relevant=(judgments.query, judgments.row),
+            relevant_pairs=wanted,
             scored=judged_run.run.spec.get("score_order") != "rank",
         )
 
@@ -127,6 +127,6 @@ def among_exchanged(sample: Sample, how: InferenceOptions, *, banded: bool) -> S
     if sample.clusters is None or not weight:
         return sample
     totals = sample.clusters.origin_totals
-    draws = exchanged(totals, draws=how.resamples, seed=[how.seed, _EXCHANGE_SEED]) / weight
+    draws = exchanged_sums(totals, draws=how.resamples, seed=[how.seed, _EXCHANGE_SEED]) / weight
     null = NullDistribution.from_draws(sample.value, draws)
     return replace(sample, null=null if banded else NullDistribution(0.0, 0.0, null.p))

@@ -15,7 +15,7 @@ from ranktilt.auditing.list_variation import fixed_lists
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.generation.versions.design import has_changed_facts
-from ranktilt.measures.ranking import Judged, Ranking, per_block, running
+from ranktilt.measures.ranking import Judged, Ranking, per_block, running_sums
 from ranktilt.measures.twins.base import Positions
 from ranktilt.measures.twins.score_gap import spread
 from ranktilt.statistics.variation import Variation
@@ -191,7 +191,7 @@ class Standings:
         ranking, docs, n = self.ranking, self.docs, len(self.run.queries)
         entry_weights = np.where(docs >= 0, weights[docs], 0.0)
         blocks = per_block(ranking, entry_weights)
-        above = np.repeat(running(ranking, blocks) - blocks / 2, ranking.sizes)
+        above = np.repeat(running_sums(ranking, blocks) - blocks / 2, ranking.sizes)
         total = np.bincount(ranking.query, weights=entry_weights, minlength=n)[self.targets.query]
         at = self.entries
         better = np.where(at >= 0, above[at], total[:, None]) if len(above) else np.zeros(at.shape)

@@ -1,4 +1,4 @@
-"""Documents written from queries by a language model: training data for a ranker, or documents to rank."""
+"""Documents from queries by a language model: training data for a ranker, or documents to rank."""
 
 from __future__ import annotations
 
@@ -25,32 +25,40 @@ from ranktilt.llm.journal import Journal, journal_of
 
 HUMAN = "human"
 _ANSWER_TOKENS = 200
+"""Expected tokens of an answer."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnswerInputs(GenerationInputs):
-    """What will be asked: `queries`, each `settings.n` times; `ids` of the documents, by source."""
+    """The requests for documents from queries."""
 
     settings: Answering
     queries: pl.DataFrame
+    """Queries to answer, `settings.n` times each."""
     ids: Mapping[str, pl.Series]
+    """Ids of the documents, by source."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnsweredQueries(Generated):
     """Documents that a language model wrote from queries, as a collection.
 
-    A document's `origin` is its own id, because it was made of no other document; ``query_id`` is
-    its query, and what else is known of that, such as a domain, is known of the document. The
-    judgments are made, not judged: each document is relevant, grade 1, to its query.
+    A document's `origin` is its id, because it was made of no other document. ``query_id`` is its
+    query, whose further columns, such as a domain, the document has too. The judgments are made,
+    not judged: each document is relevant, grade 1, to its query.
     """
 
 
 def prepare_answers(collection: Collection, llm: LLM, answering: Answering) -> AnswerInputs:
-    """Settle what is asked of the judged queries, or of all where nothing is judged; nothing is asked yet.
+    """Prepare the requests for the judged queries, or for all if nothing is judged.
 
-    Refused: no query, one without text, the source ``"human"``, ids that no file of judgments could
-    hold.
+    Nothing is asked yet.
+
+    Raises
+    ------
+    UserError
+        If there is no query, or one without text; for the source ``"human"``; for ids that no file
+        of judgments could hold.
     """
     queries = collection.queries_with_judgments.head(answering.first or collection.queries.height)
     if not queries.height:
@@ -58,33 +66,18 @@ def prepare_answers(collection: Collection, llm: LLM, answering: Answering) -> A
     blank = queries.filter(pl.col("text").str.strip_chars() == "")
     if blank.height:
         raise UserError(f"query {blank['id'][0]!r} has no text to write a document for")
-    named = len(answering.temperatures) > 1
-    sources = {
-        answering.source
-        or model_name(llm) + (f"-tmp{float(t)!r}" if named else ""): answering.sampling(t)
-        for t in answering.temperatures
-    }
+    sources = {}
+    for temperature in answering.temperatures:
+        sources[_source(llm, temperature, answering)] = answering.sampling(temperature)
     if HUMAN in sources:
         raise UserError(
             f"source {HUMAN!r} is reserved for documents by people; choose another name"
         )
-    numbers = [(name, draw) for name in queries["id"] for draw in range(answering.n)]
-    ids = {
-        one: pl.Series("id", [f"{name}-{one}-{draw + 1}" for name, draw in numbers])
-        for one in sources
-    }
-    strange = next(
-        (name for one in ids.values() for name in one if any(end in name for end in "\t\r\n")), None
-    )
-    if strange is not None:
-        raise UserError(
-            f"id {strange!r} has a tab or line end in it, which a qrels file cannot hold"
-        )
-    texts = [text for text in queries["text"] for _ in range(answering.n)]
-    tasks = [
-        GenerationTask(row, text, "", draw)
-        for row, (text, (_, draw)) in enumerate(zip(texts, numbers, strict=True))
-    ]
+    ids = {source: _ids(queries["id"], source, answering.n) for source in sources}
+    tasks = list[GenerationTask]()
+    for text in queries["text"]:
+        for draw in range(answering.n):
+            tasks.append(GenerationTask(row=len(tasks), text=text, title="", draw=draw))
     return AnswerInputs(
         settings=answering,
         template=answer_template(answering.prompt),
@@ -97,6 +90,28 @@ def prepare_answers(collection: Collection, llm: LLM, answering: Answering) -> A
     )
 
 
+def _source(llm: LLM, temperature: float, answering: Answering) -> str:
+    """Name the source of a temperature."""
+    if answering.source:
+        return answering.source
+    has_several = len(answering.temperatures) > 1
+    return model_name(llm) + (f"-tmp{float(temperature)!r}" if has_several else "")
+
+
+def _ids(queries: pl.Series, source: str, count: int) -> pl.Series:
+    """Name the documents of a source, `count` for each query."""
+    names = []
+    for query in queries:
+        for draw in range(count):
+            name = f"{query}-{source}-{draw + 1}"
+            if any(sign in name for sign in "\t\r\n"):
+                raise UserError(
+                    f"id {name!r} has a tab or line end in it, which a qrels file cannot hold"
+                )
+            names.append(name)
+    return pl.Series("id", names)
+
+
 def answer(
     collection: Collection,
     llm: LLM,
@@ -107,49 +122,65 @@ def answer(
     """Write documents from queries with a language model.
 
     Each answer is in the journal before it counts, so that an interrupted call costs nothing twice.
-    Wrappers such as "Sure, here is …" are removed; an answer that fails a check is asked for again,
-    up to ``answering.attempts``. A prompt holds the query and nothing else: no document, no
-    judgment.
+    Wrappers such as "Sure, here is …" are removed. If an answer fails a check, another one is asked
+    for, up to ``answering.attempts``. A prompt holds the query and nothing else: no document, no
+    judgment. Askari et al., A Test Collection of Synthetic Documents for Training Rankers, CIKM
+    2023.
 
-    The queries are those with a judgment, or all where nothing is judged; queries alone are read by
-    `ranktilt.data.queries.read_queries`. `journal` holds what was answered before (by default
-    the model's own, in the cache), and `unanswered` of the result says for how many documents the
-    same call would ask again. `UserError` as of `prepare_answers`, or if the model cannot be asked;
-    what was answered until then is kept.
+    Parameters
+    ----------
+    collection : Collection
+        Its queries with a judgment are answered, or all if nothing is judged; queries alone are
+        read by `ranktilt.data.queries.read_queries`.
+    llm : LLM
+        The model, such as ``ranktilt.llm.base.llm("openai:NAME")``.
+    answering : Answering, optional
+        Prompt, temperatures, number of documents, ….
+    journal : Journal, optional
+        Earlier answers; by default the model's journal in the cache.
 
-    Askari et al., A Test Collection of Synthetic Documents for Training Rankers, CIKM 2023.
+    Returns
+    -------
+    AnsweredQueries
+        `unanswered` is the number of documents that the same call would ask for again.
+
+    Raises
+    ------
+    UserError
+        As by `prepare_answers`, or if the model cannot be asked; answers until then are in the
+        journal.
     """
     inputs = prepare_answers(collection, llm, answering or Answering())
     llm.check()
     spec = {
         **spec_of(llm, inputs, collection),
         "n": inputs.settings.n,
-        "qrels": "made: each document is relevant to the query it was written from; nobody judged it",
+        "qrels": (
+            "made: each document is relevant to the query it was written from; nobody judged it"
+        ),
     }
-    with journal_of(llm) if journal is None else journal as kept:
-        found = {
-            name: ask_until_accepted(
-                RoundConfig(
-                    llm,
-                    kept,
-                    sampling,
-                    inputs.template,
-                    check_answer,
-                    inputs.settings.attempts,
-                    label=f"writing as {name}",
-                ),
-                inputs.tasks,
+    outcomes = {}
+    with journal_of(llm) if journal is None else journal as known:
+        for source, sampling in inputs.sources.items():
+            config = RoundConfig(
+                llm=llm,
+                journal=known,
+                sampling=sampling,
+                template=inputs.template,
+                check=check_answer,
+                attempts=inputs.settings.attempts,
+                label=f"writing as {source}",
             )
-            for name, sampling in inputs.sources.items()
-        }
-    docs = pl.concat([_documents(llm, inputs, name, one.accepted) for name, one in found.items()])
+            outcomes[source] = ask_until_accepted(config, inputs.tasks)
+    docs = pl.concat(
+        _documents(llm, inputs, source, outcome.accepted) for source, outcome in outcomes.items()
+    )
     qrels = docs.select("query_id", doc_id="id", grade=pl.lit(1, dtype=pl.Int32))
-    made = Collection(docs, inputs.queries, qrels, {**spec["collection"], "answer": spec})
     return AnsweredQueries(
-        collection=made,
-        left_out=left_out_of(found, inputs.ids),
-        answers=answers_of(found, inputs.ids),
-        made=summaries(inputs, found),
+        collection=Collection(docs, inputs.queries, qrels, {**spec["collection"], "answer": spec}),
+        left_out=left_out_of(outcomes, inputs.ids),
+        answers=answers_of(outcomes, inputs.ids),
+        summaries=summaries(inputs, outcomes),
         spec=spec,
     )
 
@@ -157,19 +188,21 @@ def answer(
 def _documents(
     llm: LLM, inputs: AnswerInputs, source: str, answers: Mapping[int, str]
 ) -> pl.DataFrame:
-    """The documents of a source, with what is known of their queries."""
+    """Return the documents of a source, with the columns of their queries."""
     rows = sorted(answers)
     queries = inputs.queries[[row // inputs.settings.n for row in rows]]
-    ids = inputs.ids[source].gather(rows)
-    made: dict[str, pl.Expr | pl.Series] = {
+    ids, query_ids = inputs.ids[source].gather(rows), queries["id"]
+    texts = [answers[row] for row in rows]
+    temperature = inputs.sources[source].temperature
+    columns: dict[str, pl.Expr | pl.Series] = {
         "id": ids,
         "title": pl.lit(""),
-        "text": pl.Series([answers[row] for row in rows], dtype=pl.String),
+        "text": pl.Series(texts, dtype=pl.String),
         "source": pl.lit(source),
         "origin": ids,
-        "query_id": queries["id"],
+        "query_id": query_ids,
         "model": pl.lit(llm.name),
-        "temperature": pl.lit(inputs.sources[source].temperature, dtype=pl.Float64),
+        "temperature": pl.lit(temperature, dtype=pl.Float64),
         "prompt": pl.lit(inputs.template.name),
     }
-    return queries.drop("text").select(pl.exclude(pl.Binary)).with_columns(**made)
+    return queries.drop("text").select(pl.exclude(pl.Binary)).with_columns(**columns)

@@ -1,4 +1,4 @@
-"""Write documents that were made from queries as a collection's folder, with its data card."""
+"""Write documents from queries as a collection's folder, with its data card."""
 
 from __future__ import annotations
 
@@ -12,42 +12,69 @@ from ranktilt.generation.datacard_sections import (
     files_section,
     model_section,
     prompt_section,
+    trial_note,
 )
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 
 KIND = "answers"
 _JUDGMENTS = (
-    "Made, not judged: each document is taken as relevant (grade 1) to the query it was written from, because it was "
-    "written from it. Nobody has looked whether it answers the query, or whether it is true. Measures computed with "
-    "these judgments alone say how well a ranker finds a document's own query, and no more."
+    "Made, not judged: each document is taken as relevant (grade 1) to the query it was written "
+    "from, because it was written from it. Nobody has looked whether it answers the query, or "
+    "whether it is true. Measures computed with these judgments alone say how well a ranker finds "
+    "a document's own query, and no more."
 )
 _LICENCE = (
-    "The queries keep the licence they came with. The terms of the model, or of whoever serves it, say what may be "
-    "done with its answers, such as whether a model may be trained on them. Neither is known to the program that wrote "
-    "this card. Look both up before you pass this folder on."
+    "The queries keep the licence they came with. The terms of the model, or of whoever serves it, "
+    "say what may be done with its answers, such as whether a model may be trained on them. "
+    "Neither is known to the program that wrote this card. Look both up before you pass this "
+    "folder on."
 )
 
 
 def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
-    """Write documents that were made from queries, their data card, every answer, and the hashes of it all.
+    """Write documents from queries with their data card, every answer and a manifest.
 
-    `folder` is new or empty, or an earlier output, which is replaced as a whole, or not at all; it
-    holds ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv`` (the split of the queries, or
-    ``test``), ``README.md`` (the data card), ``left-out.jsonl``, ``answers.jsonl.gz`` (every answer
-    as it came) and ``manifest.json``. `UserError` if it holds anything else, or cannot be written.
+    The folder gets ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv`` (the split of the
+    queries, or ``test``), ``README.md`` (the data card), ``left-out.jsonl``, ``answers.jsonl.gz``
+    (every answer as it came) and ``manifest.json``.
+
+    Parameters
+    ----------
+    answered : AnsweredQueries
+        The documents.
+    folder : str or Path
+        New or empty, or an earlier output, which is replaced completely or not at all.
+
+    Returns
+    -------
+    SavedFolder
+        The folder, and the names of its splits.
+
+    Raises
+    ------
+    UserError
+        If the folder has other files, or cannot be written.
     """
-    about = answered.spec["collection"]
-    place = open_folder(folder, about.get("path"), KIND)
-    split = str(about.get("split", "test"))
-    split = split if Path(split).name == split else "test"
+    paths = answered.spec["collection"]
+    target = open_folder(folder, paths.get("path"), KIND)
+    split = str(paths.get("split", "test"))
+    if Path(split).name != split:  # a split may be the path of a file
+        split = "test"
     judged = {split: answered.collection.qrels} if answered.collection.qrels.height else {}
-    write_folder(place, answered, judged, datacard(answered, judged), answered.spec, kind=KIND)
-    return SavedFolder(Path(folder), tuple(judged))
+    write_folder(
+        target,
+        answered,
+        judged=judged,
+        card=datacard(answered, judged),
+        spec=answered.spec,
+        kind=KIND,
+    )
+    return SavedFolder(folder=Path(folder), splits=tuple(judged))
 
 
-def datacard(answered: AnsweredQueries, judged: Iterable[str]) -> str:
-    """Write the data card of documents made from queries as Markdown; `judged` are the names of the qrels files."""
-    given = (
+def datacard(answered: AnsweredQueries, splits: Iterable[str]) -> str:
+    """Write the data card of documents from queries as Markdown; `splits` names the qrels files."""
+    slots = (
         "`{query}` stands for the query. The model is given nothing else: no document, no judgment."
     )
     parts = [
@@ -56,7 +83,7 @@ def datacard(answered: AnsweredQueries, judged: Iterable[str]) -> str:
         "## Model",
         model_section(answered),
         "## Prompt",
-        prompt_section(answered, given),
+        prompt_section(answered, slots),
         "## What came of the queries",
         counts_section(answered, "written"),
         "## Judgments",
@@ -65,7 +92,7 @@ def datacard(answered: AnsweredQueries, judged: Iterable[str]) -> str:
         _LICENCE,
         "## Files",
         files_section(
-            judged,
+            splits,
             "the documents, with `source`, `query_id`, `model`, `temperature`, `prompt`",
             "each document beside its query, grade 1: made, not judged",
             "a good answer",
@@ -75,17 +102,15 @@ def datacard(answered: AnsweredQueries, judged: Iterable[str]) -> str:
 
 
 def _opening(answered: AnsweredQueries) -> str:
-    spec, queries = answered.spec, counted(answered.collection.queries.height, "query", "queries")
-    path = spec["collection"].get("path")
+    spec = answered.spec
+    queries = counted(answered.collection.queries.height, "query", "queries")
+    if spec["collection"].get("path"):
+        queries += f" of `{spec['collection']['path']}`"
+    documents = counted(spec["n"], "document", "documents")
+    noun = "source" if len(spec["sources"]) == 1 else "sources"
     sources = join_words([f"`{name}`" for name in spec["sources"]])
-    each = f"{counted(spec['n'], 'document', 'documents')} for each query"
-    first = (
-        f" This is a trial: only the first {spec['first']:,} were asked for."
-        if spec["first"]
-        else ""
-    )
     return (
-        f"Documents that a language model wrote from {queries}{f' of `{path}`' if path else ''}, {each}, as "
-        f"{'source' if len(spec['sources']) == 1 else 'sources'} {sources}. No document was rewritten: each is its own "
-        f"`origin`, and `query_id` names its query.{first} Made by ranktilt {spec['ranktilt']}."
+        f"Documents that a language model wrote from {queries}, {documents} for each query, as "
+        f"{noun} {sources}. No document was rewritten: each is its own `origin`, and `query_id` "
+        f"names its query.{trial_note(spec)} Made by ranktilt {spec['ranktilt']}."
     )

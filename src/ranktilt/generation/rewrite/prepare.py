@@ -1,4 +1,4 @@
-"""What is to be rewritten, and how: settled before anything is asked."""
+"""Prepare rewrites: choose the documents and the names of sources before anything is asked."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RewriteInputs(GenerationInputs):
-    """What will be asked to rewrite a collection, in the collection's order.
-
-    `rejected` are texts that are empty; `only` says whether not all documents of the source were to be
-    rewritten, and `pool` what chose them.
-    """
+    """The requests to rewrite a collection, in the collection's order; empty texts are rejected."""
 
     settings: Rewriting
+    collection: Collection
+    """The collection; if no document had a source, with the source to rewrite."""
     limits: RewriteLimits
     only: bool = False
+    """Whether only some documents of the source are rewritten."""
     pool: Pool | None = None
+    """Pool that chose them."""
 
     def questions(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
-        """Give the first request of each text, and of its title where that is rewritten too."""
+        """Yield the first request of each text, and of its title if titles are rewritten too."""
         yield from super().questions()
         if self.settings.titles == "rewrite":
             title = template(TITLE)
@@ -60,112 +60,142 @@ def prepare_rewrites(
     *,
     only: Pool | Iterable[str] | None = None,
 ) -> RewriteInputs:
-    """Settle what is asked, in the collection's order; nothing is asked yet.
+    """Prepare the requests, in the collection's order; nothing is asked yet.
 
-    Where no document has a source, all are of the source to rewrite. `only` holds ids of the
-    documents to rewrite; by default all, or those of the pool that earlier rewrites were made of.
-    Refused: no such source or document, a source's name that is taken, two documents of one origin.
+    If no document has a source, all are of the source to rewrite. `only` holds ids of the documents
+    to rewrite; by default all, or those of the pool that earlier rewrites were made of.
+
+    Raises
+    ------
+    UserError
+        If there is no such source or document, a new source has a name that is taken, or two
+        documents have one origin.
     """
     collection = with_named_side(collection, rewriting.of)
     prompt = template(rewriting.prompt)
-    sources = {
-        _source(llm, t, prompt, rewriting): rewriting.sampling(t) for t in rewriting.temperatures
-    }
+    sources = {}
+    for temperature in rewriting.temperatures:
+        sources[_source(llm, temperature, prompt, rewriting)] = rewriting.sampling(temperature)
     _check_names(collection, sources, rewriting)
-    if (old := earlier_pool(collection, rewriting.of)) is not None:
-        if only is not None:
-            documents = counted(len(old), "document", "documents")
-            message = f"this collection's rewrites are those of a pool of {documents}; further ones are of the same"
-            raise UserError(
-                f"{message}: leave the choice out (--pool), or rewrite the collection it was made of"
-            )
-        only = old
-    rows = _chosen(collection, rewriting, only)
+    earlier = earlier_pool(collection, rewriting.of)
+    if earlier is not None and only is not None:
+        documents = counted(len(earlier), "document", "documents")
+        raise UserError(
+            f"this collection's rewrites are those of a pool of {documents}; further ones are of "
+            "the same: leave the choice out (--pool), or rewrite the collection it was made of"
+        )
+    if earlier is not None:
+        only = earlier
+    rows = _chosen_rows(collection, rewriting, only)
     rows = rows.head(rewriting.first or len(rows))
     side = collection.docs[rows]
-    given = zip(rows.to_list(), side["text"], side["title"], strict=True)
-    tasks = [GenerationTask(row, text, title) for row, text, title in given]
-    rejected = tuple(Rejected(o.row, "text", EMPTY, (), 0, "") for o in tasks if not o.text.strip())
-    tasks = [o for o in tasks if o.text.strip()]
-    named = {name: getattr(rewriting, name) for name in ("shortest", "longest", "copied")}
-    named = {name: value for name, value in named.items() if value is not None}
-    limits = replace(RewriteLimits(), **{**prompt.limits, **named})
+    tasks, rejected = list[GenerationTask](), list[Rejected]()
+    for row, text, title in zip(rows.to_list(), side["text"], side["title"], strict=True):
+        if text.strip():
+            tasks.append(GenerationTask(row=row, text=text, title=title))
+        else:
+            rejected.append(
+                Rejected(row=row, part="text", reason=EMPTY, flags=(), attempts=0, message="")
+            )
     return RewriteInputs(
         settings=rewriting,
+        collection=collection,
         template=prompt,
-        limits=limits,
+        limits=_limits(prompt, rewriting),
         sources=sources,
         tasks=tuple(tasks),
-        rejected=rejected,
+        rejected=tuple(rejected),
         chosen=side.height,
         only=only is not None,
         pool=None if isinstance(only, Iterable) else only,
     )
 
 
+def _limits(prompt: PromptTemplate, rewriting: Rewriting) -> RewriteLimits:
+    """Return the limits of the user, or else of the prompt, or else the usual ones."""
+    limits = replace(RewriteLimits(), **prompt.limits)
+    return RewriteLimits(
+        shortest=limits.shortest if rewriting.shortest is None else rewriting.shortest,
+        longest=limits.longest if rewriting.longest is None else rewriting.longest,
+        copied=limits.copied if rewriting.copied is None else rewriting.copied,
+    )
+
+
 def _source(llm: LLM, temperature: float, prompt: PromptTemplate, rewriting: Rewriting) -> str:
+    """Name the source of a temperature."""
     if rewriting.source is not None:
         return rewriting.source
-    ending = "" if prompt.name == "paper" and not prompt.place else f"-{prompt.name}"
+    is_usual = prompt.name == "paper" and not prompt.path
+    ending = "" if is_usual else f"-{prompt.name}"
     return f"{model_name(llm)}-tmp{float(temperature)!r}{ending}"
 
 
 def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewriting) -> None:
     if rewriting.of not in collection.sources:
         raise _unknown_side(collection, rewriting.of)
-    taken = next((name for name in sources if name in collection.sources), None)
-    if taken is not None:
+    for source in sources:
+        if source in collection.sources:
+            raise UserError(
+                f"source {source!r} is in this collection already, and a document has one rewrite "
+                "of a source; name another with --source-name, or omit that source"
+            )
+    repeated = _repeated_ids(collection, sources, rewriting.of)
+    if repeated:
         raise UserError(
-            f"source {taken!r} is in this collection already, and a document has one rewrite of a source; name "
-            "another with --source-name, or omit that source"
+            f"two documents would be called {min(repeated)!r} beside the rewrites, where each id "
+            "ends with its source; rename one, or name another --source-name"
         )
-    bare, written = collection.bare_ids(), collection.docs["source"]
-    old = version_names(collection.docs, bare)["id"].to_list()
-    new = [f"{one}-{name}" for one in bare.filter(written == rewriting.of) for name in sources]
-    clash = {name for name, n in Counter([*old, *new]).items() if n > 1} | (
-        {*new} & {*collection.ids}
-    )
-    if twice := min(clash, default=None):
-        message = f"two documents would be called {twice!r} beside the rewrites, where each id ends with its source"
-        raise UserError(f"{message}; rename one, or name another --source-name")
+
+
+def _repeated_ids(collection: Collection, sources: Iterable[str], of: str) -> set[str]:
+    """Find the ids that two documents would have beside the rewrites."""
+    bare = collection.bare_ids()
+    names = version_names(collection.docs, bare)["id"].to_list()
+    rewrites = []
+    for id_ in bare.filter(collection.docs["source"] == of):
+        rewrites += [f"{id_}-{source}" for source in sources]
+    counts = Counter([*names, *rewrites])
+    return {name for name, count in counts.items() if count > 1} | {*rewrites} & {*collection.ids}
 
 
 def _unknown_side(collection: Collection, of: str) -> UserError:
-    """Say which sources there are, and how those of documents without one are named: they are not taken for any."""
+    """Make the error for an unknown source, with a command that names one if none is named."""
     fault = collection.unknown_source(of)
     if not collection.sourceless:
         return fault
     path = str(collection.spec.get("path", "DIR"))
-    way = shlex.join(["ranktilt", "data", "load", path, "--source", of, "-o", "NEW"])
-    return UserError(f"{fault}; name it: {way}")
+    command = shlex.join(["ranktilt", "data", "load", path, "--source", of, "-o", "NEW"])
+    return UserError(f"{fault}; name it: {command}")
 
 
-def _chosen(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Series:
-    """Rows of the documents to rewrite; two of one origin would be twins of each other's rewrites."""
+def _chosen_rows(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Series:
+    """Return the rows of the documents to rewrite, each of another origin."""
     side = collection.docs.select("id", "origin", "source").with_row_index("row")
     side = side.filter(pl.col("source") == rewriting.of)
     if isinstance(only, str):
         raise UserError(f"expected a list of document ids, got one string: {only!r}")
     if only is not None:
         ids = pl.Series(list(getattr(only, "ids", only)), dtype=pl.String)
-        strange = ids.filter(~ids.is_in(side["id"].implode()))
-        if len(strange):
+        unknown_ids = ids.filter(~ids.is_in(side["id"].implode()))
+        if len(unknown_ids):
             raise UserError(
-                f"document {strange[0]!r} is to be rewritten, but source {rewriting.of!r} does not have it"
+                f"document {unknown_ids[0]!r} is to be rewritten, but source {rewriting.of!r} does "
+                "not have it"
             )
         side = side.filter(pl.col("id").is_in(ids.implode()))
-    twice = side.filter(pl.col("origin").is_duplicated()).sort("origin", maintain_order=True)
-    if twice.height:
-        one, two = twice["id"][0], twice["id"][1]
+    repeated = side.filter(pl.col("origin").is_duplicated()).sort("origin", maintain_order=True)
+    if repeated.height:
+        first, second = repeated["id"][:2]
         raise UserError(
-            f"documents {one!r} and {two!r} of source {rewriting.of!r} have one origin, {twice['origin'][0]!r}: nobody "
-            "could tell which rewrite belongs to which; remove one, or give them origins of their own"
+            f"documents {first!r} and {second!r} of source {rewriting.of!r} have one origin, "
+            f"{repeated['origin'][0]!r}: nobody could tell which rewrite belongs to which; remove "
+            "one, or give them origins of their own"
         )
     return side["row"]
 
 
 def earlier_pool(collection: Collection, of: str) -> pl.Series | None:
-    """Find the ids of documents that a collection's rewrites were made of, where these were a pool; or else None."""
+    """Return the ids of the pool that a collection's rewrites were made of; None without one."""
     docs = collection.docs
     if docs.schema.get(POOL) != pl.Boolean or (docs["source"] == of).all():
         return None

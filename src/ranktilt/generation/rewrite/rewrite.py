@@ -1,4 +1,4 @@
-"""Rewrite the documents of a collection with a language model: each document of a side gets a machine-written twin."""
+"""Rewrite the documents of a collection: a language model writes a twin of each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,22 @@ import polars as pl
 
 from ranktilt.data.collection import POOL, Collection
 from ranktilt.data.mix import mix
-from ranktilt.data.stated_sources import with_named_side
 from ranktilt.errors import DataWarning
-from ranktilt.generation.batched_requests import RoundConfig, RoundOutcome, ask_until_accepted
+from ranktilt.generation.batched_requests import (
+    GenerationTask,
+    RoundConfig,
+    RoundOutcome,
+    ask_until_accepted,
+)
 from ranktilt.generation.checks import check_text, check_title
-from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
+from ranktilt.generation.generated import (
+    Generated,
+    answers_of,
+    collection_paths,
+    left_out_of,
+    spec_of,
+    summaries,
+)
 from ranktilt.generation.rewrite.prepare import RewriteInputs, earlier_pool, prepare_rewrites
 from ranktilt.generation.settings import Rewriting
 from ranktilt.generation.templates import TITLE, template
@@ -25,32 +36,35 @@ from ranktilt.llm.journal import Journal, journal_of
 if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
 
-_MADE = ("model", "temperature", "prompt", "cut_to")
-_PLAIN = ("of", "titles", "truncate")
+_REWRITE_COLUMNS = ("model", "temperature", "prompt", "cut_to")
+_SETTINGS = ("of", "titles", "truncate")
+"""Settings that the spec holds, besides those of all generated texts."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rewritten(Generated):
     """A collection with its rewrites.
 
-    `collection` has all documents that were there, and the new ones: `source` named after model and
-    temperature, `origin` that of the document they were made of, judgments carried over, and
-    columns ``model``, ``temperature``, ``prompt`` (null for the others), ``cut_to`` (words that the
-    model was given, where a text was cut) and, for a pool, ``pool``. One may be left out for its
-    title.
+    `collection` has all earlier documents and the new ones, whose `source` is named after model and
+    temperature, and whose `origin` is the origin of the document they were made of. Judgments are
+    carried over. Columns are ``model``, ``temperature``, ``prompt`` (null for earlier documents),
+    ``cut_to`` (words that the model read, if a text was cut) and, for a pool, ``pool``. A document
+    may be left out for its title.
     """
 
-    given: Collection
-    """What was rewritten, with the column ``pool`` where not all of it was."""
+    originals: Collection
+    """The collection without the rewrites, with the column ``pool`` if not all was rewritten."""
     added: pl.DataFrame
-    """The new documents, under the ids of the given ones without their source."""
+    """The new documents, with the ids of the originals without their source."""
 
     def united(self, qrels: pl.DataFrame) -> Collection:
-        """Unite the rewrites with the documents under another split's judgments, by the ids that they had before."""
-        given = self.given
-        return _united(
-            Collection(given.docs, given.queries, qrels, given.spec), self.added, self.spec
-        )
+        """Unite the rewrites with the originals under judgments of another split.
+
+        Judgments name documents by the ids of the originals.
+        """
+        originals = self.originals
+        judged = Collection(originals.docs, originals.queries, qrels, originals.spec)
+        return _united(judged, self.added, self.spec)
 
 
 def rewrite(
@@ -63,62 +77,76 @@ def rewrite(
 ) -> Rewritten:
     """Rewrite documents and unite the rewrites with the collection.
 
-    Where no document has a source, all are of the one to rewrite (``rewriting.of``), and are so in
-    what comes back.
-
     Each answer is in the journal before it counts, so that an interrupted call costs nothing twice.
-    Wrappers such as "Sure, here is …" are removed; an answer that fails a check is asked for again,
-    up to ``rewriting.attempts``, and a document without a good one is left out and listed. A prompt
-    holds the document and nothing else of the collection: no query, no judgment.
+    Wrappers such as "Sure, here is …" are removed. If an answer fails a check, another one is asked
+    for, up to ``rewriting.attempts``, and a document without a good answer is left out and listed.
+    A prompt holds the document and nothing else of the collection: no query, no judgment. Dai et
+    al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec. 2.
 
-    `only` names documents by id (all of the source by default), `journal` holds what was answered
-    before (by default the model's own, in the cache), and `unanswered` of the result says for how
-    many documents the same call would ask again. `UserError` as of `prepare_rewrites`, or if the model cannot
-    be asked; what was answered until then is kept.
+    Parameters
+    ----------
+    collection : Collection
+        If no document has a source, all get the source to rewrite (``rewriting.of``).
+    llm : LLM
+        The model, such as ``ranktilt.llm.base.llm("openai:NAME")``.
+    rewriting : Rewriting, optional
+        Prompt, temperatures, titles, ….
+    only : Pool or iterable of str, optional
+        A pool, or ids of the documents to rewrite; by default all of the source.
+    journal : Journal, optional
+        Earlier answers; by default the model's journal in the cache.
 
-    Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec. 2.
+    Returns
+    -------
+    Rewritten
+        `unanswered` is the number of documents that the same call would ask for again.
+
+    Raises
+    ------
+    UserError
+        As by `prepare_rewrites`, or if the model cannot be asked; answers until then are in the
+        journal.
     """
-    rewriting = rewriting or Rewriting()
-    collection = with_named_side(collection, rewriting.of)
-    inputs = prepare_rewrites(collection, llm, rewriting, only=only)
+    inputs = prepare_rewrites(collection, llm, rewriting or Rewriting(), only=only)
     llm.check()
-    spec = _spec(collection, llm, inputs)
-    with journal_of(llm) if journal is None else journal as kept:
-        found = {name: _rewrite_source(llm, kept, inputs, name) for name in inputs.sources}
-    added = pl.concat(_documents(collection, llm, inputs, name, found[name]) for name in found)
-    marked = _marked(collection, inputs)
-    united = _united(marked, added, spec)
-    ids = dict.fromkeys(found, united.ids.head(collection.docs.height).alias("id"))
+    spec = _spec(inputs, llm)
+    outcomes = {}
+    with journal_of(llm) if journal is None else journal as known:
+        for source in inputs.sources:
+            outcomes[source] = _rewrite_source(llm, known, inputs, source)
+    added = pl.concat(
+        _documents(inputs, source, outcome, model=llm.name) for source, outcome in outcomes.items()
+    )
+    originals = _with_pool(inputs)
+    united = _united(originals, added, spec)
+    ids = dict.fromkeys(outcomes, united.ids.head(originals.docs.height).alias("id"))
     return Rewritten(
         collection=united,
-        given=marked,
+        originals=originals,
         added=added,
-        left_out=left_out_of(found, ids),
-        answers=answers_of(found, ids),
-        made=summaries(inputs, found),
+        left_out=left_out_of(outcomes, ids),
+        answers=answers_of(outcomes, ids),
+        summaries=summaries(inputs, outcomes),
         spec=spec,
     )
 
 
 def _rewrite_source(llm: LLM, journal: Journal, inputs: RewriteInputs, source: str) -> RoundOutcome:
-    """All texts of one source, and then their titles where these are rewritten too."""
-    rewriting, sampling = inputs.settings, inputs.sources[source]
+    """Ask for all texts of a source, and then for their titles if these are rewritten too."""
+    rewriting = inputs.settings
     config = RoundConfig(
-        llm,
-        journal,
-        sampling,
-        inputs.template,
-        check_text(inputs.limits),
-        rewriting.attempts,
+        llm=llm,
+        journal=journal,
+        sampling=inputs.sources[source],
+        template=inputs.template,
+        check=check_text(inputs.limits),
+        attempts=rewriting.attempts,
         truncate=rewriting.truncate,
         label=f"rewriting as {source}",
     )
     outcome = ask_until_accepted(config, inputs.tasks)
     if rewriting.titles == "rewrite":
-        tasks = [
-            o._replace(text=o.title, title="") for o in inputs.tasks if o.row in outcome.accepted
-        ]
-        config = replace(
+        title_config = replace(
             config,
             template=template(TITLE),
             check=check_title,
@@ -126,45 +154,63 @@ def _rewrite_source(llm: LLM, journal: Journal, inputs: RewriteInputs, source: s
             label=f"titles of {source}",
             truncate=False,
         )
-        titles = ask_until_accepted(config, [o for o in tasks if o.text.strip()])
-        outcome.titles = titles.accepted
-        outcome.records += titles.records
-        outcome.rejected += titles.rejected
-        for one in titles.rejected:
-            outcome.accepted.pop(one.row)
+        _add_titles(outcome, title_config, inputs.tasks)
     outcome.rejected = sorted([*inputs.rejected, *outcome.rejected])
     return outcome
 
 
+def _add_titles(
+    outcome: RoundOutcome, config: RoundConfig, tasks: Iterable[GenerationTask]
+) -> None:
+    """Ask for the titles of accepted texts; a text without a good title is rejected."""
+    title_tasks = []
+    for task in tasks:
+        if task.row in outcome.accepted and task.title.strip():
+            title_tasks.append(task._replace(text=task.title, title=""))
+    titles = ask_until_accepted(config, title_tasks)
+    outcome.titles = titles.accepted
+    outcome.records += titles.records
+    outcome.rejected += titles.rejected
+    for rejected in titles.rejected:
+        outcome.accepted.pop(rejected.row)
+
+
 def _documents(
-    collection: Collection, llm: LLM, inputs: RewriteInputs, source: str, outcome: RoundOutcome
+    inputs: RewriteInputs, source: str, outcome: RoundOutcome, *, model: str
 ) -> pl.DataFrame:
-    """The new documents: what else is known of the one they were made of is true of them too."""
+    """Return the new documents, with all further columns of the originals."""
     rows = sorted(outcome.accepted)
+    collection = inputs.collection
     docs = collection.docs.with_columns(id=collection.bare_ids())[rows]
-    docs = docs.select(pl.exclude(pl.Binary)).drop([name for name in _MADE if name in docs.columns])
-    made: dict[str, pl.Expr | pl.Series] = {
-        "text": pl.Series([outcome.accepted[row] for row in rows], dtype=pl.String),
-        "model": pl.lit(llm.name),
-        "temperature": pl.lit(inputs.sources[source].temperature, dtype=pl.Float64),
+    earlier = [name for name in _REWRITE_COLUMNS if name in docs.columns]
+    docs = docs.select(pl.exclude(pl.Binary)).drop(earlier)
+    texts = [outcome.accepted[row] for row in rows]
+    words = [outcome.words.get(row) for row in rows]
+    temperature = inputs.sources[source].temperature
+    columns: dict[str, pl.Expr | pl.Series] = {
+        "text": pl.Series(texts, dtype=pl.String),
+        "model": pl.lit(model),
+        "temperature": pl.lit(temperature, dtype=pl.Float64),
         "prompt": pl.lit(inputs.template.name),
-        "cut_to": pl.Series([outcome.words.get(row) for row in rows], dtype=pl.Int64),
+        "cut_to": pl.Series(words, dtype=pl.Int64),
         "source": pl.lit(source),
     }
     if inputs.settings.titles == "drop":
-        made["title"] = pl.lit("")
+        columns["title"] = pl.lit("")
     elif inputs.settings.titles == "rewrite":
-        made["title"] = pl.Series([outcome.titles.get(row, "") for row in rows], dtype=pl.String)
+        columns["title"] = pl.Series([outcome.titles.get(row, "") for row in rows], dtype=pl.String)
     if inputs.only:
-        made[POOL] = pl.lit(True)
-    return docs.with_columns(**made)
+        columns[POOL] = pl.lit(True)
+    return docs.with_columns(**columns)
 
 
-def _marked(collection: Collection, inputs: RewriteInputs) -> Collection:
-    """The collection with a column that says which documents were chosen, where not all were."""
+def _with_pool(inputs: RewriteInputs) -> Collection:
+    """Return the collection with the column ``pool``, if only some documents are rewritten."""
+    collection = inputs.collection
     if not inputs.only or earlier_pool(collection, inputs.settings.of) is not None:
         return collection
-    rows = [*(o.row for o in inputs.tasks), *(one.row for one in inputs.rejected)]
+    rows = [task.row for task in inputs.tasks]
+    rows += [rejected.row for rejected in inputs.rejected]
     origins = collection.docs["origin"][rows]
     chosen = collection.docs["origin"].is_in(origins.implode()).alias(POOL)
     return Collection(
@@ -177,21 +223,22 @@ def _united(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]
         Collection(docs, collection.queries.clear(), collection.qrels.clear())
         for docs in added.partition_by("source", maintain_order=True)
     ]
-    with (
-        warnings.catch_warnings()
-    ):  # documents without a rewrite are listed elsewhere, each with its reason
+    with warnings.catch_warnings():
+        # Documents without a rewrite are listed in `left_out`, with their reasons.
         warnings.simplefilter("ignore", DataWarning)
         mixed = mix(collection, *parts)
-    kept = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
-    return Collection(mixed.docs, mixed.queries, mixed.qrels, {**kept, "rewrite": dict(spec)})
+    united_spec = {**collection_paths(collection), "rewrite": dict(spec)}
+    return Collection(mixed.docs, mixed.queries, mixed.qrels, united_spec)
 
 
-def _spec(collection: Collection, llm: LLM, inputs: RewriteInputs) -> dict[str, Any]:
+def _spec(inputs: RewriteInputs, llm: LLM) -> dict[str, Any]:
+    spec = spec_of(llm, inputs, inputs.collection)
+    for name in _SETTINGS:
+        spec[name] = getattr(inputs.settings, name)
     return {
-        **spec_of(llm, inputs, collection),
-        **{name: getattr(inputs.settings, name) for name in _PLAIN},
+        **spec,
         "limits": asdict(inputs.limits),
         "partial": inputs.only,
-        "named_source": collection.spec.get("named_source"),
+        "named_source": inputs.collection.spec.get("named_source"),
         "pool": None if inputs.pool is None else list(inputs.pool.sentences),
     }

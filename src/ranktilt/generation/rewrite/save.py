@@ -1,4 +1,4 @@
-"""Write a collection with its rewrites as a folder, in place of an earlier version as a whole or not at all."""
+"""Write a collection with its rewrites as a folder."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ranktilt.generation.rewrite.datacard import datacard
 from ranktilt.generation.rewrite.rewrite import Rewritten
 
 
-class JudgedAnew(Protocol):
-    """Documents made of a collection's, under the judgments of any of its splits."""
+class DerivedCollection(Protocol):
+    """A collection made of another one, whose judgments of any split it can take over."""
 
     @property
-    def given(self) -> Collection: ...
+    def originals(self) -> Collection: ...
 
     @property
     def collection(self) -> Collection: ...
@@ -30,44 +30,66 @@ class JudgedAnew(Protocol):
 def save_rewritten(
     rewritten: Rewritten, folder: str | Path, *, rows_per_file: int | None = None
 ) -> SavedFolder:
-    """Write a collection with its rewrites, its data card, what was answered, and the hashes of it all.
+    """Write a collection with its rewrites, its data card, every answer and a manifest.
 
-    The judgments of all splits of the folder that it was loaded from are carried over. `folder` is
-    new or empty, or an earlier output, which is replaced as a whole, or not at all; it holds
+    The judgments of all splits of the collection's folder are carried over. The folder gets
     ``corpus.jsonl`` (with `rows_per_file` Parquet files of so many documents), ``queries.jsonl``,
     ``qrels/<split>.tsv``, ``README.md`` (the data card), ``left-out.jsonl``, ``answers.jsonl.gz``
-    (every answer as it came) and ``manifest.json``. `UserError` if it holds anything else, or
-    cannot be written.
+    (every answer as it came) and ``manifest.json``.
+
+    Parameters
+    ----------
+    rewritten : Rewritten
+        The rewrites.
+    folder : str or Path
+        New or empty, or an earlier output, which is replaced completely or not at all.
+    rows_per_file : int, optional
+        Documents per Parquet file; without it they are JSON lines.
+
+    Returns
+    -------
+    SavedFolder
+        The folder, and the names of its splits.
+
+    Raises
+    ------
+    UserError
+        If the folder has other files, or cannot be written.
     """
-    place = open_folder(folder, rewritten.spec["collection"].get("path"))
-    judged, inputs = judgments_by_split(rewritten)
-    spec = {**rewritten.spec, "inputs": {**rewritten.spec.get("inputs", {}), **inputs}}
+    target = open_folder(folder, rewritten.spec["collection"].get("path"))
+    judged, hashes = judgments_by_split(rewritten)
+    spec = {**rewritten.spec, "inputs": {**rewritten.spec.get("inputs", {}), **hashes}}
     write_folder(
-        place,
+        target,
         rewritten,
-        judged,
-        datacard(rewritten, tuple(judged)),
-        spec,
+        judged=judged,
+        card=datacard(rewritten, tuple(judged)),
+        spec=spec,
         rows_per_file=rows_per_file,
     )
-    return SavedFolder(Path(folder), tuple(judged))
+    return SavedFolder(folder=Path(folder), splits=tuple(judged))
 
 
-def judgments_by_split(rewritten: JudgedAnew) -> tuple[dict[str, pl.DataFrame], dict[str, str]]:
-    """Carry over the judgments of every split, by its name; also the hashes of further files that were read."""
-    given, qrels = rewritten.given, rewritten.collection.qrels
-    split, path = given.spec.get("split"), Path(str(given.spec.get("path", "")))
-    here = splits(path) if "path" in given.spec else []
-    found, inputs = dict[str, pl.DataFrame](), dict[str, str]()
-    if qrels.height and split not in here:
-        named = split is not None and Path(str(split)).name == split
-        found[str(split) if named else "test"] = qrels
-    for name in here:
+def judgments_by_split(
+    derived: DerivedCollection,
+) -> tuple[dict[str, pl.DataFrame], dict[str, str]]:
+    """Carry over the judgments of every split, by its name.
+
+    Also returns the hashes of the files read for this, by path.
+    """
+    spec, qrels = derived.originals.spec, derived.collection.qrels
+    split, path = spec.get("split"), Path(str(spec.get("path", "")))
+    split_names = splits(path) if "path" in spec else []
+    judged, hashes = dict[str, pl.DataFrame](), dict[str, str]()
+    if qrels.height and split not in split_names:
+        is_name = split is not None and Path(str(split)).name == split
+        judged[str(split) if is_name else "test"] = qrels
+    for name in split_names:
         if name == split and qrels.height:
-            found[name] = qrels
+            judged[name] = qrels
             continue
-        other = load(path, split=name, ignore_unknown=True)
-        found[name] = rewritten.united(other.qrels).qrels
-        file = Path(other.spec["files"][-1])
-        inputs[str(file)] = sha256(file)
-    return found, inputs
+        loaded = load(path, split=name, ignore_unknown=True)
+        judged[name] = derived.united(loaded.qrels).qrels
+        file = Path(loaded.spec["files"][-1])
+        hashes[str(file)] = sha256(file)
+    return judged, hashes

@@ -14,13 +14,13 @@ import polars as pl
 from ranktilt.errors import UserError, counted, join_words, refuse_twice
 
 Levels = npt.NDArray[np.int8]
-"""One row a run, one column a factor: −1 for low, 1 for high."""
+"""−1 for low, 1 for high, with a row for each run and a column for each factor."""
 MOST_FACTORS = 6
 FULL = "full"
 SIZES = ("8", "16", "32", FULL)
-"""What ``--design`` takes."""
+"""Values of ``--design``."""
 PREFIX = "factor:"
-"""How the columns of factors begin in the documents of a designed collection."""
+"""Beginning of the columns of factors in the documents of a designed collection."""
 LOW, HIGH = "low", "high"
 FACTS = "facts"
 """The factor that changes what a text says: no judgment is carried over to its high level."""
@@ -33,7 +33,7 @@ class Fraction:
     """A part of all combinations, from which main effects can be told apart."""
 
     generators: tuple[str, ...]
-    """How columns are made of others, by letter in the order of the factors: ``E=-ABCD``."""
+    """Columns as products of other columns, by letters in the order of the factors: ``E=-ABCD``."""
     resolution: str
 
 
@@ -209,7 +209,7 @@ def given_design(factors: Sequence[str], cells: Sequence[tuple[int, ...]]) -> De
 
 
 def has_changed_facts(docs: pl.DataFrame) -> pl.Series:
-    """Tell which versions say something else than their original: their facts were changed."""
+    """Tell which versions differ from their original in what they say: their facts are changed."""
     column = PREFIX + FACTS
     if column not in docs.columns:
         return pl.repeat(value=False, n=docs.height, eager=True)

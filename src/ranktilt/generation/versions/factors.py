@@ -18,7 +18,7 @@ from ranktilt.generation.versions.rules import Origin
 
 Edit = Callable[[str, Origin], str]
 Expected = Mapping[str, int]
-"""Probes that a factor must move, and whereto: 1 up, −1 down, 0 either way."""
+"""Probes that a factor must move, by the direction: 1 up, −1 down, 0 either."""
 AS_IS = "as is"
 
 
@@ -28,22 +28,22 @@ class Factor:
 
     name: str
     high: str
-    """What the high level is: ``shorter``."""
+    """Name of the high level: ``shorter``."""
     moves: Expected
     holds: tuple[str, ...] = ()
     """Probes that it must not move."""
     edit: Edit | None = None
-    """How a text is changed, by rule or by a function of the user's."""
+    """Function that changes a text: a rule, or the user's."""
     prompt: str = ""
-    """The prompt, by its name or file, with which a model changes a text."""
+    """Name or file of the prompt with which a model changes a text."""
     source: str | None = None
-    """The source of the collection whose rewrites are the high level, ``""`` for the only other;
-    else None.
+    """Source of the collection whose rewrites are the high level, or ``""`` for the only other
+    source; None if a rule or a model changes the text.
     """
     titles: bool = False
     """Whether titles are changed too."""
     made_by: str = ""
-    """As it was named, where it is the user's own."""
+    """Text by which users named a factor of theirs."""
 
     @property
     def by(self) -> Literal["rule", "model", "collection"]:
@@ -64,12 +64,9 @@ class Factor:
         return content | {name: value for name, value in optional.items() if value}
 
 
-def _by_name(*factors: Factor) -> Mapping[str, Factor]:
-    return {factor.name: factor for factor in factors}
-
-
 _TEXT = ("words", "sentences", "query-words", "facts")
-RULES = _by_name(
+_TEXT_AND_OVERLAP = (*_TEXT, "overlap")
+_RULES = (
     Factor(name="source", high="rewritten", moves={"overlap": -1}, source=""),
     Factor(
         name=FACTS,
@@ -111,12 +108,13 @@ RULES = _by_name(
         name="fluency",
         high="swapped",
         moves={"perplexity": 1},
-        holds=(*_TEXT, "overlap"),
+        holds=_TEXT_AND_OVERLAP,
         edit=rules.swapped_words,
     ),
 )
-"""By rule, in the order in which they are applied."""
-PROMPTED = _by_name(
+RULES: Mapping[str, Factor] = {factor.name: factor for factor in _RULES}
+"""Factors by rule, in the order in which they are applied."""
+_PROMPTED = (
     Factor(
         name="source",
         high="paraphrased",
@@ -146,7 +144,8 @@ PROMPTED = _by_name(
         prompt="shorten",
     ),
 )
-"""By a language model, in the order in which they are applied, before all rules."""
+PROMPTED: Mapping[str, Factor] = {factor.name: factor for factor in _PROMPTED}
+"""Factors by a language model, in the order in which they are applied, before all rules."""
 NAMES = (*RULES, *(name for name in PROMPTED if name not in RULES))
 
 

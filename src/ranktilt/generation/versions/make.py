@@ -10,18 +10,13 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.generation.batched_requests import RECORD, model_name
-from ranktilt.generation.generated import LEFT_OUT, Generated, spec_of
+from ranktilt.generation.generated import LEFT_OUT, Generated, collection_paths, spec_of
 from ranktilt.generation.rewrite.prepare import prepare_rewrites
 from ranktilt.generation.versions.checks import ManipulationChecks, check_factors
 from ranktilt.generation.versions.factors import Factor, read_factors, require_model
 from ranktilt.generation.versions.judgments import carried
 from ranktilt.generation.versions.options import Crossing
-from ranktilt.generation.versions.writer import (
-    VersionWriter,
-    bare_texts,
-    collection_paths,
-    rewriting,
-)
+from ranktilt.generation.versions.writer import VersionWriter, bare_texts
 from ranktilt.llm.base import LLM
 
 ANSWERS = pl.Schema(
@@ -43,7 +38,7 @@ class DesignedVersions(Generated):
     ``collection.spec["design"]`` says how it was made.
     """
 
-    given: Collection
+    originals: Collection
     """The documents that versions were made of."""
     checks: ManipulationChecks
 
@@ -92,43 +87,50 @@ def versions(
     UserError
         If there is no such factor or design, or a factor needs a model and none is given.
     """
-    read = [
+    chosen = [
         read_factors([factor], by_rule=by_rule)[0] if isinstance(factor, str) else factor
         for factor in factors
     ]
-    writer = VersionWriter.from_collection(collection, read, crossing or Crossing())
-    require_model(read, has_model=llm is not None)
+    writer = VersionWriter.from_collection(collection, chosen, crossing or Crossing())
+    require_model(chosen, has_model=llm is not None)
     changed = {factor.name: writer.apply(step, llm) for step, factor in enumerate(writer.order)}
     written = writer.collection("" if llm is None else model_name(llm))
     design = written.spec["design"]
     originals = writer.originals
     checks = ManipulationChecks(
         spec={**collection_paths(collection), "design": design},
-        rows=check_factors(written, originals.docs, originals.qrels, read),
+        rows=check_factors(written, originals.docs, originals.qrels, chosen),
         changed=changed,
     )
     spec = {**written.spec, "design": {**design, "failed": list(checks.failed)}}
+    designed = Collection(written.docs, written.queries, written.qrels, spec)
     return DesignedVersions(
-        collection=Collection(written.docs, written.queries, written.qrels, spec),
-        given=originals,
+        collection=designed,
+        originals=originals,
         checks=checks,
         left_out=pl.concat([LEFT_OUT.to_frame(), *writer.left_out]),
         answers=pl.concat([ANSWERS.to_frame(), *writer.answers]),
-        made=tuple(writer.summaries),
-        spec={
-            "factors": [factor.to_dict() for factor in read],
-            "seed": writer.crossing.seed,
-            **_model_spec(writer, llm),
-        },
+        summaries=tuple(writer.summaries),
+        spec=_spec(writer, chosen, llm),
     )
 
 
+def _spec(writer: VersionWriter, factors: Sequence[Factor], llm: LLM | None) -> dict[str, Any]:
+    return {
+        "factors": [factor.to_dict() for factor in factors],
+        "seed": writer.crossing.seed,
+        **_model_spec(writer, llm),
+    }
+
+
 def _model_spec(writer: VersionWriter, llm: LLM | None) -> dict[str, Any]:
-    """Return what the manifest tells of the model and of the collection."""
+    """Describe the model and the collection for the manifest."""
     prompted = [factor for factor in writer.order if factor.by == "model"]
     if llm is None or not prompted:
         return {"collection": collection_paths(writer.originals)}
-    requests = prepare_rewrites(bare_texts(["text"]), llm, rewriting(prompted[0], writer.crossing))
+    factor = prompted[0]
+    rewriting = writer.crossing.rewriting(prompt=factor.prompt, source=factor.name)
+    requests = prepare_rewrites(bare_texts(["text"]), llm, rewriting)
     spec = spec_of(llm, requests, writer.originals)
     names = ("llm", "top_p", "max_tokens", "attempts", "inputs", "collection", "ranktilt")
     return {name: spec[name] for name in names}

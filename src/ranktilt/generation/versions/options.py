@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 
 from ranktilt.field_checks import check_fields
+from ranktilt.generation.settings import Rewriting
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """Which combinations of factors documents are written in, and of which documents."""
+    """Choice of the combinations of factors, and of the documents to write in them."""
 
     design: Literal["8", "16", "32", "full"] = "full"
     """Runs of the design: a fraction of resolution IV or more, or all combinations."""
@@ -39,8 +40,20 @@ class Crossing:
     def __post_init__(self) -> None:
         check_fields(self, "versions")
 
+    def rewriting(self, *, prompt: str, source: str) -> Rewriting:
+        """Return the options of rewrites with a prompt, under the name of a source."""
+        return Rewriting(
+            prompt=prompt,
+            temperatures=(self.temperature,),
+            top_p=self.top_p,
+            max_tokens=self.max_tokens,
+            seed=self.model_seed,
+            attempts=self.attempts,
+            source=source,
+        )
+
     def with_sampling(self, sampling: Mapping[str, Any]) -> Self:
-        """Return the same options, with what a model's text says about how answers are drawn."""
+        """Return the same options with the sampling options of a model's text."""
         values = dict(sampling)
         if "seed" in values:
             values["model_seed"] = values.pop("seed")

@@ -11,7 +11,7 @@ from ranktilt.generation.estimate import CostEstimate, estimate
 from ranktilt.generation.rewrite.prepare import prepare_rewrites
 from ranktilt.generation.versions.factors import Factor
 from ranktilt.generation.versions.options import Crossing
-from ranktilt.generation.versions.writer import VersionWriter, bare_texts, rewriting
+from ranktilt.generation.versions.writer import VersionWriter, bare_texts
 from ranktilt.llm.base import LLM
 
 
@@ -65,7 +65,8 @@ def price_versions(
         versions = writer.versions_of_step(step)
         rows = sorted({row for row, _ in versions})
         texts = bare_texts(writer.texts[row, ()] for row in rows)
-        cost = estimate(prepare_rewrites(texts, llm, rewriting(factor, crossing)), llm, **options)
+        rewriting = crossing.rewriting(prompt=factor.prompt, source=factor.name)
+        cost = estimate(prepare_rewrites(texts, llm, rewriting), llm, **options)
         prices.append(
             PromptPrice(
                 name=factor.name,

@@ -33,13 +33,13 @@ def save_versions(
     write_folder(
         path,
         designed,
-        qrels_by_split,
-        _data_card(designed),
+        judged=qrels_by_split,
+        card=_data_card(designed),
         spec=spec,
         kind=KIND,
         rows_per_file=rows_per_file,
     )
-    return SavedFolder(Path(folder), tuple(qrels_by_split))
+    return SavedFolder(folder=Path(folder), splits=tuple(qrels_by_split))
 
 
 def _data_card(designed: DesignedVersions) -> str:

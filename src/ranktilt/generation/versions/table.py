@@ -59,11 +59,11 @@ def versions_from_table(
     spec = {"table": str(path), "design": {**about, "failed": list(checks.failed)}}
     return DesignedVersions(
         collection=Collection(docs, queries, qrels, spec),
-        given=Collection(originals, queries, qrels),
+        originals=Collection(originals, queries, qrels),
         checks=checks,
         left_out=LEFT_OUT.to_frame(),
         answers=ANSWERS.to_frame(),
-        made=(),
+        summaries=(),
         spec={"table": str(path), "collection": {}},
     )
 
@@ -71,7 +71,9 @@ def versions_from_table(
 def _described(docs: pl.DataFrame, low_high: LowHigh, *, from_collection: bool) -> dict[str, Any]:
     """Return the design as it is written down."""
     is_high = docs.select(pl.col(PREFIX + name) == HIGH for name in low_high)
-    cells = [tuple(1 if high else -1 for high in row) for row in is_high.iter_rows()]
+    cells = []
+    for row in is_high.iter_rows():
+        cells.append(tuple(1 if high else -1 for high in row))
     judgments = "those of the table, version by version"
     if from_collection:
         judgments = "those of the collection, by origin; none of versions whose facts are high"

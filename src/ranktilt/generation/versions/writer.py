@@ -11,9 +11,8 @@ import polars as pl
 from ranktilt.data.collection import Collection
 from ranktilt.data.stated_sources import ORIGINALS, with_named_side
 from ranktilt.errors import UserError, unknown
-from ranktilt.generation.generated import SourceSummary
+from ranktilt.generation.generated import SourceSummary, collection_paths
 from ranktilt.generation.rewrite.rewrite import rewrite
-from ranktilt.generation.settings import Rewriting
 from ranktilt.generation.versions.design import (
     FACTS,
     HIGH,
@@ -82,17 +81,20 @@ class VersionWriter:
         originals = Collection(
             base.with_columns(origin="id"), collection.queries, qrels, collection.spec
         )
+        cells = drawn_cells(layout, base["id"].to_list(), crossing.cells, crossing.seed)
+        texts: dict[Version, str] = {(row, ()): text for row, text in enumerate(base["text"])}
+        titles: dict[Version, str] = {(row, ()): title for row, title in enumerate(base["title"])}
         return cls(
             originals=originals,
             layout=layout,
             crossing=crossing,
             order=order,
-            cells=drawn_cells(layout, base["id"].to_list(), crossing.cells, crossing.seed),
+            cells=cells,
             origins=_origins(originals, crossing.seed),
             rewrites=rewrites,
             rewriter=rewriter,
-            texts={(row, ()): text for row, text in enumerate(base["text"])},
-            titles={(row, ()): title for row, title in enumerate(base["title"])},
+            texts=texts,
+            titles=titles,
         )
 
     def applied(self, cell: Mapping[str, str], steps: int | None = None) -> Applied:
@@ -164,12 +166,13 @@ class VersionWriter:
         self, factor: Factor, versions: Sequence[Version], before: Sequence[str], llm: LLM
     ) -> list[str | None]:
         """Change texts by a model, as a rewrite; None for a text without a good answer."""
-        rewritten = rewrite(bare_texts(before), llm, rewriting(factor, self.crossing))
+        options = self.crossing.rewriting(prompt=factor.prompt, source=factor.name)
+        rewritten = rewrite(bare_texts(before), llm, options)
         names = [self.version_id(row, applied[:-1]) for row, applied in versions]
         ids = pl.Series(names, dtype=pl.String)
         self.left_out.append(_with_ids(rewritten.left_out, ids, factor.name))
         self.answers.append(_with_ids(rewritten.answers, ids, factor.name))
-        self.summaries += [summary._replace(source=factor.name) for summary in rewritten.made]
+        self.summaries += [summary._replace(source=factor.name) for summary in rewritten.summaries]
         texts = dict(rewritten.added.select(pl.col("id").cast(pl.Int64), "text").iter_rows())
         return [texts.get(number) for number in range(len(versions))]
 
@@ -222,11 +225,6 @@ class VersionWriter:
         }
 
 
-def collection_paths(collection: Collection) -> dict[str, Any]:
-    """Return where a collection was read from."""
-    return {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
-
-
 def bare_texts(texts: Iterable[str]) -> Collection:
     """Return texts as documents that are called by their number."""
     docs = [(str(number), text) for number, text in enumerate(texts)]
@@ -235,19 +233,6 @@ def bare_texts(texts: Iterable[str]) -> Collection:
         pl.DataFrame(docs, schema=["id", "text"], orient="row"),
         pl.DataFrame(schema=["id", "text"]),
         pl.DataFrame(schema=no_judgments),
-    )
-
-
-def rewriting(factor: Factor, crossing: Crossing) -> Rewriting:
-    """Return how a model is asked for the high level of a factor."""
-    return Rewriting(
-        prompt=factor.prompt,
-        temperatures=(crossing.temperature,),
-        top_p=crossing.top_p,
-        max_tokens=crossing.max_tokens,
-        seed=crossing.model_seed,
-        attempts=crossing.attempts,
-        source=factor.name,
     )
 
 

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from ranktilt.errors import UserError
-from ranktilt.measures.exposure.base import GroupLists, TargetedEstimand, attention, shared
+from ranktilt.measures.exposure.base import GroupLists, TargetedEstimand, attention, shares_of_rows
 from ranktilt.measures.ranking import Bools, Floats, rank_weights
 
 DEPTHS = {2022: 500, 2021: 1000}
-"""Ranks that count where none are named, by the year of TREC's fair-ranking track."""
+"""Ranks that count without a cutoff, by the year of TREC's fair-ranking track."""
 FLOOR = float(1 - np.log(2))
 
 
 @dataclass(frozen=True, repr=False)
 class AttentionWeightedRankFairness(TargetedEstimand):
-    """Attention-weighted rank fairness as TREC codes it: ``1 − JSD(ε ‖ target)``, natural logarithms; .307 to 1.
+    """Attention-weighted rank fairness as TREC codes it: ``1 − JSD(ε ‖ target)``; .307 to 1.
 
-    ``ε_g = Σ w_r [document at r is of g] / Σ w_r`` with ``w_r = 1/log2(max(r, 2))``, so that ranks
-    1 and 2 weigh the same. Sapiezynski et al., WWW 2019 Companion; TREC fair ranking, 2021 and
-    2022, whose own is ``unlabelled=class``.
+    Logarithms are natural. ``ε_g = Σ w_r [document at r is of g] / Σ w_r`` with ``w_r =
+    1/log2(max(r, 2))``, so that ranks 1 and 2 weigh the same. Sapiezynski et al., WWW 2019
+    Companion; TREC fair ranking, 2021 and 2022, which uses ``unlabelled=class``.
     """
 
     year: int = 2022
@@ -36,8 +36,8 @@ class AttentionWeightedRankFairness(TargetedEstimand):
     neutral = 1.0
     term = "AWRF"
     definition = (
-        "Attention-weighted rank fairness: 1 where every group gets the share of attention that it should, .307 at "
-        "least. It speaks of all groups at once and favours none."
+        "Attention-weighted rank fairness: 1 where every group gets the share of attention that "
+        "it should, .307 at least. It speaks of all groups at once and favours none."
     )
     pattern = r"AWRF(?:\([^()]*\))?(?:@\d+)?"
 
@@ -54,14 +54,17 @@ class AttentionWeightedRankFairness(TargetedEstimand):
         return self.cutoff or DEPTHS[self.year]
 
     def per_query(self, lists: GroupLists) -> Floats:
-        found = shared(self.columns_of(lists.sums(attention(lists, self.depth))))
-        return 1 - _divergence(found, self.shares(lists))
+        sums = lists.sums(attention(lists, self.depth))
+        return 1 - _divergence(shares_of_rows(self.columns_of(sums)), self.shares(lists))
 
-    def beside(self, lists: GroupLists, known: Bools) -> dict[str, float]:
-        """The track's score, nDCG · AWRF with the same weights and binary gains, where anything is judged."""
+    def details(self, lists: GroupLists, known: Bools) -> dict[str, float]:
+        """Compute the track's score, nDCG · AWRF with the same weights and binary gains.
+
+        Empty where nothing is judged.
+        """
         relevant = lists.judged.sum(axis=1).astype(np.int64)
-        some = known & (relevant > 0)
-        if not some.any():
+        counts = known & (relevant > 0)
+        if not counts.any():
             return {}
         gained = np.bincount(
             lists.ranking.query,
@@ -69,25 +72,27 @@ class AttentionWeightedRankFairness(TargetedEstimand):
             minlength=lists.queries,
         )
         best = rank_weights(np.zeros_like(relevant), relevant, self.depth)
-        ndcg = np.divide(gained, best, out=np.zeros(lists.queries), where=best > 0)[some]
+        ndcg = np.divide(gained, best, out=np.zeros(lists.queries), where=best > 0)[counts]
         return {
             "ndcg": float(ndcg.mean()),
-            "score": float((ndcg * self.per_query(lists)[some]).mean()),
+            "score": float((ndcg * self.per_query(lists)[counts]).mean()),
         }
 
 
-def _divergence(one: Floats, two: Floats) -> Floats:
-    """Jensen–Shannon divergence of rows, with natural logarithms; NaN where a row is."""
-    middle = (one + two) / 2
-    found: Floats = (_relative(one, middle) + _relative(two, middle)).sum(axis=1) / 2
-    return found
+def _divergence(shares: Floats, target: Floats) -> Floats:
+    """Return the Jensen–Shannon divergence of rows, in natural logarithms; NaN where a row is."""
+    middle = (shares + target) / 2
+    terms = _relative(shares, middle) + _relative(target, middle)
+    divergence: Floats = terms.sum(axis=1) / 2
+    return divergence
 
 
-def _relative(one: Floats, two: Floats) -> Floats:
-    """Terms of the Kullback–Leibler divergence; 0 where a share is 0, NaN where it is NaN."""
-    ratio = np.divide(one, two, out=np.ones_like(one), where=(one > 0) & (two > 0))
-    found: Floats = one * np.log(ratio)
-    return found
+def _relative(shares: Floats, reference: Floats) -> Floats:
+    """Return the terms of the Kullback–Leibler divergence; 0 where a share is 0, NaN where NaN."""
+    is_defined = (shares > 0) & (reference > 0)
+    ratio = np.divide(shares, reference, out=np.ones_like(shares), where=is_defined)
+    terms: Floats = shares * np.log(ratio)
+    return terms
 
 
 AWRF = AttentionWeightedRankFairness()

@@ -1,4 +1,8 @@
-"""Attention over all groups at once: what a list gives each group, what it should, and estimands that compare both."""
+"""Attention over all groups at once: what a list gives each group, and what it should give.
+
+`GroupLists` is the input; `AttentionEstimand` and `TargetedEstimand` are the bases of the estimands
+of this folder.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +20,12 @@ UNLABELLED = "unlabelled"
 """Name of the class of unlabelled documents in a table of shares."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class GroupLists:
-    """Each query's list with the groups of its documents, beside the groups of what is relevant and of the collection.
+    """Each query's list with the groups of its documents, of relevant ones and of the collection.
 
-    Documents are of kinds: one for each group, one for each set of groups that some document has
-    together, and the last one for documents without a label. `parts` has the shape (kinds, groups +
-    1): how much of a document of each kind is of each group, the last column standing for no label;
-    its rows sum to 1.
+    Documents are of kinds: one kind for each group, one for each set of groups that some document
+    has together, and the last one for documents without a label.
     """
 
     ranking: Ranking
@@ -32,34 +34,36 @@ class GroupLists:
     relevant: Bools
     """Whether each entry is relevant."""
     names: tuple[str, ...]
+    """Names of the groups."""
     parts: Floats
+    """How much of a document of each kind is of each group: (kinds, groups + 1). The last column is
+    for no label; rows sum to 1."""
     judged: Floats
     """Relevant documents of each query and kind, retrieved or not: (n_queries, kinds)."""
     population: Floats
     """Documents of the collection by kind."""
     repeats: Ints
-    """The query that each query repeats, by its text; its own for most."""
+    """The query that each query repeats, by its text; most repeat none but themselves."""
 
     @property
     def queries(self) -> int:
+        """Number of queries."""
         return len(self.ranking.offsets) - 1
 
     def shuffled(self, rng: np.random.Generator) -> GroupLists:
         """Return the same lists in random order."""
-        return self._in_order(
-            np.argsort(self.ranking.query + rng.random(len(self.kind)), kind="stable")
-        )
+        keys = self.ranking.query + rng.random(len(self.kind))
+        return self._in_order(np.argsort(keys, kind="stable"))
 
     def relabelled(self, rng: np.random.Generator, document: Ints) -> GroupLists:
-        """Return the same lists in random order, in which a document is of much the same kind wherever it stands.
+        """Return the same lists in random order, a document having much the same kind in all.
 
         `document` holds a number for each entry, alike for entries of one document. Each list keeps
-        how many of its entries are of each kind: documents have random keys, and in each list those
+        the number of its entries of each kind: documents have random keys, and in each list those
         with the lowest keys are of one kind, the next ones of another.
         """
-        by_key = np.lexsort(
-            (rng.random(int(document.max(initial=-1)) + 1)[document], self.ranking.query)
-        )
+        document_keys = rng.random(int(document.max(initial=-1)) + 1)
+        by_key = np.lexsort((document_keys[document], self.ranking.query))
         # Kinds are numbered as they first appear, so that their names decide nothing.
         kinds, first, number = np.unique(self.kind, return_index=True, return_inverse=True)
         appearance = np.argsort(np.argsort(first))
@@ -75,10 +79,10 @@ class GroupLists:
     def sums(self, weight: Floats) -> Floats:
         """Sum a weight of the entries by query and group: (n_queries, groups + 1)."""
         kinds = len(self.parts)
-        place = self.ranking.query * kinds + self.kind
-        found = np.bincount(place, weights=weight, minlength=self.queries * kinds)
-        mixed: Floats = found.reshape(self.queries, kinds) @ self.parts
-        return mixed
+        cell = self.ranking.query * kinds + self.kind
+        by_kind = np.bincount(cell, weights=weight, minlength=self.queries * kinds)
+        by_group: Floats = by_kind.reshape(self.queries, kinds) @ self.parts
+        return by_group
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,7 +90,8 @@ class AttentionEstimand(GroupEstimand):
     """A question about how attention is spread over all groups at once; it favours none of them."""
 
     unlabelled: str = "out"
-    """Documents without a label: ``out`` leaves them out (they keep their ranks), ``class`` makes them a group."""
+    """Documents without a label: ``out`` leaves them out (they keep their ranks), ``class`` makes
+    them a group."""
 
     sided = False
     directed = True
@@ -102,11 +107,11 @@ class AttentionEstimand(GroupEstimand):
         """Refuse groups that the estimand cannot be asked about."""
 
     def per_query(self, lists: GroupLists) -> Floats:
-        """Answer it for each query; NaN where a query says nothing."""
+        """Answer the question for each query; NaN where a query says nothing."""
         raise NotImplementedError
 
-    def beside(self, lists: GroupLists, known: Bools) -> dict[str, float]:
-        """Means to be shown beside the answer, over the queries that are known to say something."""
+    def details(self, lists: GroupLists, known: Bools) -> dict[str, float]:
+        """Return means to print with the answer, over the queries with a known answer."""
         return {}
 
     def columns_of(self, table: Floats) -> Floats:
@@ -116,11 +121,12 @@ class AttentionEstimand(GroupEstimand):
 
 @dataclass(frozen=True, repr=False)
 class TargetedEstimand(AttentionEstimand):
-    """One that holds attention against target shares of the groups."""
+    """A question that compares attention with target shares of the groups."""
 
     target: str = "mixed"
-    """The groups' shares of the query's ``relevant`` documents, of the ``population``, of the query's list
-    (``candidates``), TREC's blend of the first two (``mixed``), or a table: ``female:0.5;male:0.5``."""
+    """The groups' shares of the query's ``relevant`` documents, of the ``population``, of the
+    query's list (``candidates``), TREC's blend of the first two (``mixed``), or a table:
+    ``female:0.5;male:0.5``."""
 
     free: ClassVar[tuple[str, ...]] = ("target",)
     targets: ClassVar[tuple[str, ...]] = ("mixed", "relevant", "population", "candidates")
@@ -137,69 +143,76 @@ class TargetedEstimand(AttentionEstimand):
 
     def table(self) -> dict[str, float]:
         """Shares by group where the target is a table; empty otherwise."""
-        found = dict[str, float]()
+        shares = dict[str, float]()
         for piece in self.target.split(";") if ":" in self.target else ():
             name, _, number = (part.strip() for part in piece.rpartition(":"))
             try:
                 share = float(number)
             except ValueError:
                 share = -1.0
-            if not name or not 0 <= share < np.inf or name in found:
+            if not name or not 0 <= share < np.inf or name in shares:
                 raise UserError(
-                    f"target of measure {self.name}: expected GROUP:SHARE, each once, got {piece.strip()!r}"
+                    f"target of measure {self.name}: expected GROUP:SHARE, each once, "
+                    f"got {piece.strip()!r}"
                 )
-            found[name] = share
-        if found and not sum(found.values()) > 0:
+            shares[name] = share
+        if shares and not sum(shares.values()) > 0:
             raise UserError(
                 f"target of measure {self.name}: expected a share above 0, got {self.target!r}"
             )
-        return found
+        return shares
 
     def needs_judgments(self) -> bool:
         return self.target in ("mixed", "relevant")
 
     def check(self, names: tuple[str, ...]) -> None:
-        wanted = [*names, *([UNLABELLED] if self.unlabelled == "class" else [])]
-        for name in (table := self.table()):
-            if name not in wanted:
-                raise unknown(f"group in the target of {self!r}", name, wanted)
-        lacking = [name for name in names if table and name not in table]
-        if lacking:
-            raise UserError(f"the target of {self!r} has no share for group {lacking[0]!r}")
+        table = self.table()
+        if not table:
+            return
+        valid = [*names, UNLABELLED] if self.unlabelled == "class" else names
+        for name in table:
+            if name not in valid:
+                raise unknown(f"group in the target of {self!r}", name, valid)
+        for name in names:
+            if name not in table:
+                raise UserError(f"the target of {self!r} has no share for group {name!r}")
 
     def shares(self, lists: GroupLists) -> Floats:
-        """Target shares of each query and group, which sum to 1; NaN where there is nothing to take them from."""
-        if table := self.table():
+        """Return the target shares of each query and group, which sum to 1.
+
+        NaN where a query has no documents to take them from.
+        """
+        table = self.table()
+        if table:
             row = np.array([table.get(name, 0.0) for name in (*lists.names, UNLABELLED)])
-            return np.tile(shared(self.columns_of(row)), (lists.queries, 1))
+            return np.tile(shares_of_rows(self.columns_of(row)), (lists.queries, 1))
         if self.target == "candidates":
-            return shared(self.columns_of(lists.sums(np.ones(len(lists.kind)))))
+            return shares_of_rows(self.columns_of(lists.sums(np.ones(len(lists.kind)))))
         population = np.tile(lists.population @ lists.parts, (lists.queries, 1))
         if self.target == "population":
-            return shared(self.columns_of(population))
-        relevant = shared(self.columns_of(lists.judged @ lists.parts))
+            return shares_of_rows(self.columns_of(population))
+        relevant = shares_of_rows(self.columns_of(lists.judged @ lists.parts))
         if self.target == "relevant":
             return relevant
         groups = len(lists.names)
-        # As TREC does it: the share without a label stays, and the population takes half of the
-        # rest.
-        known = relevant[:, :groups].sum(axis=1, keepdims=True)
-        mixed = (relevant[:, :groups] + known * shared(population[:, :groups])) / 2
+        # As TREC does it: the share without a label stays, the population takes half of the rest.
+        labelled = relevant[:, :groups].sum(axis=1, keepdims=True)
+        mixed = (relevant[:, :groups] + labelled * shares_of_rows(population[:, :groups])) / 2
         return np.concatenate([mixed, relevant[:, groups:]], axis=1)
 
 
 def attention(lists: GroupLists, cutoff: int) -> Floats:
-    """Attention of each entry as TREC's fair-ranking track counts it: ``1/log2(max(rank, 2))``, 0 below the cutoff.
+    """Return the attention of each entry as TREC's fair-ranking track counts it.
 
-    Tied documents share their block's mean.
+    ``1/log2(max(rank, 2))``, 0 below the cutoff; tied documents share their block's mean.
     """
     ranking = lists.ranking
-    held = rank_weights(ranking.before, ranking.sizes, cutoff) / ranking.sizes
-    return np.repeat(held, ranking.sizes)
+    means = rank_weights(ranking.before, ranking.sizes, cutoff) / ranking.sizes
+    return np.repeat(means, ranking.sizes)
 
 
-def shared(table: Floats) -> Floats:
-    """Divide rows by their sums; NaN where a row holds nothing."""
+def shares_of_rows(table: Floats) -> Floats:
+    """Divide rows by their sums; NaN where a sum is 0."""
     total = table.sum(axis=-1, keepdims=True)
-    found: Floats = np.divide(table, total, out=np.full(table.shape, np.nan), where=total > 0)
-    return found
+    shares: Floats = np.divide(table, total, out=np.full(table.shape, np.nan), where=total > 0)
+    return shares

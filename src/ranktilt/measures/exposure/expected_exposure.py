@@ -1,4 +1,4 @@
-"""EE-L: how far the exposure that groups get over all rankings of a query lies from that of the ideal."""
+"""EE-L: how far the exposure of groups over all rankings of a query is from the ideal exposure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists, atten
 from ranktilt.measures.ranking import Bools, Floats, rank_weights
 
 DEPTHS = {2022: 20, 2021: 50}
-"""Ranks that count where none are named, by the year of TREC's fair-ranking track."""
+"""Ranks that count without a cutoff, by the year of TREC's fair-ranking track."""
 
 
 @dataclass(frozen=True, repr=False)
 class ExpectedExposureLoss(AttentionEstimand):
-    """Squared distance of the groups' expected exposure from that of the ideal: ``EE-L = EE-D − 2·EE-R + ‖ε*‖²``.
+    """Squared distance of the groups' expected exposure from the ideal one.
 
-    ``ε_g`` sums ``1/log2(max(rank, 2))`` over the documents of g down to k, averaged over all rankings of a query:
-    queries of one text. In ``ε*`` the relevant documents share the first ranks. Diaz et al., CIKM 2020; TREC, 2022.
+    ``EE-L = EE-D − 2·EE-R + ‖ε*‖²``, where ``ε_g`` sums ``1/log2(max(rank, 2))`` over the documents
+    of g down to k, averaged over all rankings of a query (queries with the same text). In ``ε*``
+    the relevant documents share the first ranks. Diaz et al., CIKM 2020; TREC, 2022.
     """
 
     year: int = 2022
-    """In 2022 relevant documents alone have exposure, as in Diaz et al.; in 2021 all had."""
+    """Year of the track: in 2022 relevant documents alone have exposure, as in Diaz et al.; in 2021
+    all had."""
 
     name = "EEL"
     question = "do the groups get the exposure that their relevant documents deserve?"
@@ -34,8 +36,9 @@ class ExpectedExposureLoss(AttentionEstimand):
     bounds = (0.0, np.inf)
     term = "EE-L"
     definition = (
-        "Expected-exposure loss: how far the exposure that groups get over all rankings of a query is from that of the "
-        "ideal ranking; 0 is ideal. It speaks of all groups at once and favours none."
+        "Expected-exposure loss: how far the exposure that groups get over all rankings of a query "
+        "is from that of the ideal ranking; 0 is ideal. It speaks of all groups at once and "
+        "favours none."
     )
     pattern = r"EE-?L(?:\([^()]*\))?(?:@\d+)?"
 
@@ -60,47 +63,48 @@ class ExpectedExposureLoss(AttentionEstimand):
 
     def per_query(self, lists: GroupLists) -> Floats:
         exposure, ideal = self._exposures(lists)
-        found: Floats = np.square(exposure - ideal).sum(axis=1)
-        return found
+        loss: Floats = np.square(exposure - ideal).sum(axis=1)
+        return loss
 
-    def beside(self, lists: GroupLists, known: Bools) -> dict[str, float]:
-        """EE-D and EE-R, and how many rankings a query has."""
-        exposure, ideal = (column[known] for column in self._exposures(lists))
+    def details(self, lists: GroupLists, known: Bools) -> dict[str, float]:
+        """Compute EE-D and EE-R, and the number of rankings of a query."""
+        exposures, ideals = self._exposures(lists)
+        exposure, ideal = exposures[known], ideals[known]
         if not len(exposure):
             return {}
-        listed = np.asarray(np.diff(lists.ranking.offsets) > 0)
-        ranked = np.bincount(lists.repeats[listed], minlength=lists.queries)[known]
-        means = {
-            "ee_d": np.square(exposure).sum(axis=1),
-            "ee_r": (exposure * ideal).sum(axis=1),
-            "rankings": ranked,
+        is_listed = np.asarray(np.diff(lists.ranking.offsets) > 0)
+        rankings = np.bincount(lists.repeats[is_listed], minlength=lists.queries)[known]
+        return {
+            "ee_d": float(np.square(exposure).sum(axis=1).mean()),
+            "ee_r": float((exposure * ideal).sum(axis=1).mean()),
+            "rankings": float(rankings.mean()),
         }
-        return {name: float(column.mean()) for name, column in means.items()}
 
     def _exposures(self, lists: GroupLists) -> tuple[Floats, Floats]:
-        """ε and ε* of each query and group; NaN where it says nothing, and for all but the first of its repeats."""
-        weight = attention(lists, self.depth) * (lists.relevant if self.year == 2022 else 1.0)
-        judged, listed = lists.judged, np.asarray(np.diff(lists.ranking.offsets) > 0)
-        count = judged.sum(axis=1).astype(np.int64)
-        each = np.divide(
-            rank_weights(np.zeros_like(count), count, self.depth),
-            count,
-            out=np.zeros(len(count)),
-            where=count > 0,
-        )
-        exposure = self._mean(lists, self.columns_of(lists.sums(weight)), listed)
-        ideal = self.columns_of(judged @ lists.parts) * each[:, None]
-        ideal = self._mean(lists, ideal, np.asarray(ideal.sum(axis=1) > 0))
-        lacking = np.isnan(exposure + ideal).any(axis=1, keepdims=True)
-        return np.where(lacking, np.nan, exposure), np.where(lacking, np.nan, ideal)
+        """Return ε and ε* of each query and group.
 
-    def _mean(self, lists: GroupLists, table: Floats, counts: Bools) -> Floats:
-        """Average rows over the rankings of one query, those that count; NaN where none does."""
-        total, number = np.zeros_like(table), np.zeros((len(table), 1))
-        np.add.at(total, lists.repeats[counts], table[counts])
-        np.add.at(number, lists.repeats[counts], 1.0)
-        found: Floats = np.divide(total, number, out=np.full(table.shape, np.nan), where=number > 0)
-        return found
+        NaN where a query says nothing, and for all but the first of its repeats.
+        """
+        weight = attention(lists, self.depth) * (lists.relevant if self.year == 2022 else 1.0)
+        is_listed = np.asarray(np.diff(lists.ranking.offsets) > 0)
+        exposure = _mean_of_repeats(lists, self.columns_of(lists.sums(weight)), is_listed)
+        count = lists.judged.sum(axis=1).astype(np.int64)
+        attention_sum = rank_weights(np.zeros_like(count), count, self.depth)
+        per_document = np.divide(attention_sum, count, out=np.zeros(len(count)), where=count > 0)
+        ideal = self.columns_of(lists.judged @ lists.parts) * per_document[:, None]
+        ideal = _mean_of_repeats(lists, ideal, np.asarray(ideal.sum(axis=1) > 0))
+        is_undefined = np.isnan(exposure + ideal).any(axis=1, keepdims=True)
+        return np.where(is_undefined, np.nan, exposure), np.where(is_undefined, np.nan, ideal)
+
+
+def _mean_of_repeats(lists: GroupLists, table: Floats, counts: Bools) -> Floats:
+    """Average rows over the rankings of one query, those that count; NaN where none does."""
+    total, number = np.zeros_like(table), np.zeros((len(table), 1))
+    np.add.at(total, lists.repeats[counts], table[counts])
+    np.add.at(number, lists.repeats[counts], 1.0)
+    undefined = np.full(table.shape, np.nan)
+    means: Floats = np.divide(total, number, out=undefined, where=number > 0)
+    return means
 
 
 EEL = ExpectedExposureLoss()

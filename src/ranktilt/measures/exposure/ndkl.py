@@ -10,16 +10,17 @@ from typing import ClassVar
 import numpy as np
 
 from ranktilt.measures.exposure.base import GroupLists, TargetedEstimand
-from ranktilt.measures.ranking import Floats, Ints, in_block, running_rows
+from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, block_positions, running_rows
 
 
 @dataclass(frozen=True, repr=False)
 class NormalizedDiscountedDivergence(TargetedEstimand):
-    """``Σ_i KL(D_i ‖ target)/log2(i + 1) ÷ Σ_i 1/log2(i + 1)``, D_i the groups' shares of the first i documents.
+    """Divergence of every prefix of a list from the target shares, the top most.
 
-    Ties give the expected value over all orders of tied documents; of both sums, where documents
-    without a label are tied with the first that has one. Geyik, Ambler & Kenthapadi, KDD 2019, eq.
-    4.
+    ``Σ_i KL(D_i ‖ target)/log2(i + 1) ÷ Σ_i 1/log2(i + 1)``, with D_i the groups' shares of the
+    first i documents (Geyik, Ambler & Kenthapadi, KDD 2019, eq. 4). Ties give the expected value
+    over all orders of tied documents: of both sums, where documents without a label are tied with
+    the first document that has one.
     """
 
     target: str = "candidates"
@@ -34,146 +35,174 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
     bounds = (0.0, np.inf)
     term = "NDKL"
     definition = (
-        "How far the beginnings of a list, from the first result on, are from the mix of groups that they should have: "
-        "0 is exactly so; larger is farther. It speaks of all groups at once and favours none."
+        "How far the beginnings of a list, from the first result on, are from the mix of groups "
+        "that they should have: 0 is exactly so; larger is farther. It speaks of all groups at "
+        "once and favours none."
     )
     pattern = r"NDKL(?:\([^()]*\))?(?:@\d+)?"
 
     @np.errstate(divide="ignore", invalid="ignore")
     def per_query(self, lists: GroupLists) -> Floats:
-        ranking, n, parts = lists.ranking, lists.queries, self.columns_of(lists.parts)
-        query, before, shape = (
-            ranking.block_query,
-            ranking.before,
-            (len(ranking.starts), len(parts)),
-        )
-        kinds = in_block(ranking)[0] * shape[1] + lists.kind
-        counts = np.bincount(kinds, minlength=shape[0] * shape[1]).reshape(shape)
-        running = running_rows(counts.astype(np.float64), query)
-        target = self.shares(lists)[query]
-        depth = np.minimum(np.diff(ranking.offsets), self.cutoff or len(lists.kind))[query]
-        known = running @ parts.any(axis=1)
-        weights = np.where((before < depth) & (known > 0), 1 / np.log2(2.0 + before), 0.0)
-        shares = running @ parts / known[:, None]
-        distance = (_times_log(shares, shares) - _times_log(shares, target)).sum(axis=1)
-        terms = np.where(weights > 0, weights * distance, 0.0)
-        tied = np.flatnonzero((ranking.sizes > 1) & (before < depth))
-        tied = tied[np.lexsort(counts[tied].T)]
-        # All blocks that hold the same documents are answered at once.
-        for same in (
-            np.split(tied, np.flatnonzero(np.diff(counts[tied], axis=0).any(axis=1)) + 1)
-            if len(tied)
-            else ()
-        ):
-            block = counts[same[0]]
-            above = running[same] - block
-            terms[same], weights[same] = _over_orders(
-                block, parts, above, target[same], (before[same], depth[same])
+        ranking, parts = lists.ranking, self.columns_of(lists.parts)
+        target = self.shares(lists)[ranking.block_query]
+        lengths = np.diff(ranking.offsets)
+        depth = np.minimum(lengths, self.cutoff or len(lists.kind))[ranking.block_query]
+        counts = _kind_counts(ranking, lists.kind, len(parts))
+        running = running_rows(counts.astype(np.float64), ranking.block_query)
+        labelled = running @ parts.any(axis=1)
+        is_counted = (ranking.before < depth) & (labelled > 0)
+        weights = np.where(is_counted, 1 / np.log2(2.0 + ranking.before), 0.0)
+        shares = running @ parts / labelled[:, None]
+        divergence = (_times_log(shares, shares) - _times_log(shares, target)).sum(axis=1)
+        terms = np.where(weights > 0, weights * divergence, 0.0)
+        is_tied = (ranking.sizes > 1) & (ranking.before < depth)
+        # All blocks that hold the same documents are answered together.
+        for alike in _alike_blocks(counts, is_tied):
+            kinds = counts[alike[0]]
+            blocks = _TieBlocks(
+                kinds=kinds,
+                parts=parts,
+                above=running[alike] - kinds,
+                target=target[alike],
+                before=ranking.before[alike],
+                depth=depth[alike],
             )
-        total, whole = (
-            np.bincount(query, weights=column, minlength=n) for column in (terms, weights)
-        )
-        listed = (self.columns_of(lists.sums(np.ones(len(lists.kind)))) > 0).sum(axis=1)
-        defined = (whole > 0) & (listed > 1) & np.isfinite(total)
-        found: Floats = np.divide(total, whole, out=np.full(n, np.nan), where=defined)
-        return found
+            terms[alike], weights[alike] = _over_orders(blocks)
+        query, query_count = ranking.block_query, lists.queries
+        total = np.bincount(query, weights=terms, minlength=query_count)
+        weight = np.bincount(query, weights=weights, minlength=query_count)
+        group_sizes = self.columns_of(lists.sums(np.ones(len(lists.kind))))
+        group_count = (group_sizes > 0).sum(axis=1)
+        is_defined = (weight > 0) & (group_count > 1) & np.isfinite(total)
+        undefined = np.full(query_count, np.nan)
+        divergences: Floats = np.divide(total, weight, out=undefined, where=is_defined)
+        return divergences
 
 
-def _over_orders(
-    block: Ints, parts: Floats, above: Floats, target: Floats, ranks: tuple[Ints, Ints]
-) -> tuple[Floats, Floats]:
-    """Sum weighted divergences, and weights, over the ranks of tie blocks that hold the same documents.
+def _kind_counts(ranking: Ranking, kind: Ints, kinds: int) -> Ints:
+    """Count the documents of each kind in each tie block: (n_blocks, kinds)."""
+    block, _position = block_positions(ranking)
+    cells = len(ranking.starts) * kinds
+    counts = np.bincount(block * kinds + kind, minlength=cells)
+    return counts.reshape(len(ranking.starts), kinds)
 
-    `block` counts them by kind; `above` (blocks, kinds) and the first of `ranks` what stands above
-    each block; the second is where its list ends. ``KL = Σ_g (X_g ln X_g − X_g ln target_g) / M −
-    ln M`` for X_g of M documents: a sum of expectations of one group each, so that several groups
-    need no joint distribution.
+
+def _alike_blocks(counts: Ints, is_chosen: Bools) -> Sequence[Ints]:
+    """Group the chosen blocks by their counts of each kind."""
+    chosen = np.flatnonzero(is_chosen)
+    if not len(chosen):
+        return ()
+    chosen = chosen[np.lexsort(counts[chosen].T)]
+    is_new = np.diff(counts[chosen], axis=0).any(axis=1)
+    return np.split(chosen, np.flatnonzero(is_new) + 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _TieBlocks:
+    """Tie blocks that hold the same documents."""
+
+    kinds: Ints
+    """Documents of each kind in any of the blocks."""
+    parts: Floats
+    """How much of a document of each kind is of each group."""
+    above: Floats
+    """Documents of each kind above each block: (blocks, kinds)."""
+    target: Floats
+    """Target shares of each block's query: (blocks, groups)."""
+    before: Ints
+    """Documents above each block."""
+    depth: Ints
+    """Last rank that counts in each block's list."""
+
+
+def _over_orders(blocks: _TieBlocks) -> tuple[Floats, Floats]:
+    """Sum weighted divergences, and weights, over the ranks of each block.
+
+    ``KL = Σ_g (X_g ln X_g − X_g ln target_g) / M − ln M`` for X_g of M documents: a sum of
+    expectations of a single group, so that several groups need no joint distribution.
     """
-    before, depth = ranks
-    labelled, inside, start = parts.any(axis=1), block @ parts, above @ parts
-    size, known, alone = int(block.sum()), int(block @ labelled), above @ labelled == 0
-    seen = min(size, int((depth - before).max()))
-    most = min(known, seen)
-    drawn = np.arange(most + 1.0)[:, None]
-    found = -_times_log(start, target).sum(axis=1) - drawn / max(known, 1) * _times_log(
-        inside, target
-    ).sum(axis=1)
+    kinds, parts, before = blocks.kinds, blocks.parts, blocks.before
+    is_labelled, inside, start = parts.any(axis=1), kinds @ parts, blocks.above @ parts
+    size, labelled = int(kinds.sum()), int(kinds @ is_labelled)
+    labelled_above = blocks.above @ is_labelled
+    ranks = min(size, int((blocks.depth - before).max()))
+    draws = min(labelled, ranks)
+    drawn = np.arange(draws + 1.0)[:, None]
+    target_terms = _times_log(inside, blocks.target).sum(axis=1)
+    sums = -_times_log(start, blocks.target).sum(axis=1) - drawn / max(labelled, 1) * target_terms
     for group, column in enumerate(parts.T):
-        classes = [
-            (float(part), int(block[column == part].sum()))
-            for part in np.unique(column[column * block > 0])
-        ]
-        found += _expected((known, most), classes, start[:, group])
-    number = np.maximum(above @ labelled + drawn, 1.0)
-    divergence = np.maximum(
-        found / number - np.log(number), 0.0
-    )  # by the number of labelled documents
-    rank, chance = before + np.arange(1, seen + 1)[:, None], _chances(size, known, seen)[1:]
-    weight = np.where(rank <= depth, 1 / np.log2(1.0 + rank), 0.0)
+        classes = []
+        for part in np.unique(column[column * kinds > 0]):
+            classes.append((float(part), int(kinds[column == part].sum())))
+        sums += _expected(labelled, draws, classes, start[:, group])
+    # Divided by the labelled documents so far.
+    number = np.maximum(labelled_above + drawn, 1.0)
+    divergence = np.maximum(sums / number - np.log(number), 0.0)
+    rank = before + np.arange(1, ranks + 1)[:, None]
+    weight = np.where(rank <= blocks.depth, 1 / np.log2(1.0 + rank), 0.0)
+    chance = _chances(size, labelled, ranks)[1:]
     terms = (weight * (chance @ divergence)).sum(axis=0)
-    silent = (
-        chance[:, :1] if known else 1.0
-    )  # without a labelled document for sure, and not by rounding
-    weights = (weight * (1 - silent * alone)).sum(axis=0)
+    # Exactly 1 without a labelled document in the block, and not only but for rounding.
+    none_drawn = chance[:, :1] if labelled else 1.0
+    is_silent = labelled_above == 0
+    weights = (weight * (1 - none_drawn * is_silent)).sum(axis=0)
     return terms, weights
 
 
-def _times_log(one: Floats, two: Floats) -> Floats:
-    """``one · ln two``, 0 where `one` is."""
-    return np.where(one > 0, one * np.log(two), 0.0)
+def _times_log(factor: Floats, argument: Floats) -> Floats:
+    """Return ``factor · ln argument``, 0 where the factor is 0."""
+    return np.where(factor > 0, factor * np.log(argument), 0.0)
 
 
-def _expected(
-    sizes: tuple[int, int], classes: Sequence[tuple[float, int]], start: Floats
-) -> Floats:
-    """E[X ln X] once 0, 1, … so many of some documents are drawn; X is `start` plus their parts of a group.
+def _expected(size: int, draws: int, classes: Sequence[tuple[float, int]], start: Floats) -> Floats:
+    """Return E[X ln X] after 0, 1, … `draws` of `size` documents: (draws + 1, len(start)).
 
-    `classes` holds parts above 0 and how many documents have them; all others have none.
+    X is `start` plus the parts of a group that the drawn documents have. `classes` holds parts
+    above 0 and how many documents have them; the other documents have no part.
     """
     if not classes:
         return _times_log(start, start)[None]
-    (size, draws), (part, count), others = sizes, classes[0], classes[1:]
+    (part, count), *later_classes = classes
     chance = _chances(size, count, draws)
     sums = start + part * np.arange(chance.shape[1])[:, None]
-    if not others:
-        found: Floats = chance @ _times_log(sums, sums)
-        return found
+    if not later_classes:
+        expected: Floats = chance @ _times_log(sums, sums)
+        return expected
     rest = size - count
-    inner = _expected((rest, min(rest, draws)), others, sums.ravel()).reshape(-1, *sums.shape)
-    found = np.zeros((draws + 1, len(start)))
+    inner = _expected(rest, min(rest, draws), later_classes, sums.ravel())
+    inner = inner.reshape(-1, *sums.shape)
+    expected = np.zeros((draws + 1, len(start)))
     for hits in range(len(sums)):
         rows = slice(hits, min(hits + len(inner), draws + 1))
-        found[rows] += chance[rows, hits, None] * inner[: rows.stop - hits, hits]
-    return found
+        expected[rows] += chance[rows, hits, None] * inner[: rows.stop - hits, hits]
+    return expected
 
 
 def _chances(size: int, count: int, draws: int) -> Floats:
-    """Probability of each number of hits among the first 0, 1, … documents of a block, of which `count` are hits."""
+    """Return the probability of each number of hits among the first 0, 1, … documents of a block.
+
+    The block has `size` documents, of which `count` are hits.
+    """
+    # Tables of long draws are large, so only a few of them are remembered.
     return (_SMALL if draws <= 128 else _LARGE)(size, count, draws)
 
 
 def _hypergeometric(size: int, count: int, draws: int) -> Floats:
-    drawn, hits, most = (
-        np.arange(draws + 1)[:, None],
-        np.arange(min(count, draws) + 1),
-        size - count,
-    )
+    drawn = np.arange(draws + 1)[:, None]
+    hits = np.arange(min(count, draws) + 1)
+    most = size - count
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, size + 1)))])
     misses = np.clip(drawn - hits, 0, most)
-    ways = (
-        logs[count]
-        - logs[hits]
-        - logs[count - hits]
-        + logs[most]
-        - logs[misses]
-        - logs[most - misses]
-    )
+    # C(count, hits) · C(most, misses) / C(size, drawn), by the logarithms of factorials.
+    ways = logs[count] - logs[hits] - logs[count - hits]
+    ways = ways + logs[most] - logs[misses] - logs[most - misses]
     ways += logs[drawn] + logs[size - drawn] - logs[size]
     chance: Floats = np.exp(np.where(misses == drawn - hits, ways, -np.inf))
     return chance
 
 
-_SMALL, _LARGE = lru_cache(1024)(_hypergeometric), lru_cache(8)(_hypergeometric)
+_SMALL = lru_cache(1024)(_hypergeometric)
+_LARGE = lru_cache(8)(_hypergeometric)
 
 
 NDKL = NormalizedDiscountedDivergence()

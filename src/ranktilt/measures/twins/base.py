@@ -1,4 +1,4 @@
-"""Twins in a run: where both documents of a pair stand, query by query."""
+"""Twins in a run: the ranks of both documents of a pair, query by query."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking
 from ranktilt.statistics.two_way import Clusters
 
 _CELLS = 1 << 22
+"""Most cells in a table of queries and documents."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class TwinLists:
-    """What a question about twins is given: a run, and the pairs of documents to look for in it."""
+    """The input of a question about twins: a run, and the pairs of documents to look for in it."""
 
     ranking: Ranking
     docs: Ints
-    """Row of each entry's document; negative for one that does not count."""
+    """Row of each entry's document; negative for a document that does not count."""
     pairs: Ints
     """Rows of the first and of the second group's document of each pair: (n_pairs, 2)."""
     relevant: tuple[Ints, Ints]
-    """Query and row of every relevant document, retrieved or not. A pair is relevant if either side is."""
-    wanted: tuple[Ints, Ints] | None = None
+    """Query and row of every relevant document, retrieved or not. A pair is relevant if either side
+    is."""
+    relevant_pairs: tuple[Ints, Ints] | None = None
     """Query and pair of every relevant pair, retrieved or not; None where nothing is judged."""
     scored: bool = True
     """Whether scores say more than the order."""
 
     @property
     def queries(self) -> int:
+        """Number of queries."""
         return len(self.ranking.offsets) - 1
 
     @cached_property
@@ -44,32 +47,33 @@ class TwinLists:
 
     @cached_property
     def below(self) -> Floats:
-        """Rank of each entry, counted from the one after the last of its query; negative. Tied ones have the middle."""
-        below: Floats = (
-            mid_ranks(self.ranking) - (np.diff(self.ranking.offsets) + 1)[self.ranking.query]
-        )
+        """Rank of each entry, counted from the rank after the last of its query; negative.
+
+        Tied documents have their middle rank.
+        """
+        after_last = np.diff(self.ranking.offsets) + 1
+        below: Floats = mid_ranks(self.ranking) - after_last[self.ranking.query]
         return below
 
     @cached_property
     def entries(self) -> Positions:
-        """Where each (query, document) stands."""
+        """Entry of each (query, document)."""
         return Positions.from_ranking(self.ranking, self.docs)
 
     @cached_property
     def partners(self) -> Partners:
-        """For each row of the first group, the rows of its twins."""
-        return Partners.from_pairs(
-            self.pairs, int(max(self.docs.max(initial=-1), self.pairs.max(initial=-1))) + 1
-        )
+        """Rows of the twins of each document of the first group."""
+        document_count = int(max(self.docs.max(initial=-1), self.pairs.max(initial=-1))) + 1
+        return Partners.from_pairs(self.pairs, document_count)
 
 
 def mid_ranks(ranking: Ranking) -> Floats:
-    """Rank of each entry from 1; tied documents have the middle of their ranks."""
+    """Return the rank of each entry from 1; tied documents have the middle of their ranks."""
     return np.repeat(ranking.before + (ranking.sizes + 1) / 2, ranking.sizes)
 
 
 class Meetings(NamedTuple):
-    """Pairs of which a query retrieved a side: one entry each."""
+    """Pairs of which a query retrieved a side: one row for each pair and query."""
 
     query: Ints
     doc: Ints
@@ -77,120 +81,177 @@ class Meetings(NamedTuple):
     outcome: npt.NDArray[np.int8]
     """1 where the first side wins, −1 where it loses, 0 for a tie."""
     both: Bools
-    other: Bools
-    """Neither side is relevant."""
+    """Whether both sides are retrieved."""
+    irrelevant: Bools
+    """Whether neither side is relevant."""
+
+    @classmethod
+    def none(cls) -> Meetings:
+        """Return no meetings."""
+        return cls(
+            query=np.empty(0, dtype=np.int64),
+            doc=np.empty(0, dtype=np.int64),
+            outcome=np.empty(0, dtype=np.int8),
+            both=np.empty(0, dtype=bool),
+            irrelevant=np.empty(0, dtype=bool),
+        )
 
 
 def _meetings(lists: TwinLists) -> Meetings:
-    """All meetings, found in blocks of queries that a table of queries and documents has room for."""
-    known = lists.docs >= 0
-    query, docs, scores = lists.ranking.query[known], lists.docs[known], lists.ranking.scores[known]
-    n_docs = int(max(docs.max(initial=-1), lists.pairs.max(initial=-1))) + 1
-    step = max(_CELLS // max(n_docs, 1), 1)
-    of_a, of_b = (
-        Partners.from_pairs(lists.pairs, n_docs),
-        Partners.from_pairs(lists.pairs[:, ::-1], n_docs),
+    """Find all meetings, in blocks of queries whose table of documents fits into memory."""
+    is_known = lists.docs >= 0
+    query = lists.ranking.query[is_known]
+    docs, scores = lists.docs[is_known], lists.ranking.scores[is_known]
+    document_count = int(max(docs.max(initial=-1), lists.pairs.max(initial=-1))) + 1
+    step = max(_CELLS // max(document_count, 1), 1)
+    table = _MeetingTable.from_pairs(
+        lists.pairs, queries=min(step, max(lists.queries, 1)), document_count=document_count
     )
-    table = np.full(min(step, max(lists.queries, 1)) * n_docs, -np.inf)
-    marks = np.zeros(len(table), dtype=bool)
-    asked, judged = _by_query(lists.relevant, n_docs)
-    found = []
+    relevant_query, relevant_doc = _by_query(lists.relevant, document_count)
+    blocks = []
     for first in range(0, lists.queries, step):
         last = min(first + step, lists.queries)
-        part = slice(*np.searchsorted(query, (first, last)))
-        mine = slice(*np.searchsorted(asked, (first, last)))
-        owner, row = query[part] - first, docs[part]
-        here, right = owner * n_docs + row, (asked[mine] - first) * n_docs + judged[mine]
-        table[here], marks[right] = scores[part], True
-        entry, partner = of_a.expand(row)
-        lone, missed = of_b.expand(row)
-        absent = np.isneginf(table[owner[lone] * n_docs + missed])
-        lone, missed = lone[absent], missed[absent]
-        entry, partner = np.concatenate([entry, lone]), np.concatenate([partner, missed])
-        twin = owner[entry] * n_docs + partner
-        own, theirs = scores[part][entry], table[twin]
-        outcome = (own > theirs).astype(np.int8) - (own < theirs)
+        entries = slice(*np.searchsorted(query, (first, last)))
+        judged = slice(*np.searchsorted(relevant_query, (first, last)))
+        relevant_cells = (relevant_query[judged] - first) * document_count + relevant_doc[judged]
+        block = table.meetings(
+            query[entries] - first, docs[entries], scores[entries], relevant_cells
+        )
+        blocks.append(block._replace(query=first + block.query))
+    if not blocks:
+        return Meetings.none()
+    return Meetings(*map(np.concatenate, zip(*blocks, strict=True)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _MeetingTable:
+    """Scores and relevance of a block of queries, in cells of a table of queries and documents.
+
+    The table is used again for each block: to look a twin up in it is faster than to search.
+    """
+
+    document_count: int
+    twins_of_first: Partners
+    twins_of_second: Partners
+    scores: Floats
+    """Score in each cell; −∞ where the document is not retrieved."""
+    relevant: Bools
+
+    @classmethod
+    def from_pairs(cls, pairs: Ints, *, queries: int, document_count: int) -> _MeetingTable:
+        """Make an empty table for so many queries."""
+        cells = queries * document_count
+        return cls(
+            document_count=document_count,
+            twins_of_first=Partners.from_pairs(pairs, document_count),
+            twins_of_second=Partners.from_pairs(pairs[:, ::-1], document_count),
+            scores=np.full(cells, -np.inf),
+            relevant=np.zeros(cells, dtype=bool),
+        )
+
+    def meetings(self, query: Ints, docs: Ints, scores: Floats, relevant_cells: Ints) -> Meetings:
+        """Find the meetings of one block, whose queries are numbered from 0."""
+        cells = query * self.document_count + docs
+        self.scores[cells], self.relevant[relevant_cells] = scores, True
+        index, partner = self.twins_of_first.expand(docs)
+        # A document of the second side whose twin is not retrieved meets it, too.
+        lone, missing = self.twins_of_second.expand(docs)
+        is_absent = np.isneginf(self.scores[query[lone] * self.document_count + missing])
+        lone, missing = lone[is_absent], missing[is_absent]
+        index, partner = np.concatenate([index, lone]), np.concatenate([partner, missing])
+        twin = query[index] * self.document_count + partner
+        first_scores, second_scores = scores[index], self.scores[twin]
+        outcome = (first_scores > second_scores).astype(np.int8) - (first_scores < second_scores)
         outcome[len(outcome) - len(lone) :] = -1
-        both, other = ~np.isneginf(table[twin]), ~(marks[here[entry]] | marks[twin])
-        found.append(Meetings(first + owner[entry], row[entry], outcome, both, other))
-        table[here], marks[right] = -np.inf, False
-    nothing = np.empty(0, dtype=np.int64)
-    none = Meetings(
-        nothing, nothing, nothing.astype(np.int8), nothing.astype(bool), nothing.astype(bool)
-    )
-    return Meetings(*map(np.concatenate, zip(*found, strict=True))) if found else none
+        meetings = Meetings(
+            query=query[index],
+            doc=docs[index],
+            outcome=outcome,
+            both=~np.isneginf(second_scores),
+            irrelevant=~(self.relevant[cells[index]] | self.relevant[twin]),
+        )
+        self.scores[cells], self.relevant[relevant_cells] = -np.inf, False
+        return meetings
 
 
-def _by_query(judged: tuple[Ints, Ints], n_docs: int) -> tuple[Ints, Ints]:
-    """Queries, rising, and rows of some documents below `n_docs`."""
+def _by_query(judged: tuple[Ints, Ints], document_count: int) -> tuple[Ints, Ints]:
+    """Sort queries and rows of documents below `document_count` by query."""
     query, row = judged
-    query, row = query[row < n_docs], row[row < n_docs]
+    query, row = query[row < document_count], row[row < document_count]
     order = np.argsort(query, kind="stable")
     return query[order], row[order]
 
 
 class Positions(NamedTuple):
-    """Where each (query, document) stands in a run."""
+    """Entry of each (query, document) of a run."""
 
     keys: Ints
-    place: Ints
+    """Query and document as one number, rising."""
+    entries: Ints
     width: int
+    """Documents that a key leaves room for."""
 
     @classmethod
     def from_ranking(cls, ranking: Ranking, docs: Ints) -> Positions:
-        """Find them; a negative row stands nowhere."""
+        """Index the entries by the rows of their documents; a negative row has no entry."""
         width = int(docs.max(initial=-1)) + 1
-        place = np.flatnonzero(docs >= 0)
-        keys = ranking.query[place] * width + docs[place]
+        entries = np.flatnonzero(docs >= 0)
+        keys = ranking.query[entries] * width + docs[entries]
         order = np.argsort(keys)
-        return cls(keys[order], place[order], width)
+        return cls(keys=keys[order], entries=entries[order], width=width)
 
     def find(self, query: Ints, doc: Ints) -> Ints:
-        """Entry of each (query, document); -1 where it was not retrieved."""
+        """Return the entry of each (query, document); -1 where it was not retrieved."""
         if not len(self.keys):
             return np.full(len(query), -1)
-        wanted = query * self.width + doc
-        at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return np.where((self.keys[at] == wanted) & (doc < self.width), self.place[at], -1)
+        keys = query * self.width + doc
+        index = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        is_retrieved = (self.keys[index] == keys) & (doc < self.width)
+        return np.where(is_retrieved, self.entries[index], -1)
 
 
 class Partners(NamedTuple):
-    """For each document row, the rows of its twins on the other side."""
+    """Rows of the twins on the other side, for each row of a document."""
 
     start: Ints
     length: Ints
     partner: Ints
+    """Rows of twins; those of document d are ``start[d]`` and the following ``length[d]``."""
 
     @classmethod
-    def from_pairs(cls, pairs: Ints, n_docs: int) -> Partners:
-        """Sort pairs of rows below `n_docs` by their first."""
+    def from_pairs(cls, pairs: Ints, document_count: int) -> Partners:
+        """Sort pairs of rows below `document_count` by their first."""
         order = np.argsort(pairs[:, 0], kind="stable")
-        count = np.bincount(pairs[:, 0], minlength=n_docs)
-        return cls(np.cumsum(count) - count, count, pairs[order, 1])
+        count = np.bincount(pairs[:, 0], minlength=document_count)
+        return cls(start=np.cumsum(count) - count, length=count, partner=pairs[order, 1])
 
     def expand(self, docs: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-        """Each (entry, twin): positions in `docs`, and rows of their twins; negative rows have none."""
+        """Return each (document, twin): positions in `docs`, and rows of the twins.
+
+        Negative rows have no twins.
+        """
         if not len(self.length):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         count = np.where(docs >= 0, self.length[docs], 0)
         if self.length.max(initial=0) <= 1:
-            entry = np.flatnonzero(count)
-            return entry, self.partner[self.start[docs[entry]]]
-        entry = np.repeat(np.arange(len(docs)), count)
-        within = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
-        return entry, self.partner[self.start[docs[entry]] + within]
+            index = np.flatnonzero(count)
+            return index, self.partner[self.start[docs[index]]]
+        index = np.repeat(np.arange(len(docs)), count)
+        within = np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count)
+        return index, self.partner[self.start[docs[index]] + within]
 
 
 class Answers(NamedTuple):
-    """One run's answers, query by query: the value is ``Σ total / Σ weight``."""
+    """The answers of one run, query by query: the value is ``Σ total / Σ weight``."""
 
     total: Floats
     weight: Floats
     """What each query counts: pairs, or 1; 0 where it says nothing."""
     parts: dict[str, float] = {}  # noqa: RUF012
-    """Counts behind it, shown beside it."""
+    """Counts behind the value, for its details."""
     clusters: Clusters | None = None
-    """What each comparison of twins adds; in place of an origin the row of one of the two documents."""
+    """What each comparison of twins adds; in place of an origin the row of one of the two
+    documents."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,5 +265,5 @@ class TwinEstimand(Estimand):
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("all", "relevant", "other")}
 
     def answers(self, lists: TwinLists) -> Answers:
-        """Answer it for each query of a run."""
+        """Answer the question for each query of a run."""
         raise NotImplementedError

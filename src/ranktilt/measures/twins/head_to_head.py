@@ -1,4 +1,4 @@
-"""Head-to-head: of twins, how often each stands above the other."""
+"""Head-to-head: how often each of two twins stands above the other."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ranktilt.measures.ranking import Floats, Ints
-from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
+from ranktilt.measures.ranking import Bools, Floats, Ints
+from ranktilt.measures.twins.base import Answers, Meetings, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters
 
 
 class PairCounts(NamedTuple):
-    """Per query, over pairs of twins with at least one side retrieved; arrays of shape (n_queries,)."""
+    """Pairs of twins of each query with at least one side retrieved, shape (n_queries,) each."""
 
     wins: Ints
-    """The first side stands higher, or is retrieved alone."""
+    """Pairs whose first side stands higher, or is retrieved alone."""
     losses: Ints
-    """The second side stands higher, or is retrieved alone."""
+    """Pairs whose second side stands higher, or is retrieved alone."""
     ties: Ints
-    """Both retrieved with the same score."""
+    """Pairs with both sides retrieved with the same score."""
     both: Ints
-    """Both retrieved."""
+    """Pairs with both sides retrieved."""
     alone: Ints
-    """Of the wins, those of a first side that is retrieved alone."""
+    """Wins of a first side that is retrieved alone."""
 
 
 def pair_counts(lists: TwinLists) -> tuple[PairCounts, PairCounts]:
@@ -33,26 +33,40 @@ def pair_counts(lists: TwinLists) -> tuple[PairCounts, PairCounts]:
 
     An unretrieved twin stands below every retrieved document.
     """
-    met = lists.meetings
-    cell, won = 2 * met.query + met.other, met.outcome > 0
-    chosen = (won, met.outcome < 0, met.outcome == 0, met.both, won & ~met.both)
-    totals = [np.bincount(cell[one], minlength=2 * lists.queries).reshape(-1, 2) for one in chosen]
-    return PairCounts(*(total[:, 0] for total in totals)), PairCounts(
-        *(total[:, 1] for total in totals)
+    meetings = lists.meetings
+    is_win = meetings.outcome > 0
+    cell = 2 * meetings.query + meetings.irrelevant
+
+    def count(mask: Bools) -> Ints:
+        """Count the meetings of a mask: (n_queries, 2), relevant ones and others."""
+        return np.bincount(cell[mask], minlength=2 * lists.queries).reshape(-1, 2)
+
+    wins, losses, ties = count(is_win), count(meetings.outcome < 0), count(meetings.outcome == 0)
+    both, alone = count(meetings.both), count(is_win & ~meetings.both)
+    relevant, others = (
+        PairCounts(
+            wins=wins[:, column],
+            losses=losses[:, column],
+            ties=ties[:, column],
+            both=both[:, column],
+            alone=alone[:, column],
+        )
+        for column in (0, 1)
     )
+    return relevant, others
 
 
 @dataclass(frozen=True, repr=False)
 class HeadToHeadTwins(TwinEstimand):
-    """Share of twins that the first group wins minus the share that it loses, in [−1, 1].
+    """Share of twins that the first group wins less the share that it loses, in [−1, 1].
 
     Counted over (query, pair) with at least one side retrieved; an unretrieved twin stands below
     every retrieved document. Printed in percent.
     """
 
     over: str = field(default="queries", kw_only=True)
-    """``queries``: the mean of each query's share, so that one long list does not decide; ``pairs``:
-    the share of all pairs together."""
+    """``queries``: the mean of each query's share, so that one long list does not decide;
+    ``pairs``: the share of all pairs together."""
 
     name = "HeadToHead"
     bounds = (-1.0, 1.0)
@@ -64,9 +78,9 @@ class HeadToHeadTwins(TwinEstimand):
     }
     term = "head-to-head"
     definition = (
-        "Which of two twins stands higher? Pairs that the first side wins less those that it loses, "
-        "in % of the pairs with at least one text found, averaged over the queries: +100 % if the "
-        "first side always wins, −100 % if the second does."
+        "Which of two twins stands higher? Pairs that the first side wins less those that it "
+        "loses, in % of the pairs with at least one text found, averaged over the queries: +100 % "
+        "if the first side always wins, −100 % if the second does."
     )
     pattern = r"[Hh]ead-to-head"
 
@@ -78,7 +92,8 @@ class HeadToHeadTwins(TwinEstimand):
     @property
     def title(self) -> str:
         twins = "" if self.pairs == "all" else f", {self.pairs} twins"
-        return f"head-to-head{twins}{'' if self.over == 'queries' else ', pooled pairs'}"
+        pooled = "" if self.over == "queries" else ", pooled pairs"
+        return f"head-to-head{twins}{pooled}"
 
     @property
     def question(self) -> str:  # type: ignore[override]
@@ -90,45 +105,56 @@ class HeadToHeadTwins(TwinEstimand):
         return question if self.over == "queries" else f"{question[:-1]}, all pairs together?"
 
     def answers(self, lists: TwinLists) -> Answers:
-        meetings, (relevant, other) = lists.meetings, pair_counts(lists)
-        mine = {
-            "relevant": ~meetings.other,
-            "other": meetings.other,
-            "all": np.ones(len(meetings.query), dtype=bool),
-        }[self.pairs]
-        every = PairCounts(*(a + b for a, b in zip(relevant, other, strict=True)))
-        counts = {"relevant": relevant, "other": other, "all": every}[self.pairs]
-        query, outcome = meetings.query[mine], meetings.outcome[mine].astype(np.float64)
+        meetings = lists.meetings
+        is_counted = self._counts_meetings(meetings)
+        counts = self._pair_counts(lists)
+        query, doc = meetings.query[is_counted], meetings.doc[is_counted]
+        outcome = meetings.outcome[is_counted].astype(np.float64)
         pairs = (counts.wins + counts.losses + counts.ties).astype(np.float64)
         lead = (counts.wins - counts.losses).astype(np.float64)
+        parts = _details(counts, pairs)
+        if self.over == "pairs":
+            weight = np.ones(len(outcome))
+            clusters = Clusters(query=query, origin=doc, total=outcome, weight=weight)
+            return Answers(total=lead, weight=pairs, parts=parts, clusters=clusters)
         is_met = pairs > 0
-        weight = np.ones(len(outcome))
-        if self.over == "queries":
-            size = np.where(is_met, pairs, 1.0)
-            lead, weight, outcome = lead / size, 1 / size[query], outcome / size[query]
+        size = np.where(is_met, pairs, 1.0)
+        clusters = Clusters(
+            query=query, origin=doc, total=outcome / size[query], weight=1 / size[query]
+        )
         return Answers(
-            lead,
-            is_met.astype(np.float64) if self.over == "queries" else pairs,
-            _counts(counts, pairs),
-            Clusters(query, meetings.doc[mine], outcome, weight),
+            total=lead / size, weight=is_met.astype(np.float64), parts=parts, clusters=clusters
         )
 
+    def _counts_meetings(self, meetings: Meetings) -> Bools:
+        if self.pairs == "all":
+            return np.ones(len(meetings.query), dtype=bool)
+        return meetings.irrelevant if self.pairs == "other" else ~meetings.irrelevant
 
-def _counts(counts: PairCounts, pairs: Floats) -> dict[str, float]:
-    """Return what is told beside the answer: counts of pairs and queries, and mean shares."""
+    def _pair_counts(self, lists: TwinLists) -> PairCounts:
+        relevant, others = pair_counts(lists)
+        if self.pairs == "all":
+            return PairCounts(*(a + b for a, b in zip(relevant, others, strict=True)))
+        return others if self.pairs == "other" else relevant
+
+
+def _details(counts: PairCounts, pairs: Floats) -> dict[str, float]:
+    """Return counts of pairs and queries, and mean shares."""
     is_met = pairs > 0
-    numbers = {name: float(column.sum()) for name, column in counts._asdict().items()}
-    whole_wins = numbers["wins"] - numbers["alone"]
+    wins, losses, ties, both, alone = (float(column.sum()) for column in counts)
+    both_wins = wins - alone
+    query_wins = (counts.wins > counts.losses).sum()
+    query_losses = (counts.wins < counts.losses).sum()
     parts = {
         "pairs": float(pairs.sum()),
-        "wins": numbers["wins"],
-        "losses": numbers["losses"],
-        "ties": numbers["ties"],
-        "query_wins": float((counts.wins > counts.losses).sum()),
-        "query_losses": float((counts.wins < counts.losses).sum()),
-        "whole_wins": whole_wins,
-        "whole": numbers["both"],
-        "whole_losses": numbers["both"] - numbers["ties"] - whole_wins,
+        "wins": wins,
+        "losses": losses,
+        "ties": ties,
+        "query_wins": float(query_wins),
+        "query_losses": float(query_losses),
+        "both_wins": both_wins,
+        "both": both,
+        "both_losses": both - ties - both_wins,
     }
     if is_met.any():
         parts["mean_wins"] = float(np.mean(counts.wins[is_met] / pairs[is_met]))

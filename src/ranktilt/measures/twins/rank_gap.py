@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
-from ranktilt.statistics.two_way import Clusters
+from ranktilt.statistics.two_way import Clusters, sums
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,44 +44,56 @@ class PairRankGap(TwinEstimand):
         return "pair rank gap" if self.pairs == "relevant" else "pair rank gap, summed per query"
 
     def answers(self, lists: TwinLists) -> Answers:
-        if self.pairs == "all" or lists.wanted is None:
+        if self.pairs == "all" or lists.relevant_pairs is None:
             return _summed(lists)
-        query, pair = lists.wanted
-        places = [lists.entries.find(query, lists.pairs[pair, side]) for side in (0, 1)]
-        below = lists.below
-        a, b = (
-            np.where(at >= 0, below[at], 0.0) if len(below) else np.zeros(len(at)) for at in places
-        )
-        total = np.bincount(query, weights=b - a, minlength=lists.queries).astype(np.float64)
-        weight = np.bincount(query, minlength=lists.queries).astype(np.float64)
-        absent = int((places[0] < 0).sum()) + int((places[1] < 0).sum())
+        query, pair = lists.relevant_pairs
+        first, second = lists.pairs[pair, 0], lists.pairs[pair, 1]
+        first_entries = lists.entries.find(query, first)
+        second_entries = lists.entries.find(query, second)
+        gaps = _below(lists, second_entries) - _below(lists, first_entries)
+        absent = int((first_entries < 0).sum()) + int((second_entries < 0).sum())
         parts = {
             "pairs": float(len(pair)),
             "absent": absent / (2 * len(pair)) if len(pair) else np.nan,
         }
+        weight = np.ones(len(query))
         return Answers(
-            total, weight, parts, Clusters(query, lists.pairs[pair, 0], b - a, np.ones(len(query)))
+            total=sums(query, gaps, lists.queries),
+            weight=sums(query, weight, lists.queries),
+            parts=parts,
+            clusters=Clusters(query=query, origin=first, total=gaps, weight=weight),
         )
 
 
+def _below(lists: TwinLists, entries: Ints) -> Floats:
+    """Return `TwinLists.below` of some entries; 0 for a document that was not retrieved."""
+    if not len(lists.below):
+        return np.zeros(len(entries))
+    return np.where(entries >= 0, lists.below[entries], 0.0)
+
+
 def _summed(lists: TwinLists) -> Answers:
-    """Sums over every pair of the collection, per query; unretrieved pairs add nothing."""
+    """Sum the gaps of every pair of the collection, per query; unretrieved pairs add nothing."""
     docs, pairs, ranking = lists.docs, lists.pairs, lists.ranking
     width = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
+    # How many pairs have a document as their second side, less those that have it as their first.
     side = np.bincount(pairs[:, 1], minlength=width) - np.bincount(pairs[:, 0], minlength=width)
-    known = docs >= 0
-    weights = (
-        np.where(known, lists.below * side[np.where(known, docs, 0)], 0.0)
-        if width
-        else np.zeros(len(docs))
+    is_known = docs >= 0
+    weights = np.zeros(len(docs))
+    if width:
+        weights = np.where(is_known, lists.below * side[np.where(is_known, docs, 0)], 0.0)
+    query = ranking.query[is_known]
+    clusters = Clusters(
+        query=query,
+        origin=docs[is_known],
+        total=weights[is_known],
+        weight=1.0 / np.bincount(query)[query],
     )
-    totals = np.bincount(ranking.query, weights=weights, minlength=lists.queries).astype(np.float64)
-    query, held = ranking.query[known], (np.diff(ranking.offsets) > 0).astype(np.float64)
+    is_listed = np.diff(ranking.offsets) > 0
     return Answers(
-        totals,
-        held,
-        {},
-        Clusters(query, docs[known], weights[known], 1.0 / np.bincount(query)[query]),
+        total=sums(ranking.query, weights, lists.queries),
+        weight=is_listed.astype(np.float64),
+        clusters=clusters,
     )
 
 

@@ -8,16 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from ranktilt.measures.ranking import Floats, Ranking
+from ranktilt.measures.ranking import Floats, Ints, Ranking
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
-from ranktilt.statistics.two_way import Clusters
+from ranktilt.statistics.two_way import Clusters, sums
 
 
 @dataclass(frozen=True, repr=False)
 class PairScoreGap(TwinEstimand):
-    """Mean of ``(s_a − s_b)/sd`` over twins that are both retrieved, in standard deviations of the query's scores.
+    """Mean of ``(s_a − s_b)/sd`` over twins that are both retrieved.
 
-    0 where all scores of a query are equal.
+    In standard deviations of the query's scores; 0 where all scores of a query are equal.
     """
 
     name = "ScoreGap"
@@ -28,8 +28,8 @@ class PairScoreGap(TwinEstimand):
     suffix = " sd"
     term = "score gap"
     definition = (
-        "How far apart the scores of two twins are, in standard deviations of the query's scores. It only describes: "
-        "no verdict rests on it."
+        "How far apart the scores of two twins are, in standard deviations of the query's scores. "
+        "It only describes: no verdict rests on it."
     )
     pattern = r"[Ss]core gaps?"
 
@@ -42,39 +42,51 @@ class PairScoreGap(TwinEstimand):
         return "score gap"
 
     def answers(self, lists: TwinLists) -> Answers:
-        ranking, n = lists.ranking, lists.queries
+        ranking, query_count = lists.ranking, lists.queries
         if not lists.scored:
-            return Answers(np.zeros(n), np.zeros(n), {"pairs": 0.0, "raw": np.nan})
-        entry, partner = lists.partners.expand(lists.docs)
-        query = ranking.query[entry]
-        at = lists.entries.find(query, partner)
-        entry, query, at = entry[at >= 0], query[at >= 0], at[at >= 0]
-        # One order whichever side is first: floats added in another order would not negate exactly.
-        order = np.lexsort((np.maximum(entry, at), np.minimum(entry, at)))
-        entry, query, at = entry[order], query[order], at[order]
-        gap = ranking.scores[entry] - ranking.scores[at]
+            return Answers(
+                total=np.zeros(query_count),
+                weight=np.zeros(query_count),
+                parts={"pairs": 0.0, "raw": np.nan},
+            )
+        first, second = _retrieved_pairs(lists)
+        query = ranking.query[first]
+        gap = ranking.scores[first] - ranking.scores[second]
         deviation = spread(ranking)[query]
         scaled = np.divide(gap, deviation, out=np.zeros_like(gap), where=deviation > 0)
-        raw, total = (
-            np.bincount(query, weights=w, minlength=n).astype(np.float64) for w in (gap, scaled)
+        raw_total = float(sums(query, gap, query_count).sum())
+        clusters = Clusters(
+            query=query, origin=lists.docs[first], total=scaled, weight=np.ones(len(query))
         )
-        parts = {
-            "pairs": float(len(query)),
-            "raw": float(raw.sum()) / len(query) if len(query) else np.nan,
-        }
-        weight = np.bincount(query, minlength=n).astype(np.float64)
         return Answers(
-            total, weight, parts, Clusters(query, lists.docs[entry], scaled, np.ones(len(query)))
+            total=sums(query, scaled, query_count),
+            weight=np.bincount(query, minlength=query_count).astype(np.float64),
+            parts={
+                "pairs": float(len(query)),
+                "raw": raw_total / len(query) if len(query) else np.nan,
+            },
+            clusters=clusters,
         )
+
+
+def _retrieved_pairs(lists: TwinLists) -> tuple[Ints, Ints]:
+    """Find the entries of the first and of the second side of twins that are both retrieved."""
+    first, partner = lists.partners.expand(lists.docs)
+    second = lists.entries.find(lists.ranking.query[first], partner)
+    first, second = first[second >= 0], second[second >= 0]
+    # One order whichever side is first: floats added in another order would not negate exactly.
+    order = np.lexsort((np.maximum(first, second), np.minimum(first, second)))
+    return first[order], second[order]
 
 
 def spread(ranking: Ranking) -> Floats:
-    """Standard deviation of each query's scores."""
-    n = len(ranking.offsets) - 1
+    """Return the standard deviation of each query's scores."""
+    query_count = len(ranking.offsets) - 1
     count = np.maximum(np.diff(ranking.offsets), 1)
-    mean = np.bincount(ranking.query, weights=ranking.scores, minlength=n) / count
-    off = ranking.scores - mean[ranking.query]
-    return np.sqrt(np.bincount(ranking.query, weights=off * off, minlength=n) / count)
+    mean = np.bincount(ranking.query, weights=ranking.scores, minlength=query_count) / count
+    deviations = ranking.scores - mean[ranking.query]
+    squares = deviations * deviations
+    return np.sqrt(np.bincount(ranking.query, weights=squares, minlength=query_count) / count)
 
 
 ScoreGap = PairScoreGap()

@@ -1,4 +1,4 @@
-"""Questions with answers of two sides, such as HC3: people's and a language model's, as JSON lines."""
+"""Questions with answers by people and by a language model, as JSON lines, such as HC3."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BREAKS = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionFields:
-    """What the fields of a line are called; `domain` None takes the file's name."""
+    """Names of a line's fields; the file's name is the domain if `domain` is None."""
 
     question: str = "question"
     human: str = "human_answers"
@@ -27,7 +27,7 @@ class QuestionFields:
     domain: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AnsweredQuestion:
     """A question with its answers; a side may have none, never both."""
 
@@ -38,21 +38,25 @@ class AnsweredQuestion:
 
     @property
     def key(self) -> str:
-        """The question after folding: what two askings of one question share."""
+        """The question after folding, which two askings of one question share."""
         return fold_question(self.text)
 
+    @property
+    def has_answer(self) -> bool:
+        return bool(self.human or self.llm)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class AnsweredQuestions:
-    """The questions of some files in their order, and what was left out."""
+    """Questions of several files in their order, and how much was left out."""
 
     questions: tuple[AnsweredQuestion, ...]
     files: tuple[Path, ...]
     fields: QuestionFields = QuestionFields()
     empty_answers: Mapping[str, int] = field(default_factory=dict)
-    """By side, ``human`` and ``llm``: answers of nothing but blanks, which are left out."""
+    """Number of blank answers by side, ``human`` and ``llm``; they are left out."""
     unanswered: int = 0
-    """Questions without any answer, which are left out."""
+    """Number of questions without any answer; they are left out."""
 
 
 def fold_question(text: str) -> str:
@@ -64,58 +68,105 @@ def fold_question(text: str) -> str:
 def read_answered(
     files: Sequence[str | Path], fields: QuestionFields | None = None
 ) -> AnsweredQuestions:
-    """Read questions with their answers (a text or a list) from JSON lines; blank answers are left out and counted."""
+    """Read questions with their answers, a text or a list each, from JSON lines.
+
+    Blank answers, and questions without another one, are left out and counted.
+    """
     fields = fields or QuestionFields()
     paths = [Path(file) for file in files]
     refuse_twice([str(path.absolute()) for path in paths], "file")
-    questions, empty, lost = list[AnsweredQuestion](), Counter[str](), list[str]()
+    questions, empty_answers, unanswered = list[AnsweredQuestion](), Counter[str](), list[str]()
     for path in paths:
-        found = [
-            (line, *_question(path, line, row, fields))
-            for line, row in json_objects(path, reported=True)
-        ]
-        empty.update(blank for *_, blanks in found for blank in blanks)
-        lost += [f"{path}:{line}" for line, asked, _ in found if not (asked.human or asked.llm)]
-        questions += [asked for _, asked, _ in found if asked.human or asked.llm]
-        for side, name, option in (
-            ("human", fields.human, "--human-answers"),
-            ("llm", fields.llm, "--llm-answers"),
-        ):
-            if not any(getattr(asked, side) for _, asked, _ in found):
-                raise DataError(
-                    path,
-                    f"no question has an answer in the field {name!r}; choose another with {option}",
-                )
-    if lost:
-        many = counted(len(lost), "question has", "questions have")
-        message = f"{many} no answer with any text in it, and will be left out (first: {lost[0]})"
+        questions_of_file = list[AnsweredQuestion]()
+        for number, row in json_objects(path, reported=True):
+            line = _QuestionLine(path=path, number=number, row=row, fields=fields)
+            question = line.question()
+            empty_answers["human"] += line.blank_answers(fields.human)
+            empty_answers["llm"] += line.blank_answers(fields.llm)
+            if question.has_answer:
+                questions_of_file.append(question)
+            else:
+                unanswered.append(f"{path}:{number}")
+        _require_both_sides(path, questions_of_file, fields)
+        questions += questions_of_file
+    if unanswered:
+        subject = counted(len(unanswered), "question has", "questions have")
+        message = (
+            f"{subject} no answer with any text in it, and will be left out "
+            f"(first: {unanswered[0]})"
+        )
         warnings.warn(message, DataWarning, 2)
-    return AnsweredQuestions(tuple(questions), tuple(paths), fields, dict(empty), len(lost))
+    return AnsweredQuestions(
+        questions=tuple(questions),
+        files=tuple(paths),
+        fields=fields,
+        empty_answers=dict(+empty_answers),  # sides without any are left out
+        unanswered=len(unanswered),
+    )
 
 
-def _question(
-    path: Path, line: int, row: Mapping[str, Any], fields: QuestionFields
-) -> tuple[AnsweredQuestion, list[str]]:
-    """A question, and the side of each of its blank answers."""
+def _require_both_sides(
+    path: Path, questions: Sequence[AnsweredQuestion], fields: QuestionFields
+) -> None:
+    if not any(question.human for question in questions):
+        name, option = fields.human, "--human-answers"
+    elif not any(question.llm for question in questions):
+        name, option = fields.llm, "--llm-answers"
+    else:
+        return
+    message = f"no question has an answer in the field {name!r}; choose another with {option}"
+    raise DataError(path, message)
 
-    def fault(expected: str, name: str | None) -> DataError:
-        message = f"expected {expected} in the field {name!r}, got {shorten(row.get(name or ''))}"
-        return DataError(path, message, line=line)
 
-    text = row.get(fields.question)
-    if not isinstance(text, str) or not text.strip():
-        raise fault("a question", fields.question)
-    stem = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
-    domain = stem if fields.domain is None else row.get(fields.domain)
-    if not isinstance(domain, str) or not domain.strip() or _BREAKS.search(domain):
-        raise fault("a name in one line", fields.domain)
-    sides = dict[str, tuple[str, ...]]()
-    blanks = list[str]()
-    for side, name in (("human", fields.human), ("llm", fields.llm)):
-        value = row.get(name) or []
+@dataclass(frozen=True, kw_only=True)
+class _QuestionLine:
+    """A line of a file of questions, which is read field by field."""
+
+    path: Path
+    number: int
+    row: Mapping[str, Any]
+    fields: QuestionFields
+
+    def question(self) -> AnsweredQuestion:
+        """Return the question with its answers that are not blank."""
+        text = self.row.get(self.fields.question)
+        if not isinstance(text, str) or not text.strip():
+            raise self._fault("a question", self.fields.question)
+        return AnsweredQuestion(
+            text=text.strip(),
+            domain=self._domain(),
+            human=self._stripped_answers(self.fields.human),
+            llm=self._stripped_answers(self.fields.llm),
+        )
+
+    def blank_answers(self, name: str) -> int:
+        """Return the number of blank answers in a field."""
+        return len(self._answers(name)) - len(self._stripped_answers(name))
+
+    def _domain(self) -> str:
+        name = self.fields.domain
+        file_name = self.path.name.removesuffix(".gz")
+        stem = file_name.removesuffix(".jsonl").removesuffix(".json")
+        domain = stem if name is None else self.row.get(name)
+        if not isinstance(domain, str) or not domain.strip() or _BREAKS.search(domain):
+            raise self._fault("a name in one line", name)
+        return domain.strip()
+
+    def _stripped_answers(self, name: str) -> tuple[str, ...]:
+        return tuple(answer.strip() for answer in self._answers(name) if answer.strip())
+
+    def _answers(self, name: str) -> list[str]:
+        value = self.row.get(name) or []
         answers = [value] if isinstance(value, str) else value
-        if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
-            raise fault("an answer or a list of answers", name)
-        sides[side] = tuple(one.strip() for one in answers if one.strip())
-        blanks += [side] * (len(answers) - len(sides[side]))
-    return AnsweredQuestion(text.strip(), domain.strip(), **sides), blanks
+        if not isinstance(answers, list) or not all(map(_is_text, answers)):
+            raise self._fault("an answer or a list of answers", name)
+        return answers
+
+    def _fault(self, expected: str, name: str | None) -> DataError:
+        value = shorten(self.row.get(name or ""))
+        message = f"expected {expected} in the field {name!r}, got {value}"
+        return DataError(self.path, message, line=self.number)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)

@@ -20,11 +20,11 @@ class BuiltAnswers(BuiltCollection):
     """The collection, with the judgments of every split."""
 
     answers: RetrievalQA
-    wanted: QAFiles
+    qa_files: QAFiles
 
     def save(self, folder: Path) -> None:
         """Write the collection, its splits, runs and triples."""
-        save_retrieval_qa(self.answers, folder, self.wanted)
+        save_retrieval_qa(self.answers, folder, self.qa_files)
 
 
 def retrieval_qa(
@@ -41,7 +41,7 @@ def retrieval_qa(
     triples: int = 0,
     seed: int = 0,
 ) -> BuiltAnswers:
-    """Build a collection of answers by people and by a language model: ChatGPT-RetrievalQA, or one like it.
+    """Build ChatGPT-RetrievalQA, or a collection like it: answers by people and a language model.
 
     Parameters
     ----------
@@ -82,11 +82,11 @@ def retrieval_qa(
         drop_errors=drop_errors,
     )
     fields = QuestionFields(question=question, human=human_answers, llm=llm_answers, domain=domain)
-    built = build_retrieval_qa(read_answered(files, fields), rules)
+    answers = build_retrieval_qa(read_answered(files, fields), rules)
     return BuiltAnswers(
-        collection=built.collection,
-        answers=built,
-        wanted=QAFiles(depth=run_depth, triples=triples, seed=seed),
-        summary=tuple(summary(built)),
+        collection=answers.collection,
+        answers=answers,
+        qa_files=QAFiles(depth=run_depth, triples=triples, seed=seed),
+        summary=tuple(summary(answers)),
         next_command=("audit", FOLDER, "--by", "source", "-r", "bm25", "-m", "nDCG@10"),
     )

@@ -13,7 +13,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.explaining.check import CheckResult
 from ranktilt.reporting.layouts.layout import Layout
 from ranktilt.reporting.layouts.selection import Selection
-from ranktilt.training.study_result import BASELINE, Kind, TrainingStudy
+from ranktilt.training.study_result import BASELINE, Evaluation, Kind, TrainingStudy
 
 SOURCE = "Askari et al., CIKM 2023"
 DAGGER = "†"
@@ -27,7 +27,7 @@ _DOMAINS = {
     "wiki_csai": "Wiki (CSAI)",
 }
 _SPLITS = {"dev": "validation"}
-"""What the paper calls a split."""
+"""The paper's names of splits."""
 _IS_ALL = pl.col("group") == ALL
 _NOT_AT_HOME = pl.lit(False)
 _QUERIES = (
@@ -38,12 +38,15 @@ _QUERIES = (
 
 
 def tested(*kinds: Kind) -> Callable[[TrainingStudy], pl.DataFrame]:
-    """Return what makes the means of a training study's evaluations of these kinds, with † on the best ranker."""
+    """Return a function that lists the means of a study's evaluations of these kinds.
 
-    def frame(study: TrainingStudy) -> pl.DataFrame:
+    The best ranker of each has a †.
+    """
+
+    def means(study: TrainingStudy) -> pl.DataFrame:
         return pl.DataFrame(list(_means(study, *kinds)), infer_schema_length=None)
 
-    return frame
+    return means
 
 
 def _means(study: TrainingStudy, *kinds: Kind) -> Iterator[dict[str, Any]]:
@@ -63,29 +66,26 @@ def _means(study: TrainingStudy, *kinds: Kind) -> Iterator[dict[str, Any]]:
 
 def trained_on(study: TrainingStudy) -> pl.DataFrame:
     """Return the number of queries with an answer of the reference, by split and domain."""
-    rows = [
-        {
-            "group": group,
-            "measure": f"queries {_SPLITS.get(evaluation.split, evaluation.split)}",
-            "value": _query_count(evaluation, group),
-        }
-        for evaluation in study.of_kind("first stage")
-        if evaluation.side == study.reference
-        for group in evaluation.groups
-    ]
+    rows = []
+    for evaluation in study.of_kind("first stage"):
+        if evaluation.side == study.reference:
+            split = _SPLITS.get(evaluation.split, evaluation.split)
+            for group in evaluation.groups:
+                queries = _query_count(evaluation, group)
+                rows.append({"group": group, "measure": f"queries {split}", "value": queries})
     return pl.DataFrame(rows)
 
 
-def _query_count(evaluation: Any, group: str) -> float:
+def _query_count(evaluation: Evaluation, group: str) -> float:
     return float(evaluation.mean(evaluation.rankers[0], evaluation.measures[0], group).queries)
 
 
-def _of_study(kind: tuple[Kind, ...], where: pl.Expr, dataset: str = "dataset") -> Selection:
+def _of_study(kinds: tuple[Kind, ...], where: pl.Expr, dataset: str = "dataset") -> Selection:
     keys = {"dataset": dataset, "system": "system", "measure": "measure"}
-    return Selection(result=TrainingStudy, part=tested(*kind), keys=keys, where=where)
+    return Selection(result=TrainingStudy, part=tested(*kinds), keys=keys, where=where)
 
 
-_WHOLE = Selection(
+_ALL_DOCUMENTS = Selection(
     result=Audit,
     part="means",
     keys={"dataset": "dataset", "system": "system", "measure": "measure"},
@@ -102,7 +102,7 @@ ASKARI_2 = Layout(
     source=SOURCE,
     title="Effectiveness of the rankers on each collection",
     cells=(
-        _WHOLE,
+        _ALL_DOCUMENTS,
         replace(_of_study(("supervised", "zero-shot"), _IS_ALL & _NO_RECALL), mark="mark"),
     ),
     rows=("system",),
@@ -110,47 +110,48 @@ ASKARI_2 = Layout(
     digits=3,
     leading_zero=False,
     mark=DAGGER,
-    mark_note="† significantly better than every other ranker and BM25 on the collection: paired t test, p < .05, "
-    "Bonferroni over all pairs of rankers and measures.",
+    mark_note="† significantly better than every other ranker and BM25 on the collection: "
+    "paired t test, p < .05, Bonferroni over all pairs of rankers and measures.",
     shows="rankings measured without grouping (an audit)",
     command="ranktilt audit DIR -r bm25 -m AP@1000 -m nDCG@10 -m RR@10 --by none --json FILE",
 )
 
 _BY_DOMAIN = pl.col("by").is_not_null() & (pl.col("by") != "source")
-_COUNTS = Selection(
+_DOMAIN_OR_DATASET = pl.when(_BY_DOMAIN).then(pl.col("group")).otherwise(pl.col("dataset"))
+_DATASET_OF_DOMAIN = pl.when(_BY_DOMAIN).then(pl.col("dataset")).otherwise(pl.lit(""))
+_NO_SYSTEM = pl.lit("-")
+_AUDIT_QUERIES = Selection(
     result=Audit,
     part="means",
     keys={
-        "dataset": pl.when(_BY_DOMAIN).then(pl.col("group")).otherwise(pl.col("dataset")),
-        "collection": pl.when(_BY_DOMAIN).then(pl.col("dataset")).otherwise(pl.lit("")),
-        "system": pl.lit("-"),
+        "dataset": _DOMAIN_OR_DATASET,
+        "collection": _DATASET_OF_DOMAIN,
+        "system": _NO_SYSTEM,
         "measure": _QUERIES,
     },
-    value=pl.col("queries").max().over("group"),  # whichever of them a ranker lacks
+    value=pl.col("queries").max().over("group"),  # a ranker may lack queries
     where=_IS_ALL | _BY_DOMAIN,
     home=_NOT_AT_HOME,
     first=True,
+)
+_CHECK_QUERIES = Selection(
+    result=CheckResult,
+    part="contents.queries",
+    keys={"dataset": "dataset", "system": _NO_SYSTEM, "measure": _QUERIES},
+    value="queries",
+    where=pl.int_range(pl.len()) == pl.len() - 1,  # judged queries, if there are any
+    home=_NOT_AT_HOME,
+)
+_STUDY_QUERIES = Selection(
+    result=TrainingStudy,
+    part=trained_on,
+    keys={"dataset": "group", "system": _NO_SYSTEM, "measure": "measure"},
 )
 ASKARI_1 = Layout(
     name="askari-1",
     source=SOURCE,
     title="Number of queries",
-    cells=(
-        _COUNTS,
-        Selection(
-            result=CheckResult,
-            part="contents.queries",
-            keys={"dataset": "dataset", "system": pl.lit("-"), "measure": _QUERIES},
-            value="queries",
-            where=pl.int_range(pl.len()) == pl.len() - 1,
-            home=_NOT_AT_HOME,
-        ),
-        Selection(
-            result=TrainingStudy,
-            part=trained_on,
-            keys={"dataset": "group", "system": pl.lit("-"), "measure": "measure"},
-        ),
-    ),
+    cells=(_AUDIT_QUERIES, _CHECK_QUERIES, _STUDY_QUERIES),
     rows=("dataset",),
     columns=("measure",),
     measures=("queries train", "queries validation", "queries test"),
@@ -198,7 +199,7 @@ ASKARI_3 = replace(
 
 
 def _side_alone(source: str, mean: str) -> Selection:
-    """One side of a check as a collection of its own."""
+    """Select one side of a check, as a collection by itself."""
     return Selection(
         result=CheckResult,
         part="effectiveness",
@@ -212,15 +213,16 @@ def _side_alone(source: str, mean: str) -> Selection:
     )
 
 
+_NOT_DEV = pl.col("split") != "dev"
 ASKARI_4 = replace(
     ASKARI_2,
     name="askari-4",
     title="Effectiveness on each collection",
     cells=(
-        replace(_WHOLE, home=_NOT_AT_HOME),
+        replace(_ALL_DOCUMENTS, home=_NOT_AT_HOME),
         _side_alone("reference", "mean_a"),
         _side_alone("source", "mean_b"),
-        _of_study(("first stage",), _IS_ALL & _NO_RECIPROCAL_RANK & (pl.col("split") != "dev")),
+        _of_study(("first stage",), _IS_ALL & _NO_RECIPROCAL_RANK & _NOT_DEV),
     ),
     rows=("dataset",),
     columns=("measure",),
@@ -233,7 +235,7 @@ ASKARI_5 = replace(
     name="askari-5",
     title="Effectiveness of the rankers",
     cells=(
-        replace(_WHOLE, home=_NOT_AT_HOME),
+        replace(_ALL_DOCUMENTS, home=_NOT_AT_HOME),
         _of_study(("seen",), _IS_ALL & _TRAINED & _NO_RECALL),
     ),
     columns=("measure",),
@@ -251,14 +253,12 @@ def _shared_words(measure: str, value: pl.Expr) -> Selection:
     )
 
 
+_SHARED_WORDS = [_shared_words(name, 100 * pl.col(field)) for name, field in _QUARTILES.items()]
 OVERLAP = Layout(
     name="askari-overlap",
     source=f"the text of {SOURCE}",
     title="Words of a query that stand in an answer to it, in percent",
-    cells=(
-        _shared_words("pairs", pl.col("pairs")),
-        *(_shared_words(name, 100 * pl.col(column)) for name, column in _QUARTILES.items()),
-    ),
+    cells=(_shared_words("pairs", pl.col("pairs")), *_SHARED_WORDS),
     rows=("target",),
     columns=("measure",),
     measures=("pairs", *_QUARTILES),

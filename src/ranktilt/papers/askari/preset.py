@@ -1,7 +1,8 @@
-"""How Askari et al. compute, and train cross-encoders: as their paper says, and as their notebook does.
+"""The options of Askari et al., to measure and to train cross-encoders: paper and notebook.
 
-Weight decay 0 makes AdamW the paper's Adam. The notebook's 5 epochs of 1,000 triples a positive, of which each fifth
-shows the positive, are 1,000 of ours. docs/redo/askari.md says line by line what is theirs, ours, and not known.
+Weight decay 0 makes AdamW the paper's Adam. The notebook's 5 epochs of 1,000 triples a positive,
+of which each fifth shows the positive, are 1,000 of ours. docs/redo/askari.md lists line by line
+what is theirs, what is ours, and what nobody knows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A collection of questions and the answers of people and of a language model: ChatGPT-RetrievalQA, or one like it."""
+"""Questions with answers by people and a language model, as a collection with splits.
+
+Such a collection is ChatGPT-RetrievalQA.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -21,14 +24,20 @@ from ranktilt.papers.askari.answered_questions import AnsweredQuestion, Answered
 Sizes = tuple[int, int, int]
 SPLITS = ("train", "dev", "test")
 SHARES = (69.0, 2.5, 28.5)
-"""Of training, development and test; they give the published sizes of all five domains, such as 862, 31 and 355."""
+"""Shares of training, development and test.
+
+They give the published sizes of all five domains, such as 862, 31 and 355.
+"""
 ERROR_MESSAGE = re.compile(r"\A!(?:\s|\\n)|There was an error generating a response\s*\Z")
-"""What ChatGPT's page says in place of an answer, or below one that broke off; in HC3 also with a literal ``\\n``."""
+"""Error of ChatGPT's page in place of an answer, or below one that broke off.
+
+In HC3 it also has a literal ``\\n``.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QARules:
-    """How questions are split, and what the two sides are called.
+    """How questions are split, and the names of the two sides.
 
     Each domain is split by `shares`, as the authors do it: development and test are rounded down,
     and training gets what is left. The authors keep the language model's answers that are error
@@ -42,118 +51,122 @@ class QARules:
 
     def __post_init__(self) -> None:
         if not (min(self.shares) >= 0 and 0 < sum(self.shares) < math.inf):
-            shown = ",".join(f"{share:g}" for share in self.shares)
-            raise UserError(f"expected three shares of at least 0, not all of them 0, got {shown}")
+            shares = ",".join(f"{share:g}" for share in self.shares)
+            raise UserError(f"expected three shares of at least 0, not all of them 0, got {shares}")
         human, llm = self.sources
         if human == llm:
             raise UserError(f"the two sides need different names, both are called {human!r}")
         for name in self.sources:
-            if (
-                not name.strip()
-                or any(sign in name for sign in "/\\\t\n\r\0")
-                or name.startswith(".")
-            ):
+            has_forbidden_sign = any(sign in name for sign in "/\\\t\n\r\0")
+            if not name.strip() or name.startswith(".") or has_forbidden_sign:
                 raise UserError(
                     f"source {name!r} cannot be part of a file's name; choose another name"
                 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RetrievalQA:
     """Answers of both sides in one collection, judged for each split."""
 
     collection: Collection
-    """With the judgments of the test split."""
+    """All answers, with the judgments of the test split."""
     qrels: Mapping[str, pl.DataFrame]
-    """The judgments of each split, of both sides."""
+    """Judgments of both sides by split."""
     sources: tuple[str, str]
     counts: Mapping[str, Any]
 
     def side(self, source: str, split: str) -> Collection:
-        """Return the answers of one side, with its judgments of one split: what is trained on or searched."""
+        """Return one side's answers, with its judgments of one split, to train on or to search."""
         docs = self.collection.docs.filter(pl.col("source") == source)
-        judged = self.qrels[split].join(
-            docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left"
-        )
-        return Collection(docs, self.collection.queries, judged, {"source": source, "split": split})
+        doc_ids = docs.select(doc_id="id")
+        qrels = self.qrels[split].join(doc_ids, on="doc_id", how="semi", maintain_order="left")
+        return Collection(docs, self.collection.queries, qrels, {"source": source, "split": split})
 
 
 def build_retrieval_qa(answered: AnsweredQuestions, rules: QARules | None = None) -> RetrievalQA:
     """Make a collection of answers, and split the questions.
 
     Every question is a query and every answer a document, relevant to its question with grade 1.
-    Askings of one question, equal after folding, stay queries of their own, as published, but stand
-    in one split, and each other's answers are relevant to them. Ids are running numbers; the number
-    of an answer says nothing of its side.
+    Askings of one question, equal after folding, stay queries of their own, as published, but they
+    are in one split, and each other's answers are relevant to them. Ids are running numbers; the
+    number of an answer says nothing of its side.
 
     Askari et al., *A Test Collection of Synthetic Documents for Training Rankers*, CIKM 2023.
     `UserError` where a domain is too small for its split.
     """
     rules = rules or QARules()
-    errors = sum(bool(ERROR_MESSAGE.search(text)) for one in answered.questions for text in one.llm)
+    errors = sum(map(_error_messages, answered.questions))
     if rules.drop_errors:
         answered = _without_errors(answered, rules.sources[1])
-    domains = Counter(one.domain for one in answered.questions)
-    sizes = {name: _by_share(name, n, rules.shares) for name, n in domains.items()}
-    kept = list(
-        zip(answered.questions, assign_splits(answered.questions, sizes, rules.seed), strict=True)
-    )
-    docs, queries, judged = _tables(kept, rules.sources)
+    domains = Counter(question.domain for question in answered.questions)
+    sizes = {name: _by_share(name, number, rules.shares) for name, number in domains.items()}
+    splits = assign_splits(answered.questions, sizes, rules.seed)
+    tables = _tables(answered.questions, splits, rules.sources)
     qrels = {
-        name: judged.filter(pl.col("split") == number).drop("split")
+        name: tables.qrels.filter(pl.col("split") == number).drop("split")
         for number, name in enumerate(SPLITS)
     }
-    counts = {**_counts(answered, kept, docs, qrels, rules.sources), "error_messages": errors}
-    how = {"fields": asdict(answered.fields), **asdict(rules)}
+    counts = _counts(answered, splits, tables.docs, qrels, sources=rules.sources)
+    counts["error_messages"] = errors
     spec = {
         "built": "retrieval-qa",
         "split": "test",
         "ranktilt": __version__,
-        **how,
+        "fields": asdict(answered.fields),
+        **asdict(rules),
         "counts": counts,
+        "files": [str(file) for file in answered.files],
     }
-    files = {"files": [str(file) for file in answered.files]}
-    last = (
-        qrels["test"]
-        if qrels["test"].height
-        else next((one for one in qrels.values() if one.height), judged)
-    )
+    splits_with_judgments = [frame for frame in (qrels["test"], *qrels.values()) if frame.height]
+    judgments = splits_with_judgments[0] if splits_with_judgments else tables.qrels
     return RetrievalQA(
-        Collection(docs, queries, last, {**spec, **files}), qrels, rules.sources, counts
+        collection=Collection(tables.docs, tables.queries, judgments, spec),
+        qrels=qrels,
+        sources=rules.sources,
+        counts=counts,
     )
+
+
+def _error_messages(question: AnsweredQuestion) -> int:
+    return sum(1 for answer in question.llm if ERROR_MESSAGE.search(answer))
 
 
 def _without_errors(answered: AnsweredQuestions, source: str) -> AnsweredQuestions:
-    """Leave out the language model's answers that are error messages, and questions that have no other."""
-    questions = [
-        replace(one, llm=tuple(text for text in one.llm if not ERROR_MESSAGE.search(text)))
-        for one in answered.questions
-    ]
-    left = tuple(one for one in questions if one.human or one.llm)
-    if not any(one.llm for one in left):
+    """Leave out the language model's error messages, and questions without another answer."""
+    questions = [_without_error_messages(question) for question in answered.questions]
+    remaining = tuple(question for question in questions if question.has_answer)
+    if not any(question.llm for question in remaining):
         raise UserError(f"no answer of {source} is left without those that are error messages")
-    return replace(
-        answered, questions=left, unanswered=answered.unanswered + len(questions) - len(left)
-    )
+    unanswered = answered.unanswered + len(questions) - len(remaining)
+    return replace(answered, questions=remaining, unanswered=unanswered)
 
 
-def _by_share(name: str, n: int, shares: Sequence[float]) -> Sizes:
-    """Share `n` questions out; a split that has a share gets one at least."""
-    wanted = [share > 0 for share in shares]
-    if n < sum(wanted):
-        splits = join_words([split for split, one in zip(SPLITS, wanted, strict=True) if one])
-        questions = counted(n, "question", "questions")
+def _without_error_messages(question: AnsweredQuestion) -> AnsweredQuestion:
+    answers = tuple(answer for answer in question.llm if not ERROR_MESSAGE.search(answer))
+    return replace(question, llm=answers)
+
+
+def _by_share(domain: str, count: int, shares: Sequence[float]) -> Sizes:
+    """Share the questions of a domain out; a split that has a share gets one at least."""
+    fewest = [int(share > 0) for share in shares]
+    if count < sum(fewest):
+        splits = join_words([split for split, few in zip(SPLITS, fewest, strict=True) if few])
+        questions = counted(count, "question", "questions")
         raise UserError(
-            f"domain {name!r} has {questions}, too few for its split: {splits} need one each"
+            f"domain {domain!r} has {questions}, too few for its split: {splits} need one each"
         )
     # Of 1,000, 28.5 % are 285, which floating point may put a hair below.
-    sizes = [
-        max(int(one), int(n * share / sum(shares) + 1e-9))
-        for one, share in zip(wanted, shares, strict=True)
-    ]
-    largest = sizes.index(max(sizes)) if not wanted[0] or n - sum(sizes[1:]) < 1 else 0
-    sizes[largest] += n - sum(sizes)
-    return sizes[0], sizes[1], sizes[2]
+    train, dev, test = (
+        max(few, int(count * share / sum(shares) + 1e-9))
+        for few, share in zip(fewest, shares, strict=True)
+    )
+    if fewest[0] and count - dev - test >= 1:
+        return count - dev - test, dev, test
+    # Rounding goes to the largest split if training has no share, or would be left without any.
+    sizes = [train, dev, test]
+    sizes[sizes.index(max(sizes))] += count - sum(sizes)
+    train, dev, test = sizes
+    return train, dev, test
 
 
 def assign_splits(
@@ -165,154 +178,194 @@ def assign_splits(
     depends on the seed, its text and the others of its domain; not on their order, nor on another
     domain unless it shares a question.
     """
-    groups = defaultdict[str, list[int]](list)
-    for number, one in enumerate(questions):
-        groups[one.key].append(number)
-    room = {name: [*given] for name, given in sizes.items()}
-    found = [0] * len(questions)
-    order = {key: _hash(seed, key) for key in groups}
+    askings_by_key = defaultdict[str, list[int]](list)
+    for number, question in enumerate(questions):
+        askings_by_key[question.key].append(number)
+    room = {domain: list(domain_sizes) for domain, domain_sizes in sizes.items()}
+    splits = [0] * len(questions)
+    chances = {key: _hash(seed, key) for key in askings_by_key}
     # What is asked more than once goes first, while every split has room for it.
-    for key in sorted(groups, key=lambda key: (-len(groups[key]), order[key])):
-        members = groups[key]
-        needed = Counter(questions[number].domain for number in members)
-        fits = [
-            all(room[name][split] >= n for name, n in needed.items())
-            for split in range(len(SPLITS))
-        ]
-        split = _draw_split(order[key], room[min(needed)], fits)
+    for key in sorted(chances, key=lambda key: (-len(askings_by_key[key]), chances[key])):
+        askings = askings_by_key[key]
+        needed = Counter(questions[number].domain for number in askings)
+        fits = [_has_room(room, needed, split) for split in range(len(SPLITS))]
+        split = _draw_split(chances[key], room[min(needed)], fits)
         if split is None:
-            asked = f"{shorten(questions[members[0]].text, 60)} is asked {len(members)} times"
-            names = " and ".join(map(repr, needed))
+            text = shorten(questions[askings[0]].text, 60)
+            domains = " and ".join(map(repr, needed))
             raise UserError(
-                f"domain {names} is too small for its split: {asked}, and no split has room for all of them"
+                f"domain {domains} is too small for its split: {text} is asked {len(askings)} "
+                "times, and no split has room for all of them"
             )
-        for number in members:
-            found[number] = split
+        for number in askings:
+            splits[number] = split
             room[questions[number].domain][split] -= 1
-    return found
+    return splits
+
+
+def _has_room(room: Mapping[str, Sequence[int]], needed: Mapping[str, int], split: int) -> bool:
+    return all(room[domain][split] >= number for domain, number in needed.items())
 
 
 def _hash(seed: int, key: str) -> float:
-    """A number in [0, 1) that the seed and a question's text give."""
+    """Return a number in [0, 1) that depends on the seed and a text alone."""
     digest = hashlib.blake2b(f"{seed} {key}".encode(errors="surrogatepass"), digest_size=6).digest()
     return int.from_bytes(digest) / 2**48
 
 
 def _draw_split(chance: float, room: Sequence[int], fits: Sequence[bool]) -> int | None:
-    """The split that a chance in [0, 1) falls on, by the room of each; else the roomiest that fits, or none."""
-    total, ends = sum(room), accumulate(room)
-    drawn = next((split for split, end in enumerate(ends) if chance * total < end), None)
-    if drawn is not None and fits[drawn]:
-        return drawn
-    return max(
-        (split for split, fit in enumerate(fits) if fit),
-        key=lambda split: room[split],
-        default=None,
-    )
+    """Return the split that a chance in [0, 1) falls on, by the room of each.
+
+    Where that one does not fit, the roomiest that does; None if none does.
+    """
+    total = sum(room)
+    for split, end in enumerate(accumulate(room)):
+        if chance * total < end:
+            if fits[split]:
+                return split
+            break
+    fitting = [split for split, fit in enumerate(fits) if fit]
+    return max(fitting, key=room.__getitem__, default=None)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Tables:
+    """The tables of a collection."""
+
+    docs: pl.DataFrame
+    queries: pl.DataFrame
+    qrels: pl.DataFrame
+    """Judgments with the number of their split."""
+
+
+class _Answer(NamedTuple):
+    """A row of documents."""
+
+    id: str
+    text: str
+    source: str
+    domain: str
 
 
 def _tables(
-    questions: Sequence[tuple[AnsweredQuestion, int]], sources: tuple[str, str]
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Documents, queries, and judgments with the number of their split."""
-    docs, queries = list[tuple[str, str, str, str]](), list[tuple[str, str, str]]()
-    answers, asked = defaultdict[str, list[str]](list), list[tuple[str, str, int]]()
-    for number, (one, split) in enumerate(questions):
+    questions: Sequence[AnsweredQuestion], splits: Sequence[int], sources: tuple[str, str]
+) -> _Tables:
+    """Return documents, queries, and judgments; each asking has the answers of all its askings."""
+    answers, queries = list[_Answer](), list[tuple[str, str, str]]()
+    answer_ids = defaultdict[str, list[str]](list)
+    for number, question in enumerate(questions):
         query = str(number)
-        queries.append((query, one.text, one.domain))
-        asked.append((query, one.key, split))
-        both = [
-            (text, source)
-            for source, side in zip(sources, (one.human, one.llm), strict=True)
-            for text in side
-        ]
-        # Ordered by a hash of the text: where scores are tied and ids decide, no side is ahead.
-        for place, (text, source) in enumerate(sorted(both, key=lambda pair: _hash(0, pair[0]))):
-            docs.append((f"{query}_{place}", text, source, one.domain))
-            answers[one.key].append(f"{query}_{place}")
-    rows = [(query, doc, 1, split) for query, key, split in asked for doc in answers[key]]
-    names = dict.fromkeys(("id", "text", "source", "domain"), pl.String)
-    judged = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32, "split": pl.Int64}
-    docs.sort(
-        key=lambda row: sources.index(row[2])
-    )  # as in other collections, what people wrote comes first
-    return (
-        pl.DataFrame(docs, schema=names, orient="row"),
-        pl.DataFrame(
-            queries, schema=dict.fromkeys(("id", "text", "domain"), pl.String), orient="row"
-        ),
-        pl.DataFrame(rows, schema=judged, orient="row"),
+        queries.append((query, question.text, question.domain))
+        for answer in _answers(query, question, sources):
+            answers.append(answer)
+            answer_ids[question.key].append(answer.id)
+    judgments = list[tuple[str, str, int, int]]()
+    for number, (question, split) in enumerate(zip(questions, splits, strict=True)):
+        for answer_id in answer_ids[question.key]:
+            judgments.append((str(number), answer_id, 1, split))
+    # As in other collections, documents by people come first.
+    answers.sort(key=lambda answer: sources.index(answer.source))
+    answer_columns = dict.fromkeys(_Answer._fields, pl.String)
+    query_columns = dict.fromkeys(("id", "text", "domain"), pl.String)
+    columns = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32, "split": pl.Int64}
+    return _Tables(
+        docs=pl.DataFrame(answers, schema=answer_columns, orient="row"),
+        queries=pl.DataFrame(queries, schema=query_columns, orient="row"),
+        qrels=pl.DataFrame(judgments, schema=columns, orient="row"),
     )
+
+
+def _answers(query: str, question: AnsweredQuestion, sources: tuple[str, str]) -> Iterator[_Answer]:
+    """Yield the answers of both sides, ordered by a hash of their text.
+
+    Where scores are tied and ids decide, no side is ahead.
+    """
+    human, llm = sources
+    texts = [*((text, human) for text in question.human), *((text, llm) for text in question.llm)]
+    texts.sort(key=lambda pair: _hash(0, pair[0]))
+    for number, (text, source) in enumerate(texts):
+        yield _Answer(id=f"{query}_{number}", text=text, source=source, domain=question.domain)
 
 
 def _counts(
     answered: AnsweredQuestions,
-    kept: Sequence[tuple[AnsweredQuestion, int]],
+    splits: Sequence[int],
     docs: pl.DataFrame,
     qrels: Mapping[str, pl.DataFrame],
+    *,
     sources: tuple[str, str],
 ) -> dict[str, Any]:
-    by_split = Counter((one.domain, split) for one, split in kept)
-    again = Counter(one.key for one, _ in kept)
-    split_of = pl.concat(
-        [
-            one.select(pl.lit(name).alias("split"), id="doc_id").unique()
-            for name, one in qrels.items()
-        ]
-    )
-    answers = docs.join(split_of, on="id").group_by("text").agg(pl.col("split").n_unique())
-    sides = ("human", "llm")
+    questions, empty_answers = answered.questions, answered.empty_answers
+    human, llm = sources
+    without_human = [question for question in questions if not question.human]
+    without_llm = [question for question in questions if not question.llm]
+    distinct_questions = {question.key for question in questions}
+    documents = {name: int((docs["source"] == name).sum()) for name in sources}
     return {
-        "queries": len(kept),
-        "questions": {
-            domain: {name: by_split[domain, number] for number, name in enumerate(SPLITS)}
-            for domain in dict.fromkeys(one.domain for one, _ in kept)
-        },
-        "documents": {name: int((docs["source"] == name).sum()) for name in sources},
-        "judgments": {name: one.height for name, one in qrels.items()},
+        "queries": len(questions),
+        "questions": _domain_sizes(questions, splits),
+        "documents": documents,
+        "judgments": {split: frame.height for split, frame in qrels.items()},
         "empty_answers": {
-            name: answered.empty_answers.get(side, 0)
-            for name, side in zip(sources, sides, strict=True)
+            human: empty_answers.get("human", 0),
+            llm: empty_answers.get("llm", 0),
         },
-        "no_answer_of": {
-            name: sum(not getattr(one, side) for one, _ in kept)
-            for name, side in zip(sources, sides, strict=True)
-        },
+        "no_answer_of": {human: len(without_human), llm: len(without_llm)},
         "no_answer_at_all": answered.unanswered,
-        "asked_again": sum(n - 1 for n in again.values()),
-        "in_several_splits": int((answers["split"] > 1).sum()),
+        "asked_again": len(questions) - len(distinct_questions),
+        "in_several_splits": _texts_in_several_splits(docs, qrels),
     }
 
 
+def _domain_sizes(
+    questions: Sequence[AnsweredQuestion], splits: Sequence[int]
+) -> dict[str, dict[str, int]]:
+    """Return the number of questions of each domain in each split."""
+    domains = [question.domain for question in questions]
+    questions_in = Counter(zip(domains, splits, strict=True))
+    sizes = {domain: dict.fromkeys(SPLITS, 0) for domain in domains}
+    for (domain, split), number in questions_in.items():
+        sizes[domain][SPLITS[split]] = number
+    return sizes
+
+
+def _texts_in_several_splits(docs: pl.DataFrame, qrels: Mapping[str, pl.DataFrame]) -> int:
+    judged_answers = [
+        frame.select(pl.lit(split).alias("split"), id="doc_id").unique()
+        for split, frame in qrels.items()
+    ]
+    answers = docs.join(pl.concat(judged_answers), on="id")
+    texts = answers.group_by("text").agg(pl.col("split").n_unique())
+    return int((texts["split"] > 1).sum())
+
+
 def _by_split(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {n:,}" for name, n in counts.items())
+    return ", ".join(f"{split} {number:,}" for split, number in counts.items())
 
 
-def summary(built: RetrievalQA) -> Iterator[tuple[str, str]]:
-    """Yield what was built: a name, and what is said of it."""
-    counts = built.counts
+def summary(answers: RetrievalQA) -> Iterator[tuple[str, str]]:
+    """Yield the numbers of the collection: a name and a text each."""
+    counts = answers.counts
     for domain, sizes in counts["questions"].items():
         yield domain, f"{sum(sizes.values()):,} questions: {_by_split(sizes)}"
     yield "judgments", f"{sum(counts['judgments'].values()):,}: {_by_split(counts['judgments'])}"
-    for source, n in counts["documents"].items():
+    for source, number in counts["documents"].items():
         empty = counted(counts["empty_answers"][source], "empty answer", "empty answers")
         without = counted(counts["no_answer_of"][source], "question", "questions")
-        yield source, f"{n:,} answers; {empty} left out, {without} without any"
-    yield (
-        "asked again",
-        f"{counted(counts['asked_again'], 'question', 'questions')}, in the split of the first asking",
-    )
+        yield source, f"{number:,} answers; {empty} left out, {without} without any"
+    repeated = counted(counts["asked_again"], "question", "questions")
+    yield "asked again", f"{repeated}, in the split of the first asking"
     if counts["error_messages"]:
-        kept = "judged relevant, as the authors do; --drop-errors leaves them out"
         errors = counted(
             counts["error_messages"], "answer is an error message", "answers are error messages"
         )
-        yield "errors", f"{errors}, {'left out' if built.collection.spec['drop_errors'] else kept}"
+        fate = "judged relevant, as the authors do; --drop-errors leaves them out"
+        if answers.collection.spec["drop_errors"]:
+            fate = "left out"
+        yield "errors", f"{errors}, {fate}"
     if counts["in_several_splits"]:
         texts = counted(counts["in_several_splits"], "text is an answer", "texts are answers")
         yield "repeated", f"{texts} to questions of more than one split"
     if counts["no_answer_at_all"]:
-        yield (
-            "no answer",
-            f"{counted(counts['no_answer_at_all'], 'question', 'questions')}, left out",
-        )
+        unanswered = counted(counts["no_answer_at_all"], "question", "questions")
+        yield "no answer", f"{unanswered}, left out"

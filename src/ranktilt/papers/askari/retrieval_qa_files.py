@@ -1,10 +1,11 @@
-"""The folder of a collection of answered questions: what every command reads, and what others' tools do."""
+"""The folder of a collection of answered questions, for RankTilt and for others' tools."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,10 @@ DEPTH = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class QAFiles:
-    """What the folder holds beside the collection; 0 for no such file."""
+    """Further files of the folder; 0 for none of a kind."""
 
     depth: int = DEPTH
-    """Of BM25's runs."""
+    """Depth of BM25's runs."""
     triples: int = 0
     """Random negatives of each relevant answer, in lines to train on, drawn by `seed`."""
     seed: int = 0
@@ -42,28 +43,32 @@ class QAFiles:
 
 
 def save_retrieval_qa(
-    built: RetrievalQA, folder: str | Path, wanted: QAFiles | None = None
+    answers: RetrievalQA, folder: str | Path, qa_files: QAFiles | None = None
 ) -> Path:
-    """Write the collection as a folder, with everything in it or not at all; the same input gives the same bytes.
+    """Write the collection as a folder, with everything in it or not at all.
 
     ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv`` are the collection; ``msmarco/``
     holds each side's documents, the queries of each split and TREC judgments, tab-separated,
     ``runs/`` BM25's best for each split and side, searched in that side alone, ``triples/`` what to
-    train on; ``built.json`` says how all of it was made. `UserError` if the folder holds something
-    already or cannot be written.
+    train on; ``built.json`` says how all of it was made. The same input gives the same bytes.
+
+    Raises
+    ------
+    UserError
+        If the folder holds something already or cannot be written.
     """
-    wanted, path = wanted or QAFiles(), Path(folder)
+    qa_files, path = qa_files or QAFiles(), Path(folder)
     require_new(path)
-    with new_folder(path) as place:
-        judged = {
+    with new_folder(path) as temporary:
+        qrels_files = {
             f"qrels/{split}.tsv": to_tsv(qrels)
-            for split, qrels in built.qrels.items()
+            for split, qrels in answers.qrels.items()
             if qrels.height
         }
-        save(built.collection, place, beside={**judged, **_msmarco(built)})
-        _save_runs(built, place / "runs", wanted.depth)
-        _save_triples(built, place / "triples", wanted)
-        (place / ABOUT).write_bytes(_about(built, place, wanted))
+        save(answers.collection, temporary, beside={**qrels_files, **_msmarco(answers)})
+        _save_runs(answers, temporary / "runs", qa_files.depth)
+        _save_triples(answers, temporary / "triples", qa_files)
+        (temporary / ABOUT).write_bytes(_about(answers, temporary, qa_files))
     return path
 
 
@@ -74,28 +79,27 @@ def require_new(folder: Path) -> None:
         raise UserError(f"{folder}: holds files already; name a new folder")
 
 
-def _msmarco(built: RetrievalQA) -> dict[str, bytes]:
-    """Files as the authors publish theirs: pid and passage, qid and query, and judgments in TREC's form."""
-    collection = built.collection
-    docs, queries = (
-        frame.with_columns(one_line(frame["text"]))
-        for frame in (collection.docs, collection.queries)
-    )
+def _msmarco(answers: RetrievalQA) -> dict[str, bytes]:
+    """Return files as the authors publish theirs.
+
+    They are pid and passage, qid and query, and judgments in TREC's form.
+    """
+    collection = answers.collection
+    docs = collection.docs.with_columns(one_line(collection.docs["text"]))
+    queries = collection.queries.with_columns(one_line(collection.queries["text"]))
     files = {}
-    for source in built.sources:
-        mine = docs.filter(pl.col("source") == source)
-        files[f"collection_{source}.tsv"] = _tsv(mine.select("id", "text"))
-        for split, qrels in built.qrels.items():
-            judged = qrels.join(
-                mine.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left"
-            )
+    for source in answers.sources:
+        docs_of_side = docs.filter(pl.col("source") == source)
+        doc_ids = docs_of_side.select(doc_id="id")
+        files[f"collection_{source}.tsv"] = _tsv(docs_of_side.select("id", "text"))
+        for split, qrels in answers.qrels.items():
+            judged = qrels.join(doc_ids, on="doc_id", how="semi", maintain_order="left")
             trec = judged.select("query_id", pl.lit("0").alias("iteration"), "doc_id", "grade")
             files[f"qrels_{source}_{split}.tsv"] = _tsv(trec)
-    for split, qrels in built.qrels.items():
-        asked = queries.join(
-            qrels.select(id="query_id"), on="id", how="semi", maintain_order="left"
-        )
-        files[f"queries_{split}.tsv"] = _tsv(asked.select("id", "text"))
+    for split, qrels in answers.qrels.items():
+        query_ids = qrels.select(id="query_id")
+        judged_queries = queries.join(query_ids, on="id", how="semi", maintain_order="left")
+        files[f"queries_{split}.tsv"] = _tsv(judged_queries.select("id", "text"))
     return {f"msmarco/{name}": data for name, data in files.items()}
 
 
@@ -103,46 +107,55 @@ def _tsv(frame: pl.DataFrame) -> bytes:
     return frame.write_csv(include_header=False, separator="\t", quote_style="never").encode()
 
 
-def _save_runs(built: RetrievalQA, folder: Path, depth: int) -> None:
-    for split in SPLITS if depth else ():
-        for source in built.sources:
-            side = built.side(source, split)
-            if side.qrels.height:
-                run = BM25(k=depth).rank(side)
-                told = replace(run, spec={**run.spec, "source": source, "split": split})
-                told.save(folder / f"bm25_{source}_{split}.trec.gz")
+def _save_runs(answers: RetrievalQA, folder: Path, depth: int) -> None:
+    if not depth:
+        return
+    for split, source in product(SPLITS, answers.sources):
+        side = answers.side(source, split)
+        if side.qrels.height:
+            run = BM25(k=depth).rank(side)
+            run = replace(run, spec={**run.spec, "source": source, "split": split})
+            run.save(folder / f"bm25_{source}_{split}.trec.gz")
 
 
-def _save_triples(built: RetrievalQA, folder: Path, wanted: QAFiles) -> None:
-    if not wanted.triples:
+def _save_triples(answers: RetrievalQA, folder: Path, qa_files: QAFiles) -> None:
+    if not qa_files.triples:
         return
     folder.mkdir()
-    for source in built.sources:
-        side = built.side(source, "train")
+    for source in answers.sources:
+        side = answers.side(source, "train")
         label, total = f"writing triples of {source}", side.qrels.height
+        pieces = triples(side, qa_files.triples, seed=qa_files.seed)
         with (folder / f"{source}_train_ids.tsv").open("wb") as stream:
-            for number, piece in enumerate(
-                triples(side, wanted.triples, seed=wanted.seed), start=1
-            ):
+            for number, piece in enumerate(pieces, start=1):
                 stream.write(piece)
                 report(label, min(number, total - 1), total)
         report(label, total, total)
 
 
-def _about(built: RetrievalQA, folder: Path, wanted: QAFiles) -> bytes:
-    """What the folder was made from and by, and the SHA-256 of every file in it."""
-    spec = dict(built.collection.spec)
-    read = [Path(file).absolute() for file in spec.pop("files", ())]
-    above = Path(os.path.commonpath([file.parent for file in read])) if read else Path()
+def _about(answers: RetrievalQA, folder: Path, qa_files: QAFiles) -> bytes:
+    """Return the content of ``built.json``: inputs, options, and the SHA-256 of every file."""
+    spec = dict(answers.collection.spec)
+    inputs = [Path(file).absolute() for file in spec.pop("files", ())]
+    triples_spec = None
+    if qa_files.triples:
+        triples_spec = {"negatives": qa_files.triples, "seed": qa_files.seed}
+    bm25 = BM25()
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     about: Mapping[str, Any] = {
         **spec,
-        "inputs": {file.relative_to(above).as_posix(): sha256(file) for file in read},
-        "bm25": {"k1": BM25().k1, "b": BM25().b, "depth": wanted.depth},
-        "triples": {"negatives": wanted.triples, "seed": wanted.seed} if wanted.triples else None,
-        "files": {
-            file.relative_to(folder).as_posix(): sha256(file)
-            for file in sorted(folder.rglob("*"))
-            if file.is_file()
-        },
+        "inputs": _hashes(inputs, _common_folder(inputs)),
+        "bm25": {"k1": bm25.k1, "b": bm25.b, "depth": qa_files.depth},
+        "triples": triples_spec,
+        "files": _hashes(files, folder),
     }
     return orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _common_folder(files: Sequence[Path]) -> Path:
+    return Path(os.path.commonpath([file.parent for file in files])) if files else Path()
+
+
+def _hashes(files: Sequence[Path], folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of files, by their paths in a folder."""
+    return {file.relative_to(folder).as_posix(): sha256(file) for file in files}

@@ -1,8 +1,10 @@
-"""Training triples: a query, a relevant document and one at random, line by line, however many."""
+"""Training triples: a query, a relevant document and a random one, line by line, however many."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -13,7 +15,7 @@ from ranktilt.statistics.sampling import sample_rows
 
 
 def triples(collection: Collection, negatives: int, *, seed: int = 0) -> Iterator[bytes]:
-    """Yield lines of query, relevant document and random other one by their ids, tab-separated.
+    """Yield lines of query, relevant document and random negative by their ids, tab-separated.
 
     Each piece holds the lines of one relevant document, so that memory does not grow with their
     number. Random documents are drawn evenly from all that are not relevant to the query and not
@@ -24,23 +26,40 @@ def triples(collection: Collection, negatives: int, *, seed: int = 0) -> Iterato
     # copy.
     names = np.array([name.encode() for name in collection.ids], dtype=object)
     random = np.random.default_rng(seed)
-    for query, relevant, excluded in _relevant(collection):
-        for row in relevant:
-            drawn = sample_rows(
-                random, min(negatives, len(names) - len(excluded)), len(names), excluded
-            )
+    for judged_query in _judged_queries(collection):
+        excluded = judged_query.excluded
+        count = min(negatives, len(names) - len(excluded))
+        for row in judged_query.relevant:
+            drawn = sample_rows(random, count, len(names), excluded)
             if len(drawn):
-                start = f"{query}\t".encode() + names[row] + b"\t"
+                start = f"{judged_query.query}\t".encode() + names[row] + b"\t"
                 yield start + (b"\n" + start).join(names[drawn].tolist()) + b"\n"
 
 
-def _relevant(collection: Collection) -> Iterator[tuple[str, list[int], list[int]]]:
-    """Each query with the rows of its relevant documents, and of these and all copies of their text, sorted."""
+@dataclass(frozen=True, kw_only=True)
+class _JudgedQuery:
+    """A query with rows of documents."""
+
+    query: str
+    relevant: list[int]
+    excluded: list[int]
+    """Rows of the relevant documents and of all copies of their texts, sorted."""
+
+
+def _judged_queries(collection: Collection) -> Iterator[_JudgedQuery]:
     judged = collection.qrels.filter(pl.col("grade") > 0)
-    judged = judged.with_columns(row=codes(judged["doc_id"], collection.ids)).filter(
-        pl.col("row") >= 0
-    )
-    texts = collection.docs.select("text").with_row_index("row").group_by("text").agg("row")["row"]
-    same = {row: rows for rows in texts.filter(texts.list.len() > 1).to_list() for row in rows}
+    judged = judged.with_columns(row=codes(judged["doc_id"], collection.ids))
+    judged = judged.filter(pl.col("row") >= 0)
+    copies = _copies(collection)
     for query, rows in judged.group_by("query_id", maintain_order=True).agg("row").iter_rows():
-        yield query, rows, sorted({copy for row in rows for copy in same.get(row, (row,))})
+        excluded = chain.from_iterable(copies.get(row, (row,)) for row in rows)
+        yield _JudgedQuery(query=query, relevant=rows, excluded=sorted(set(excluded)))
+
+
+def _copies(collection: Collection) -> dict[int, list[int]]:
+    """Return the rows of each repeated text, by each of these rows."""
+    texts = collection.docs.select("text").with_row_index("row").group_by("text").agg("row")["row"]
+    copies = dict[int, list[int]]()
+    for rows in texts.filter(texts.list.len() > 1).to_list():
+        copies |= dict.fromkeys(rows, rows)
+    return copies

@@ -1,33 +1,37 @@
-"""Rows that no frame of a result holds: the curves of a spectrum, and a bench by the strength of each method."""
+"""Rows that no frame of a result has: spectra, and a bench by the strength of each method."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import polars as pl
 
+from ranktilt.explaining.base import ProbeFigure
 from ranktilt.explaining.explain import Explanation
 from ranktilt.mitigation.bench_result import Bench, Candidate
 
 
 def spectra(explanation: Explanation) -> pl.DataFrame:
-    """Return each height of each spectrum: ``system``, ``source``, ``index``, ``height``, and how many ``sources``."""
-    curves = [
-        (source, heights)
-        for result in explanation.results
-        if result.probe.partition(":")[0] == "spectrum"
-        for figure in result.figures
-        for source, heights in figure.series.items()
-    ]
-    rows = [
-        {"source": source, "index": index, "height": height}
-        for source, heights in curves
-        for index, height in enumerate(heights, start=1)
-    ]
-    several = len(explanation.sources)
+    """Return each height of each spectrum.
+
+    The columns are ``source``, ``index``, ``height``, ``system``, and the number of ``sources``.
+    """
+    rows = list[dict[str, Any]]()
+    for result in explanation.results:
+        if result.probe.partition(":")[0] == "spectrum":
+            for figure in result.figures:
+                rows.extend(_heights(figure))
+    source_count = len(explanation.sources)
     ranker = str(explanation.spec["ranker"])
-    return pl.DataFrame(rows).with_columns(system=pl.lit(ranker), sources=pl.lit(several))
+    return pl.DataFrame(rows).with_columns(system=pl.lit(ranker), sources=pl.lit(source_count))
+
+
+def _heights(figure: ProbeFigure) -> Iterator[dict[str, Any]]:
+    for source, heights in figure.series.items():
+        for index, height in enumerate(heights, start=1):
+            yield {"source": source, "index": index, "height": height}
 
 
 def bench_tilts(bench: Bench) -> pl.DataFrame:
@@ -36,21 +40,24 @@ def bench_tilts(bench: Bench) -> pl.DataFrame:
 
 
 def bench_means(bench: Bench) -> pl.DataFrame:
-    """Return effectiveness on the reference's documents alone by method and strength; none where it was not ranked."""
+    """Return effectiveness on the reference's documents alone, by method and strength.
+
+    There are no rows where these were not ranked.
+    """
     return pl.DataFrame(list(_means(bench)))
 
 
 def _tilts(bench: Bench) -> Iterator[dict[str, Any]]:
     for method, candidate in _candidates(bench):
-        for measure in bench.measures:
-            for pair in bench.pairs:
-                yield {
-                    "method": method,
-                    "strength": f"{candidate.strength:g}",
-                    "measure": measure,
-                    "source": pair[1],
-                    "value": bench.tilt(candidate.name, pair, measure).value,
-                }
+        for measure, pair in product(bench.measures, bench.pairs):
+            _, source = pair
+            yield {
+                "method": method,
+                "strength": f"{candidate.strength:g}",
+                "measure": measure,
+                "source": source,
+                "value": bench.tilt(candidate.name, pair, measure).value,
+            }
 
 
 def _means(bench: Bench) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Figures of Dai et al. that lay all sources over each other, which no page of a result does."""
+"""Figures of Dai et al. that show all sources in one, which no page of a result does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.similarity import Map
+from ranktilt.measures.ranking import Floats
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import clouds
 from ranktilt.reporting.views.check_sections import distribution_figure
@@ -13,7 +15,11 @@ from ranktilt.reporting.views.check_sections import distribution_figure
 
 def draw_cosines(check: CheckResult) -> tuple[Figure, ...]:
     """Draw the cosines of all sources in one; nothing of one source."""
-    cosines = {one.source: one.twins for one in check.similarity if one.twins.count}
+    cosines = {
+        similarity.source: similarity.twins
+        for similarity in check.similarity
+        if similarity.twins.count
+    }
     if len(cosines) < 2:
         return ()
     title = f"Cosine similarity of {check.reference} texts and rewrites"
@@ -21,35 +27,53 @@ def draw_cosines(check: CheckResult) -> tuple[Figure, ...]:
 
 
 def texts_drawn(check: CheckResult) -> pl.DataFrame:
-    """Return how many texts of each source the map of all of them shows: ``source``, ``model``, ``texts``."""
+    """Return how many texts of each source are in the map: ``source``, ``model``, ``texts``."""
     if not draw_map(check):
         return pl.DataFrame()
-    maps = {one.source: one for one in check.similarity if one.map is not None}
-    model, drawn = next(iter(maps.values())).model, next(iter(maps.values())).map
-    count = 0 if drawn is None else drawn.pairs
-    return pl.DataFrame(
-        [{"source": name, "model": model, "texts": count} for name in (check.reference, *maps)]
-    )
+    maps = _maps(check)
+    first_map = next(iter(maps.values()))
+    models = [similarity.model for similarity in check.similarity if similarity.source in maps]
+    rows = [
+        {"source": name, "model": models[0], "texts": first_map.pairs}
+        for name in (check.reference, *maps)
+    ]
+    return pl.DataFrame(rows)
 
 
 def draw_map(check: CheckResult) -> tuple[Figure, ...]:
-    """Draw the texts of all sources in one plane; nothing where that is not one plane, or one source."""
-    maps = {one.source: one.map for one in check.similarity if one.map is not None}
+    """Draw the texts of all sources in one plane.
+
+    There is no figure of one source, nor where the maps do not share their reference's points.
+    """
+    maps = _maps(check)
     if len(maps) < 2:
         return ()
-    first = next(iter(maps.values()))
-    half = first.pairs
-    groups = {check.reference: (np.column_stack([first.x, first.y])[:half], first.ids[:half])}
-    for source, drawn in maps.items():
-        shares_reference = drawn.ids[:half] == first.ids[:half] and np.array_equal(
-            drawn.x[:half], first.x[:half]
-        )
-        if not shares_reference:
+    reference_map = next(iter(maps.values()))
+    # Of each map, the first half are the reference's texts, and the second half their rewrites.
+    half = reference_map.pairs
+    groups = {check.reference: (_points(reference_map)[:half], reference_map.ids[:half])}
+    for source, source_map in maps.items():
+        has_same_texts = source_map.ids[:half] == reference_map.ids[:half]
+        if not (has_same_texts and np.array_equal(source_map.x[:half], reference_map.x[:half])):
             return ()
-        groups[source] = np.column_stack([drawn.x, drawn.y])[half:], drawn.ids[half:]
+        groups[source] = _points(source_map)[half:], source_map.ids[half:]
     figure = Figure(
         title=f"Texts of {check.reference} and of {len(maps)} models in an encoder's space",
-        says=f"{half:,} texts and their rewrites by each model; near points have near vectors (t-SNE).",
+        says=f"{half:,} texts and their rewrites by each model; near points have near vectors "
+        "(t-SNE).",
         drawing=clouds(groups),
     )
     return (figure,)
+
+
+def _maps(check: CheckResult) -> dict[str, Map]:
+    """Return the map of each source that has one."""
+    maps = dict[str, Map]()
+    for similarity in check.similarity:
+        if similarity.map is not None:
+            maps[similarity.source] = similarity.map
+    return maps
+
+
+def _points(text_map: Map) -> Floats:
+    return np.column_stack([text_map.x, text_map.y])

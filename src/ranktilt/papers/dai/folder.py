@@ -10,13 +10,20 @@ _CORPUS = "corpus-"
 
 
 def _corpora(folder: Path) -> Corpora:
-    """``corpus-<source>.jsonl``, and one folder a temperature, whose sources are named ``<llm>_<temperature>``."""
-    top = [(stem(file).removeprefix(_CORPUS), file) for file in jsonl_files(folder, f"{_CORPUS}*")]
-    deep = [
-        (f"{stem(file).removeprefix(_CORPUS)}_{file.parent.name}", file)
-        for file in jsonl_files(folder, f"*/{_CORPUS}*")
-    ]
-    return (*top, *deep)
+    """Return the files by source.
+
+    They are ``corpus-<source>.jsonl``, and one folder for each temperature, with the sources
+    ``<llm>_<temperature>``.
+    """
+    corpora = [(_source(file), file) for file in jsonl_files(folder, f"{_CORPUS}*")]
+    for file in jsonl_files(folder, f"*/{_CORPUS}*"):
+        temperature = file.parent.name
+        corpora.append((f"{_source(file)}_{temperature}", file))
+    return tuple(corpora)
+
+
+def _source(file: Path) -> str:
+    return stem(file).removeprefix(_CORPUS)
 
 
 READER = FolderReader(

@@ -21,40 +21,42 @@ from ranktilt.reporting.layouts.selection import Column, Selection
 SOURCE = "Dai et al., arXiv 2310.20501 (numbered as before KDD 2024)"
 MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 
-# Which table a rewrite is at home in: of the usual models, of GPT, and of other temperatures.
+# The table that a rewrite belongs to: that of the usual models, of GPT, or of other temperatures.
 _IS_USUAL = pl.col("temperature").is_in(["", "0.2"])
 _BY_GPT = pl.col("generator").str.to_lowercase().str.contains("gpt", literal=True)
 USUAL, GPT, OTHER = _IS_USUAL & ~_BY_GPT, _IS_USUAL & _BY_GPT, ~_IS_USUAL
-_KNOWN = pl.col("temperature").filter(pl.col("temperature") != "")
-_SPANS_TEMPERATURES = (_KNOWN.n_unique().over("generator") > 1).any()
-"""Whether a model has sources at several temperatures, which stand beside each other in Table 9."""
+_KNOWN_TEMPERATURES = pl.col("temperature").filter(pl.col("temperature") != "")
+_SPANS_TEMPERATURES = (_KNOWN_TEMPERATURES.n_unique().over("generator") > 1).any()
+"""Whether a model has sources at several temperatures, which Table 9 compares."""
 
-# Which rankers a table is about.
+# The rankers that a table is about.
 ONE_STAGE = ~pl.col("is_reranked") | pl.col("is_reranked").all()
+_RERANKED_FIRST_STAGES = pl.col("first_stage").filter(pl.col("is_reranked")).implode()
 RERANKED = pl.col("is_reranked").any() & (
-    pl.col("is_reranked")
-    | pl.col("first_stage").is_in(pl.col("first_stage").filter(pl.col("is_reranked")).implode())
+    pl.col("is_reranked") | pl.col("first_stage").is_in(_RERANKED_FIRST_STAGES)
 )
 
 
 def _mixed(where: pl.Expr | None, home: pl.Expr, *, of_sources: pl.Expr) -> tuple[Selection, ...]:
-    """Both groups' means over the queries that count for Relative Δ; beside human text, the other is the LLM's."""
-    is_rewrite = (pl.col("by") == "source") & (pl.col("a") == "human")
-    told = {
-        name: pl.when(is_rewrite.fill_null(False)).then(pl.col(name)).otherwise(pl.lit(""))
-        for name in ("generator", "temperature")
-    }
+    """Select both groups' means over the queries that count for Relative Δ.
+
+    Where the first group is human text, the second one is the LLM's.
+    """
+    by_source = pl.col("by") == "source"
+    is_rewrite = (by_source & (pl.col("a") == "human")).fill_null(False)
+    group_b = pl.col("b")
     pair = pl.format("{} against {}", "a", "b")
-    audited = {
-        **told,
-        "condition": pl.when(is_rewrite.fill_null(False)).then(pl.lit("")).otherwise(pair),
+    keys_of_audit = {
+        "generator": pl.when(is_rewrite).then(pl.col("generator")).otherwise(pl.lit("")),
+        "temperature": pl.when(is_rewrite).then(pl.col("temperature")).otherwise(pl.lit("")),
+        "condition": pl.when(is_rewrite).then(pl.lit("")).otherwise(pair),
     }
     llm = pl.lit("llm")
-    other = pl.when(is_rewrite.fill_null(False)).then(llm).otherwise(pl.col("b"))
-    at_home = (pl.col("by") == "source") & home
+    llm_or_group = pl.when(is_rewrite).then(llm).otherwise(group_b)
+    home_of_audit = by_source & home
     return (
-        _side(Audit, audited, pl.col("a"), "mean_a", where=where, home=at_home),
-        _side(Audit, audited, other, "mean_b", where=where, home=at_home),
+        _side(Audit, keys_of_audit, pl.col("a"), "mean_a", where=where, home=home_of_audit),
+        _side(Audit, keys_of_audit, llm_or_group, "mean_b", where=where, home=home_of_audit),
         _side(SourceAudits, _STATED, pl.col("a"), "mean_a", where=where, home=of_sources),
         _side(SourceAudits, _STATED, llm, "mean_b", where=where, home=of_sources),
     )
@@ -84,7 +86,7 @@ def _side(
 
 
 def _alone(home: pl.Expr) -> tuple[Selection, ...]:
-    """Both sources of a check, each ranked alone."""
+    """Select both sources of a check, each ranked alone."""
     keys: dict[str, Column] = {
         "dataset": "dataset",
         "collection": pl.lit("single-source"),
@@ -106,7 +108,7 @@ def _alone(home: pl.Expr) -> tuple[Selection, ...]:
 
 
 def _statistic(measure: str, column: str, part: str, where: pl.Expr) -> Selection:
-    """A number of Table 1: of each source, or of the queries."""
+    """Select a number of Table 1, for each source or for the queries."""
     keys: dict[str, Column] = {"dataset": "dataset", "measure": pl.lit(measure)}
     if part == "contents.sources":
         keys["target"] = "source"
@@ -115,14 +117,15 @@ def _statistic(measure: str, column: str, part: str, where: pl.Expr) -> Selectio
 
 _IS_SOURCE = pl.col("source").is_not_null()
 _ROW = pl.int_range(pl.len())
+# The queries are all, and behind them the judged ones where there are judgments.
+_FIRST_ROW, _LAST_ROW = _ROW == 0, pl.len() - 1 == _ROW
+_HAS_QUERIES = pl.col("queries") > 0
 _STATISTICS = (
-    _statistic("queries", "queries", "contents.queries", pl.len() - 1 == _ROW),
-    _statistic("query words", "words", "contents.queries", _ROW == 0),
+    _statistic("queries", "queries", "contents.queries", _LAST_ROW),
+    _statistic("query words", "words", "contents.queries", _FIRST_ROW),
     _statistic("documents", "documents", "contents.sources", _IS_SOURCE),
     _statistic("document words", "words", "contents.sources", _IS_SOURCE),
-    _statistic(
-        "relevant per query", "relevant", "contents.sources", _IS_SOURCE & (pl.col("queries") > 0)
-    ),
+    _statistic("relevant per query", "relevant", "contents.sources", _IS_SOURCE & _HAS_QUERIES),
 )
 DAI_1 = Layout(
     name="dai-1",
@@ -149,9 +152,10 @@ DAI_1 = Layout(
 DAI_3 = Layout(
     name="dai-3",
     source=SOURCE,
-    title="Effectiveness of each ranker on human-written and LLM-generated documents of one mixed collection, in "
-    "percent, and Relative Δ (positive where human-written text ranks higher)",
-    title_of_groups="Effectiveness of each ranker on groups of documents of one collection, in percent, and Relative Δ",
+    title="Effectiveness of each ranker on human-written and LLM-generated documents of one mixed "
+    "collection, in percent, and Relative Δ (positive where human-written text ranks higher)",
+    title_of_groups="Effectiveness of each ranker on groups of documents of one collection, in "
+    "percent, and Relative Δ",
     cells=_mixed(ONE_STAGE, USUAL, of_sources=USUAL & ~_SPANS_TEMPERATURES),
     left_out="re-rankers have a table of their own (dai-5, dai-6)",
     measures=MEASURES,
@@ -163,7 +167,8 @@ DAI_3 = Layout(
 DAI_2 = replace(
     DAI_3,
     name="dai-2",
-    title="Effectiveness of each ranker on the human-written and on the LLM-generated documents alone, in percent",
+    title="Effectiveness of each ranker on the human-written and on the LLM-generated documents "
+    "alone, in percent",
     title_of_groups="",
     cells=_alone(USUAL),
     left_out="",
@@ -174,8 +179,9 @@ DAI_2 = replace(
 DAI_5 = replace(
     DAI_3,
     name="dai-5",
-    title="Re-rankers: effectiveness of each ranker on human-written and LLM-generated documents of one mixed "
-    "collection, in percent, and Relative Δ (positive where human-written text ranks higher)",
+    title="Re-rankers: effectiveness of each ranker on human-written and LLM-generated documents "
+    "of one mixed collection, in percent, and Relative Δ (positive where human-written text ranks "
+    "higher)",
     cells=_mixed(RERANKED, USUAL, of_sources=USUAL & ~_SPANS_TEMPERATURES),
     left_out="the table holds re-rankers and what they start from",
     rows=("measure", "target"),
@@ -188,34 +194,41 @@ DAI_5 = replace(
 DAI_10 = Layout(
     name="dai-10",
     source=SOURCE,
-    title="A human-written document and its LLM-generated version, for a query to which both are relevant",
+    title="A human-written document and its LLM-generated version, for a query to which both are "
+    "relevant",
     texts=1,
     shows="the texts of a collection (an audit by source, with its collection)",
     command="ranktilt audit DIR -r bm25 --json FILE",
 )
 _OF_GPT = GPT & ~_SPANS_TEMPERATURES
+DAI_4 = replace(DAI_3, name="dai-4", cells=_mixed(ONE_STAGE, GPT, of_sources=_OF_GPT))
+DAI_6 = replace(DAI_5, name="dai-6", cells=_mixed(RERANKED, GPT, of_sources=_OF_GPT))
+DAI_7 = replace(DAI_2, name="dai-7", cells=_alone(GPT))
+DAI_8 = replace(DAI_2, name="dai-8", cells=_alone(OTHER))
+DAI_9 = replace(
+    DAI_3,
+    name="dai-9",
+    cells=_mixed(None, OTHER, of_sources=OTHER | _SPANS_TEMPERATURES),
+    left_out="",
+)
+DAI_11 = replace(
+    DAI_10,
+    name="dai-11",
+    texts=2,
+    shows="the texts of a second collection (an audit by source, with its collection)",
+)
 TABLES = (
     DAI_1,
     DAI_2,
     DAI_3,
-    replace(DAI_3, name="dai-4", cells=_mixed(ONE_STAGE, GPT, of_sources=_OF_GPT)),
+    DAI_4,
     DAI_5,
-    replace(DAI_5, name="dai-6", cells=_mixed(RERANKED, GPT, of_sources=_OF_GPT)),
-    replace(DAI_2, name="dai-7", cells=_alone(GPT)),
-    replace(DAI_2, name="dai-8", cells=_alone(OTHER)),
-    replace(
-        DAI_3,
-        name="dai-9",
-        cells=_mixed(None, OTHER, of_sources=OTHER | _SPANS_TEMPERATURES),
-        left_out="",
-    ),
+    DAI_6,
+    DAI_7,
+    DAI_8,
+    DAI_9,
     DAI_10,
-    replace(
-        DAI_10,
-        name="dai-11",
-        texts=2,
-        shows="the texts of a second collection (an audit by source, with its collection)",
-    ),
+    DAI_11,
 )
 
 _QUARTILES = {"25 %": "quartile_1", "median": "median", "75 %": "quartile_3"}
@@ -269,7 +282,7 @@ def _by_strength(part: Callable[[Bench], pl.DataFrame], keys: dict[str, str]) ->
     return Selection(result=Bench, part=part, keys={**columns, "measure": "measure"})
 
 
-_MAPPED = Selection(
+_TEXTS_DRAWN = Selection(
     result=CheckResult,
     part=texts_drawn,
     keys={
@@ -280,13 +293,14 @@ _MAPPED = Selection(
     },
     value="texts",
 )
-_SEVERAL = pl.col("sources") > 1
+_HAS_SEVERAL_SOURCES = pl.col("sources") > 1
 _FIRST_RANK = ("nDCG@1", "AP@1")
 FIGURE_6 = replace(
     DAI_3,
     name="dai-fig6",
-    title="Effectiveness on human-written and LLM-generated documents of one mixed collection, in percent, and "
-    "Relative Δ (positive where human-written text ranks higher), by the temperature of the rewrites",
+    title="Effectiveness on human-written and LLM-generated documents of one mixed collection, in "
+    "percent, and Relative Δ (positive where human-written text ranks higher), by the temperature "
+    "of the rewrites",
     title_of_groups="",
     cells=_mixed(
         pl.col("measure").is_in(_FIRST_RANK) & (pl.col("temperature") != ""),
@@ -303,8 +317,9 @@ FIGURE_6 = replace(
 FIGURE_7 = Layout(
     name="dai-fig7",
     source=SOURCE,
-    title="Relative singular values of the embeddings: each source's over the reference's of the same index",
-    cells=_curve(~_SEVERAL),
+    title="Relative singular values of the embeddings: each source's over the reference's of the "
+    "same index",
+    cells=_curve(~_HAS_SEVERAL_SOURCES),
     rows=("condition",),
     columns=("target",),
     digits=3,
@@ -318,9 +333,9 @@ FIGURE_9 = Layout(
     name="dai-fig9",
     source=SOURCE,
     title="Log perplexity of the documents of each source",
-    cells=tuple(
-        _perplexity(measure, "values" if measure == "documents" else measure)
-        for measure in ("documents", *_OF_DISTRIBUTION)
+    cells=(
+        _perplexity("documents", "values"),
+        *(_perplexity(measure, measure) for measure in _OF_DISTRIBUTION),
     ),
     rows=("target",),
     columns=("measure",),
@@ -335,7 +350,8 @@ FIGURE_9 = Layout(
 FIGURE_10 = Layout(
     name="dai-fig10",
     source=SOURCE,
-    title="Relative Δ by the coefficient α of the debiased constraint (positive where human-written text ranks higher)",
+    title="Relative Δ by the coefficient α of the debiased constraint (positive where "
+    "human-written text ranks higher)",
     cells=(_by_strength(bench_tilts, {"generator": "generator", "temperature": "temperature"}),),
     rows=("condition",),
     columns=("measure",),
@@ -344,53 +360,58 @@ FIGURE_10 = Layout(
     shows="candidates of rising strength (a bench)",
     command="ranktilt train retriever DIR --debias 0 --debias paper -o FOLDER",
 )
+FIGURE_8 = replace(
+    FIGURE_7,
+    name="dai-fig8",
+    cells=_curve(_HAS_SEVERAL_SOURCES),
+    shows="the spectra of several sources (an explanation)",
+)
+FIGURE_11 = replace(
+    FIGURE_10,
+    name="dai-fig11",
+    title="Effectiveness on the human-written documents alone by the coefficient α of the "
+    "constraint, in percent",
+    cells=(_by_strength(bench_means, {}),),
+    scale=100.0,
+    shows="candidates of rising strength, ranked on human documents alone too (a bench)",
+)
+FIGURE_13 = Layout(
+    name="dai-fig13",
+    source=SOURCE,
+    title="Texts of all sources in an encoder's space: how many of each are drawn",
+    cells=(_TEXTS_DRAWN,),
+    draw=draw_map,
+    rows=("target",),
+    columns=("measure",),
+    digits=0,
+    titles={"target": "Source"},
+    labels={"human": "human", "texts drawn": "Texts"},
+    shows="a picture of the vectors of several sources (a check with an encoder)",
+    command="ranktilt check DIR --similarity dense:minilm --json FILE",
+)
+FIGURE_14 = replace(
+    FIGURE_9,
+    name="dai-fig14",
+    title="Cosine similarity of the rewrites of each source with the texts that they were made of",
+    cells=(
+        _cosine("pairs", "count"),
+        *(_cosine(measure, _QUARTILES.get(measure, measure)) for measure in _OF_DISTRIBUTION),
+    ),
+    measures=("pairs", *_OF_DISTRIBUTION),
+    digits_of={"pairs": 0},
+    labels={"mean": "Mean", "median": "Median", "human": "human", "pairs": "Pairs"},
+    draw=draw_cosines,
+    shows="vectors of twins (a check with an encoder)",
+    command="ranktilt check DIR --similarity dense:minilm --json FILE",
+)
 FIGURES = (
     FIGURE_6,
     FIGURE_7,
-    replace(
-        FIGURE_7,
-        name="dai-fig8",
-        cells=_curve(_SEVERAL),
-        shows="the spectra of several sources (an explanation)",
-    ),
+    FIGURE_8,
     FIGURE_9,
     FIGURE_10,
-    replace(
-        FIGURE_10,
-        name="dai-fig11",
-        title="Effectiveness on the human-written documents alone by the coefficient α of the constraint, in percent",
-        cells=(_by_strength(bench_means, {}),),
-        scale=100.0,
-        shows="candidates of rising strength, ranked on human documents alone too (a bench)",
-    ),
-    Layout(
-        name="dai-fig13",
-        source=SOURCE,
-        title="Texts of all sources in an encoder's space: how many of each are drawn",
-        cells=(_MAPPED,),
-        draw=draw_map,
-        rows=("target",),
-        columns=("measure",),
-        digits=0,
-        titles={"target": "Source"},
-        labels={"human": "human", "texts drawn": "Texts"},
-        shows="a picture of the vectors of several sources (a check with an encoder)",
-        command="ranktilt check DIR --similarity dense:minilm --json FILE",
-    ),
-    replace(
-        FIGURE_9,
-        name="dai-fig14",
-        title="Cosine similarity of the rewrites of each source with the texts that they were made of",
-        cells=tuple(
-            _cosine(measure, _QUARTILES.get(measure, "count" if measure == "pairs" else measure))
-            for measure in ("pairs", *_OF_DISTRIBUTION)
-        ),
-        measures=("pairs", *_OF_DISTRIBUTION),
-        digits_of={"pairs": 0},
-        labels={"mean": "Mean", "median": "Median", "human": "human", "pairs": "Pairs"},
-        draw=draw_cosines,
-        shows="vectors of twins (a check with an encoder)",
-        command="ranktilt check DIR --similarity dense:minilm --json FILE",
-    ),
+    FIGURE_11,
+    FIGURE_13,
+    FIGURE_14,
 )
 LAYOUTS = (*TABLES, *FIGURES)

@@ -1,16 +1,15 @@
-"""NQ320K from the files of Natural Questions: each Wikipedia page once, cut short, and the questions asked of it."""
+"""NQ320K from the files of Natural Questions: each Wikipedia page once, and its questions."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import polars as pl
@@ -19,19 +18,21 @@ from ranktilt._version import __version__
 from ranktilt.data.builders import FOLDER, BuiltCollection
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.jsonl import json_objects
+from ranktilt.data.notes.base import Remark
 from ranktilt.data.text.quality import words as count_words
 from ranktilt.data.trimmed_texts import PAGE_TITLE
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.progress import report
 
 WORDS = 200
-"""Our reading: Dai et al. print a mean length of 199.79, and no cut."""
+"""Words of a text; our reading, for Dai et al. print a mean length of 199.79, and no cut."""
 PUBLISHED: Mapping[str, float] = {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
-"""What Dai et al. (KDD 2024) count in NQ320K."""
+"""Numbers of NQ320K in Dai et al. (KDD 2024)."""
 TRAINING = 307_373
 """Lines of the simplified training set."""
-_REPORTED = 500
+_REPORT_EVERY = 500  # lines
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_BLANKS = str.maketrans("\t\n\r", "   ")
 _H1 = re.compile(r"<H1>(.*?)</H1>", re.DOTALL)
 _CJK = (
     (0x4E00, 0x9FFF),
@@ -47,10 +48,12 @@ _CJK = (
 
 @dataclass(frozen=True, kw_only=True)
 class NQ320K(BuiltCollection):
-    """The collection, with its counts by the names of `PUBLISHED`, and the training questions read."""
+    """The collection with its numbers."""
 
     counts: Mapping[str, float]
+    """Numbers of the collection, by the names of `PUBLISHED`."""
     train_lines: int
+    """Number of training questions in the files."""
 
     @property
     def as_published(self) -> bool:
@@ -59,7 +62,7 @@ class NQ320K(BuiltCollection):
 
 
 def nq320k(files: list[Path], *, words: int = WORDS) -> NQ320K:
-    """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions.
+    """Build NQ320K from Natural Questions: each page once, with the development set's questions.
 
     Parameters
     ----------
@@ -69,15 +72,12 @@ def nq320k(files: list[Path], *, words: int = WORDS) -> NQ320K:
         Cut texts to so many words.
     """
     built = build_nq320k(files, words=words)
-    notes = [
-        "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells."
-    ]
+    truncated = "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells."
+    notes = [Remark(text=truncated)]
     if not built.as_published:
         seen = f"{built.train_lines:,} training and {built.counts['test queries']:,} development questions were read"
-        notes.insert(
-            0,
-            f"Not as published: {seen}, {TRAINING:,} and {PUBLISHED['test queries']:,} there are.",
-        )
+        published = f"{TRAINING:,} and {PUBLISHED['test queries']:,} there are"
+        notes.insert(0, Remark(text=f"Not as published: {seen}, {published}."))
     return replace(
         built,
         summary=tuple(_summary(built.counts)),
@@ -95,56 +95,70 @@ def _summary(counts: Mapping[str, float]) -> Iterator[tuple[str, str]]:
         yield name, f"{count:>8}   {expected} published{differs}"
 
 
+class _Document(NamedTuple):
+    """A row of documents."""
+
+    id: str
+    text: str
+    title: str
+    url: str | None
+
+
 class _Pages:
-    """The pages met so far: the first one of each folded title."""
+    """The pages of the lines so far, the first one of each folded title."""
 
     def __init__(self, words: int) -> None:
         self.words = words
         self.ids = dict[str, str]()
-        self.rows = list[tuple[str, str, str, str | None]]()
+        self.documents = list[_Document]()
 
     def add(self, row: Mapping[str, Any]) -> str:
-        """The id of a line's page, which is taken up if its title is new; `ValueError` where it holds none."""
+        """Return the id of a line's page, and add the page if its title is new.
+
+        Raises
+        ------
+        ValueError
+            If the line has no page.
+        """
         page = read_page(row)
         key = fold_title(page.title)
         if key not in self.ids:
+            id = str(len(self.documents))
             title = " ".join(page.title.split())
-            whole = " ".join(f"{title} {page.text(self.words)}".split()[: self.words])
-            self.ids[key] = str(len(self.rows))
-            self.rows.append((self.ids[key], whole, title, page.url or None))
+            text = " ".join(f"{title} {page.text(self.words)}".split()[: self.words])
+            self.documents.append(_Document(id=id, text=text, title=title, url=page.url or None))
+            self.ids[key] = id
         return self.ids[key]
 
 
 def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> NQ320K:
-    """Build NQ320K from files of Natural Questions; ``train`` or ``dev`` in a file's name tells which it is.
+    """Build NQ320K from files of Natural Questions, with ``train`` or ``dev`` in their names.
 
-    One document a page, in order of appearance, cut after so many `words`, and one query a
-    development question with its page as the only relevant document. A text begins with its title,
+    Each page is a document, in order of appearance, cut after so many `words`; each development
+    question is a query with its page as the only relevant document. A text begins with its title,
     which ``page_title`` keeps (Wang et al., NeurIPS 2022; Dai et al., KDD 2024, sec. 2.2.1);
     docs/audit/collections.md says which rules are our reading.
     """
     if words < 1:
         raise UserError(f"expected at least 1 word a text, got {words}")
-    train, dev = _parts([Path(file) for file in files])
+    question_files = _question_files([Path(file) for file in files])
+    train, dev = question_files["train"], question_files["dev"]
     pages = _Pages(words)
-    read = sum(1 for _ in _lines(train, pages, "reading training questions", TRAINING))
+    train_lines = sum(1 for _ in _lines(train, pages, "reading training questions", TRAINING))
     queries, qrels = dict[str, str](), list[tuple[str, str, int]]()
-    for row, page, fault in _lines(
-        dev, pages, "reading development questions", int(PUBLISHED["test queries"])
-    ):
-        id, text = row.get("example_id"), row.get("question_text")
+    query_count = int(PUBLISHED["test queries"])
+    for line in _lines(dev, pages, "reading development questions", query_count):
+        id, text = line.row.get("example_id"), line.row.get("question_text")
         if not isinstance(id, str | int) or id == "" or not isinstance(text, str):
-            raise fault("expected the fields example_id and question_text")
+            raise line.fault("expected the fields example_id and question_text")
         if str(id) in queries:
-            raise fault(f"example_id {id} came before; is a file named twice?")
+            raise line.fault(f"example_id {id} came before; is a file named twice?")
         queries[str(id)] = text
-        qrels.append((str(id), page, 1))
-    names = dict.fromkeys(("id", "text", PAGE_TITLE, "url"), pl.String)
-    docs = pl.DataFrame(pages.rows, schema=names, orient="row").with_columns(source=pl.lit("human"))
-    judged = pl.DataFrame(
-        qrels, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row"
-    )
-    asked = pl.DataFrame({"id": list(queries), "text": list(queries.values())})
+        qrels.append((str(id), line.page, 1))
+    columns = dict.fromkeys(("id", "text", PAGE_TITLE, "url"), pl.String)
+    docs = pl.DataFrame(pages.documents, schema=columns, orient="row")
+    docs = docs.with_columns(source=pl.lit("human"))
+    qrels_columns = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
     spec = {
         "built": "nq320k",
         "words": words,
@@ -152,77 +166,107 @@ def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> NQ320K:
         "ranktilt": __version__,
         "files": [str(file) for file in (*train, *dev)],
     }
-    mean = float(count_words(docs["text"]).to_numpy().mean())
-    counts = {"documents": docs.height, "test queries": asked.height, "mean words": mean}
-    collection = Collection(docs, asked, judged, spec)
-    return NQ320K(collection=collection, counts=counts, train_lines=read)
+    counts = {
+        "documents": docs.height,
+        "test queries": len(queries),
+        "mean words": float(count_words(docs["text"]).to_numpy().mean()),
+    }
+    collection = Collection(
+        docs,
+        pl.DataFrame({"id": list(queries), "text": list(queries.values())}),
+        pl.DataFrame(qrels, schema=qrels_columns, orient="row"),
+        spec,
+    )
+    return NQ320K(collection=collection, counts=counts, train_lines=train_lines)
 
 
-def _parts(files: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Training files and development files, told by their names."""
-    parts = dict[str, list[Path]](train=[], dev=[])
+def _question_files(files: list[Path]) -> dict[str, list[Path]]:
+    """Return the training and the development files, by ``train`` and ``dev``."""
+    question_files: dict[str, list[Path]] = {"train": [], "dev": []}
     for file in files:
-        kinds = [kind for kind in parts if kind in file.name.lower()]
+        kinds = [kind for kind in question_files if kind in file.name.lower()]
         if len(kinds) != 1:
             raise UserError(
-                f"{file}: expected train or dev in the file's name, which says what it holds; rename it"
+                f"{file}: expected train or dev in the file's name, which says what it holds; "
+                "rename it"
             )
-        parts[kinds[0]].append(file)
-    if not parts["dev"]:
+        question_files[kinds[0]].append(file)
+    if not question_files["dev"]:
         raise UserError(
-            "expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz), of the test queries"
+            "expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz), "
+            "of the test queries"
         )
-    if not parts["train"]:
-        message = "no training file: only the pages of the development set are there, far fewer than published"
+    if not question_files["train"]:
+        message = (
+            "no training file: only the pages of the development set are there, far fewer than "
+            "published"
+        )
         warnings.warn(message, DataWarning, stacklevel=3)
-    return parts["train"], parts["dev"]
+    return question_files
 
 
-def _lines(
-    files: Iterable[Path], pages: _Pages, label: str, expected: int
-) -> Iterator[tuple[Mapping[str, Any], str, Callable[[str], DataError]]]:
-    """Each line of files with its page's id, and what makes an error of it; one line is held at a time."""
-    done = 0
+@dataclass(frozen=True, kw_only=True)
+class _Line:
+    """A line of a file, and the id of its page."""
+
+    file: Path
+    number: int
+    row: Mapping[str, Any]
+    page: str
+
+    def fault(self, message: str) -> DataError:
+        return DataError(self.file, message, line=self.number)
+
+
+def _lines(files: Iterable[Path], pages: _Pages, label: str, expected: int) -> Iterator[_Line]:
+    """Yield each line of files, and add its page to `pages`; one line is in memory at a time."""
+    line_count = 0
     for file in files:
         for number, row in json_objects(file):
-            done += 1
-            if done % _REPORTED == 0:
-                report(label, min(done, expected - 1), expected)
-            fault = partial(DataError, file, line=number)
+            line_count += 1
+            if line_count % _REPORT_EVERY == 0:
+                report(label, min(line_count, expected - 1), expected)
             try:
-                yield row, pages.add(row), fault
+                page = pages.add(row)
             except ValueError as error:
-                raise fault(str(error)) from error
+                raise DataError(file, str(error), line=number) from error
+            yield _Line(file=file, number=number, row=row, page=page)
     report(label, expected, expected)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WikipediaPage:
-    """A question's page, taken apart only when its text is wanted; `content` is a text or a list of tokens."""
+    """A question's page, whose content is parsed only when its text is read."""
 
     title: str
     content: str | list[Any]
+    """A text, or a list of tokens."""
     url: str
 
     def text(self, words: int) -> str:
-        """Return the first words, no tags, from the first paragraph up to the last list but one (then references)."""
-        whole = self.content
-        try:  # as the simplified form is made: a tag's blanks become underscores, so that it is one token
-            whole = (
-                whole
-                if isinstance(whole, str)
-                else " ".join(one["token"].replace(" ", "_") for one in whole)
-            )
+        """Return the first words without tags.
+
+        The text goes from the first paragraph up to the last list but one, behind which the
+        references follow.
+        """
+        tokens = self._tokens()
+        start = tokens.index("<P>") if "<P>" in tokens else 0
+        first_paragraph = tokens.index("</P>") if "</P>" in tokens else 0
+        list_ends = [index for index, token in enumerate(tokens) if token == "</Ul>"]
+        end = max(list_ends[-2:][0], first_paragraph) if list_ends else len(tokens)
+        return " ".join(islice(_words(tokens[start:end]), words))
+
+    def _tokens(self) -> list[str]:
+        if isinstance(self.content, str):
+            return self.content.split()
+        try:
+            # The simplified form is made so: with underscores for its blanks, a tag is one token.
+            tokens = [token["token"].replace(" ", "_") for token in self.content]
+            return " ".join(tokens).split()
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(
                 "expected document_tokens to be objects with the string token"
             ) from error
-        tokens = whole.split()
-        start = tokens.index("<P>") if "<P>" in tokens else 0
-        paragraph = tokens.index("</P>") if "</P>" in tokens else 0
-        ends = [i for i, token in enumerate(tokens) if token == "</Ul>"]
-        end = max(ends[-2:][0], paragraph) if ends else len(tokens)
-        return " ".join(islice(_words(tokens[start:end]), words))
 
 
 def _words(tokens: Iterable[str]) -> Iterator[str]:
@@ -230,54 +274,65 @@ def _words(tokens: Iterable[str]) -> Iterator[str]:
 
 
 def read_page(row: Mapping[str, Any]) -> WikipediaPage:
-    """Read the page of a line, simplified or full, with its title: a field, the first ``<H1>``, or the address."""
-    text, listed = row.get("document_text"), row.get("document_tokens")
-    content = text if isinstance(text, str) else listed
+    """Read the page of a line, simplified or full.
+
+    Its title is a field, the first ``<H1>``, or in the address.
+    """
+    simplified = row.get("document_text")
+    content = simplified if isinstance(simplified, str) else row.get("document_tokens")
     if not isinstance(content, str | list):
-        came = ", ".join(sorted(row)) or "none"
+        fields = ", ".join(sorted(row)) or "none"
         raise ValueError(
-            f"expected document_text (simplified) or document_tokens (full); its fields are: {came}"
+            "expected document_text (simplified) or document_tokens (full); "
+            f"its fields are: {fields}"
         )
-    given, url = row.get("document_title"), row.get("document_url")
-    address = url if isinstance(url, str) else ""
-    title = (given if isinstance(given, str) else "") or _heading(content) or _named(address)
+    url = _text_field(row, "document_url")
+    title = _text_field(row, "document_title") or _heading(content) or _title_of_url(url)
     if not title.strip():
         raise ValueError("expected a title in document_title, <H1> or document_url, found none")
-    return WikipediaPage(title, content, address)
+    return WikipediaPage(title=title, content=content, url=url)
+
+
+def _text_field(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _heading(content: str | list[Any]) -> str:
-    found = _H1.search(content) if isinstance(content, str) else None
-    return " ".join(_words(found[1].split())) if found else ""
+    heading = _H1.search(content) if isinstance(content, str) else None
+    return " ".join(_words(heading[1].split())) if heading else ""
 
 
-def _named(url: str) -> str:
-    """The title that an address holds: ``…/index.php?title=Red_apple&oldid=1``."""
+def _title_of_url(url: str) -> str:
+    """Return the title in an address, such as ``…/index.php?title=Red_apple&oldid=1``."""
     parts = urlsplit(url)
-    title = parse_qs(parts.query).get("title", [parts.path.partition("/wiki/")[2]])[0]
-    return unquote(title).replace("_", " ")
+    _, _, title_in_path = parts.path.partition("/wiki/")
+    titles = parse_qs(parts.query).get("title", [title_in_path])
+    return unquote(titles[0]).replace("_", " ")
 
 
 def fold_title(title: str) -> str:
-    """Fold a title as BERT's uncased tokenizer does: ``"Beyoncé (singer)"`` and ``"Beyonce ( Singer )"`` are one."""
-    kept = "".join(" " if c in "\t\n\r" else c for c in title if c in "\t\n\r" or not _control(c))
-    lower = "".join(
-        map(str.lower, kept)
-    )  # one by one: a sigma that ends a word is lowered as any other
-    plain = "".join(
-        c for c in unicodedata.normalize("NFD", lower) if unicodedata.category(c) != "Mn"
-    )
-    return " ".join("".join(f" {c} " if _alone(c) else c for c in plain).split())
+    """Fold a title as BERT's uncased tokenizer does.
+
+    ``"Beyoncé (singer)"`` and ``"Beyonce ( Singer )"`` become one.
+    """
+    blanks = title.translate(_BLANKS)
+    visible = "".join(char for char in blanks if not _is_control(char))
+    # Char by char: in a whole word, Python lowers a sigma at its end in another way.
+    lower = "".join(map(str.lower, visible))
+    decomposed = unicodedata.normalize("NFD", lower)
+    plain = "".join(char for char in decomposed if unicodedata.category(char) != "Mn")
+    return " ".join("".join(f" {char} " if _is_word(char) else char for char in plain).split())
 
 
-def _control(char: str) -> bool:
+def _is_control(char: str) -> bool:
     return char in "\0\ufffd" or unicodedata.category(char) in ("Cc", "Cf", "Co", "Cn")
 
 
-def _alone(char: str) -> bool:
+def _is_word(char: str) -> bool:
+    """Whether a character is a word by itself: punctuation, and Chinese, Japanese and Korean."""
     code = ord(char)
     if code < 128:
         return not (char.isalnum() or char.isspace())
-    return unicodedata.category(char).startswith("P") or any(
-        low <= code <= high for low, high in _CJK
-    )
+    is_cjk = any(low <= code <= high for low, high in _CJK)
+    return is_cjk or unicodedata.category(char).startswith("P")

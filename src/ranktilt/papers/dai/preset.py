@@ -1,4 +1,4 @@
-"""How Dai et al. compute."""
+"""The options of Dai et al."""
 
 from __future__ import annotations
 

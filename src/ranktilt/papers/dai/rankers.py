@@ -10,7 +10,10 @@ from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 
 @dataclass(frozen=True, kw_only=True)
 class DaiBM25(BM25):
-    """BM25 as Dai et al. (2024) use it: k1 2, b .75, idf ``ln(N/df)``, texts without titles, NLTK's words."""
+    """BM25 as Dai et al. (2024) use it.
+
+    k1 2, b .75, idf ``ln(N/df)``, texts without titles, NLTK's words.
+    """
 
     name: ClassVar[str] = "bm25:dai"
     text: str = "text"
@@ -21,7 +24,10 @@ class DaiBM25(BM25):
 
 @dataclass(frozen=True, kw_only=True)
 class DaiTFIDF(TFIDF):
-    """TF-IDF as Dai et al. (2024) use it: the formula of `TFIDF`, texts without titles, NLTK's words."""
+    """TF-IDF as Dai et al. (2024) use it.
+
+    The formula of `TFIDF`, texts without titles, NLTK's words.
+    """
 
     name: ClassVar[str] = "tfidf:dai"
     text: str = "text"

@@ -1,15 +1,17 @@
-"""Whether the conditions of theorem 4.1 of Dai et al. (KDD 2024) hold on a collection's twins."""
+"""The conditions of theorem 4.1 of Dai et al. (KDD 2024), checked on a collection's twins."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Remark
 from ranktilt.errors import UserError, counted
 from ranktilt.explaining.base import Probe, ProbeResult, reference_of, twin_rows, twin_sources
 from ranktilt.explaining.perplexity import PerplexityProbe
@@ -19,16 +21,14 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
-Twin = tuple[list[float], Floats]
-
 TWINS = 100
-"""Twins that are looked at, drawn at random, unless another number is asked for."""
+"""Twins of a source, drawn at random, unless another number is given."""
 CITATION = "Dai et al., KDD 2024, sec. 4.3, theorem 4.1"
 _RESAMPLES = 2_000
 _FEWEST = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Condition:
     """One condition: a number, its interval, and whether it holds."""
 
@@ -38,15 +38,42 @@ class Condition:
     low: float
     high: float
     holds: str
-    """``yes``, ``no``, or ``undecided`` where the interval holds the limit."""
+    """``yes``, ``no``, or ``undecided`` where the limit lies in the interval."""
     note: str = ""
 
 
-class TheoremProbe(Probe[ProbeResult]):
-    """Checks the conditions of theorem 4.1: ``theorem:GENERATOR(plm=MODEL,reader=MODEL)``.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TwinReading:
+    """Perplexities of one pair of twins, in nats per token.
 
-    Causal language models, folders or names on the hub, stand for the model that wrote the rewrites, the retriever's
-    language model and human readers; without a `reader` only what needs none is checked.
+    Those by a reader H are NaN without a model that stands for it.
+    """
+
+    human: float
+    """PPL(d_H, B)."""
+    rewrite: float
+    """PPL(d_G, B)."""
+    rewrite_given_human: float
+    """PPL(d_G | d_H, B)."""
+    human_by_reader: float = np.nan
+    """PPL(d_H, H)."""
+    rewrite_given_human_by_reader: float = np.nan
+    """PPL(d_G | d_H, H)."""
+    divergence_gaps: Floats = field(default_factory=lambda: np.empty(0))
+    """D_KL(P_LLM ‖ P_H) − D_KL(P_LLM ‖ P_B) at each position of d_G."""
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether both texts have a token."""
+        return not (np.isnan(self.human) or np.isnan(self.rewrite))
+
+
+class TheoremProbe(Probe[ProbeResult]):
+    """Check the conditions of theorem 4.1: ``theorem:GENERATOR(plm=MODEL,reader=MODEL)``.
+
+    Causal language models, folders or names on the hub, stand for the model that wrote the
+    rewrites, the retriever's language model and human readers; without a `reader` only what needs
+    none is checked.
     """
 
     name = "theorem"
@@ -57,8 +84,9 @@ class TheoremProbe(Probe[ProbeResult]):
         self.names = [name for name in (generator, plm, reader) if name]
         if not (generator and plm):
             raise UserError(
-                "theorem 4.1 needs two or three language models: the generator, the retriever's, and one that stands "
-                "for human readers, as theorem:GENERATOR(plm=MODEL,reader=MODEL)"
+                "theorem 4.1 needs two or three language models: the generator, the retriever's, "
+                "and one that stands for human readers, as "
+                "theorem:GENERATOR(plm=MODEL,reader=MODEL)"
             )
 
     def check(self) -> None:
@@ -71,7 +99,8 @@ class TheoremProbe(Probe[ProbeResult]):
         for name, model in zip(self.names, models, strict=True):
             if model.vocabulary() != models[0].vocabulary():
                 raise UserError(
-                    f"theorem 4.1 compares next tokens, and {name} has a different vocabulary from {self.names[0]}"
+                    f"theorem 4.1 compares next tokens, and {name} has a different vocabulary "
+                    f"from {self.names[0]}"
                 )
         return models
 
@@ -82,124 +111,148 @@ class TheoremProbe(Probe[ProbeResult]):
     def describe(
         self, collection: Collection, reference: str, measured: ProbeResult
     ) -> ProbeResult:
-        """Return what was checked."""
+        """Return the conditions as they were checked."""
         return measured
 
 
 def read_twin(
-    human: str, rewrite: str, llm: Likelihood, plm: Likelihood, reader: Likelihood | None
-) -> Twin:
-    """Read one pair of twins with models that share their tokens; all in nats per token.
-
-    Gives PPL(d_H, B), PPL(d_G, B), PPL(d_G | d_H, B), PPL(d_H, H) and PPL(d_G | d_H, H), the last
-    two NaN without a model that stands for the reader; and D_KL(P_LLM ‖ P_H) − D_KL(P_LLM ‖ P_B) at
-    each position of d_G.
-    """
-    ids = [plm.scored_tokens(text) for text in (human, rewrite)]
-    after = plm.distributions(rewrite, human)
-    found = [
-        _perplexity(plm.distributions(human), ids[0]),
-        _perplexity(plm.distributions(rewrite), ids[1]),
-        _perplexity(after, ids[1]),
-    ]
+    human: str, rewrite: str, *, llm: Likelihood, plm: Likelihood, reader: Likelihood | None = None
+) -> TwinReading:
+    """Read one pair of twins with models that share their tokens."""
+    human_ids, rewrite_ids = plm.scored_tokens(human), plm.scored_tokens(rewrite)
+    by_plm = plm.distributions(rewrite, human)
+    reading = TwinReading(
+        human=_perplexity(plm.distributions(human), human_ids),
+        rewrite=_perplexity(plm.distributions(rewrite), rewrite_ids),
+        rewrite_given_human=_perplexity(by_plm, rewrite_ids),
+    )
     if reader is None:
-        return [*found, np.nan, np.nan], np.empty(0)
-    read, wrote = reader.distributions(rewrite, human), llm.distributions(rewrite, human)
-    by_reader = _perplexity(reader.distributions(human), ids[0]), _perplexity(read, ids[1])
-    return [*found, *by_reader], divergence(wrote, read) - divergence(wrote, after)
+        return reading
+    by_reader, by_llm = reader.distributions(rewrite, human), llm.distributions(rewrite, human)
+    return replace(
+        reading,
+        human_by_reader=_perplexity(reader.distributions(human), human_ids),
+        rewrite_given_human_by_reader=_perplexity(by_reader, rewrite_ids),
+        divergence_gaps=divergence(by_llm, by_reader) - divergence(by_llm, by_plm),
+    )
 
 
 def divergence(p: npt.NDArray[np.floating[Any]], q: npt.NDArray[np.floating[Any]]) -> Floats:
     """Return D_KL(P ‖ Q) of each row of log-probabilities, in nats."""
-    wide, other = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    chance = np.exp(wide)
-    terms = np.multiply(chance, wide - other, out=np.zeros_like(wide), where=chance > 0)
+    log_p, log_q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    probability = np.exp(log_p)
+    # 0 · log 0 is 0.
+    terms = np.zeros_like(log_p)
+    np.multiply(probability, log_p - log_q, out=terms, where=probability > 0)
     return np.asarray(terms.sum(axis=1))
 
 
-def _perplexity(logs: npt.NDArray[np.floating[Any]], ids: Ints) -> float:
-    return (
-        float(-np.asarray(logs, dtype=np.float64)[np.arange(len(ids)), ids].mean())
-        if len(ids)
-        else np.nan
-    )
+def _perplexity(log_probabilities: npt.NDArray[np.floating[Any]], ids: Ints) -> float:
+    if not len(ids):
+        return np.nan
+    wide = np.asarray(log_probabilities, dtype=np.float64)
+    return float(-wide[np.arange(len(ids)), ids].mean())
 
 
-def conditions(twins: Sequence[Twin], *, seed: int = 0) -> list[Condition]:
-    """Estimate each condition as a mean over twins, with a 95 % interval by a bootstrap over three twins or more.
+def conditions(twins: Sequence[TwinReading], *, seed: int = 0) -> list[Condition]:
+    """Estimate each condition as a mean over twins.
 
-    A text's ε is the mean of what the origin tells the PLM, at least 0; its largest value stands
-    beside it.
+    From three twins on it has a 95 % interval by a bootstrap over them. ε is the mean, at least 0,
+    of what a text's original adds to the PLM's knowledge of it; a note has its largest value.
     """
-    read = np.array([perplexities for perplexities, _ in twins])
+    human = np.array([twin.human for twin in twins])
+    rewrite = np.array([twin.rewrite for twin in twins])
+    rewrite_given_human = np.array([twin.rewrite_given_human for twin in twins])
+    by_reader = np.array([twin.human_by_reader for twin in twins])
+    given_by_reader = np.array([twin.rewrite_given_human_by_reader for twin in twins])
+    has_reader = not np.isnan(by_reader).any()
+
     draws = np.random.default_rng(seed).multinomial(
         len(twins), [1 / len(twins)] * len(twins), _RESAMPLES
     )
-    draws = draws if len(twins) >= FEWEST_ROWS else np.full(draws.shape, np.nan)
-    given = read[:, 1] - read[:, 2]
-    epsilon = max(float(given.mean()), 0.0)
-    bounded = (epsilon, *_interval(np.maximum(draws @ given / len(twins), 0.0)))
-    rows = []
-    if not np.isnan(read[:, 3]).any():
-        rows += [
-            _signed(
-                "semantic superiority",
-                "PPL(d_H, B) − PPL(d_H, H) ≥ 0",
-                read[:, 0] - read[:, 3],
-                draws,
-            ),
-            _signed(
-                "conditional redundancy",
-                "PPL(d_H, H) − PPL(d_G | d_H, H) ≥ 0",
-                read[:, 3] - read[:, 4],
-                draws,
-            ),
-        ]
-    note = f"largest of a twin: {given.max():.3f}"
-    rows.append(
-        Condition(
-            "bounded perplexity", "PPL(d_G, B) − PPL(d_G | d_H, B) ≤ ε", *bounded, "yes", note
-        )
+    if len(twins) < FEWEST_ROWS:
+        draws = np.full(draws.shape, np.nan)
+    gained = rewrite - rewrite_given_human
+    epsilon = max(float(gained.mean()), 0.0)
+    low, high = _interval(np.maximum(draws @ gained / len(twins), 0.0))
+    bounded = Condition(
+        condition="bounded perplexity",
+        formula="PPL(d_G, B) − PPL(d_G | d_H, B) ≤ ε",
+        value=epsilon,
+        low=low,
+        high=high,
+        holds="yes",
+        note=f"largest of a twin: {gained.max():.3f}",
     )
-    if not np.isnan(read[:, 3]).any():
-        rows += _divergences(twins, epsilon, draws)
-    change = read[:, 1] - read[:, 0]
-    rows.append(_signed("conclusion", "E[PPL(d_G, B) − PPL(d_H, B)] ≤ 0", change, draws, turn=-1))
-    return rows
+    conclusion = _at_most_zero(
+        "conclusion", "E[PPL(d_G, B) − PPL(d_H, B)] ≤ 0", rewrite - human, draws
+    )
+    if not has_reader:
+        return [bounded, conclusion]
+    superiority = _at_least_zero(
+        "semantic superiority", "PPL(d_H, B) − PPL(d_H, H) ≥ 0", human - by_reader, draws
+    )
+    redundancy = _at_least_zero(
+        "conditional redundancy",
+        "PPL(d_H, H) − PPL(d_G | d_H, H) ≥ 0",
+        by_reader - given_by_reader,
+        draws,
+    )
+    return [superiority, redundancy, bounded, *_divergences(twins, epsilon, draws), conclusion]
 
 
-def _divergences(twins: Sequence[Twin], epsilon: float, draws: Ints) -> list[Condition]:
+def _divergences(twins: Sequence[TwinReading], epsilon: float, draws: Ints) -> list[Condition]:
     formula = "KL(LLM ‖ B) + ε ≤ KL(LLM ‖ H)"
-    margins = [apart - epsilon for _, apart in twins]
-    count = np.array([len(margin) for margin in margins], dtype=np.float64)
-    held = np.array([float((margin >= 0).sum()) for margin in margins])
-    total = np.array([float(margin.sum()) for margin in margins])
-    weight = draws @ count
-    share = float(held.sum() / count.sum())
-    bounds = _interval(draws @ held / weight)
-    holds = "yes" if share == 1 else "no"
-    mean = (float(total.sum() / count.sum()), *_interval(draws @ total / weight))
+    margins = [twin.divergence_gaps - epsilon for twin in twins]
+    positions = np.array([len(margin) for margin in margins], dtype=np.float64)
+    held_positions = np.array([float((margin >= 0).sum()) for margin in margins])
+    totals = np.array([float(margin.sum()) for margin in margins])
+    drawn_positions = draws @ positions
+    share = float(held_positions.sum() / positions.sum())
+    share_low, share_high = _interval(draws @ held_positions / drawn_positions)
+    mean_low, mean_high = _interval(draws @ totals / drawn_positions)
     return [
         Condition(
-            "divergence, share of positions",
-            formula,
-            share,
-            *bounds,
-            holds,
-            "must hold at every position",
+            condition="divergence, share of positions",
+            formula=formula,
+            value=share,
+            low=share_low,
+            high=share_high,
+            holds="yes" if share == 1 else "no",
+            note="must hold at every position",
         ),
-        Condition("divergence, mean margin", formula, *mean, _verdict(*mean[1:])),
+        Condition(
+            condition="divergence, mean margin",
+            formula=formula,
+            value=float(totals.sum() / positions.sum()),
+            low=mean_low,
+            high=mean_high,
+            holds=_is_at_least_zero(mean_low, mean_high),
+        ),
     ]
 
 
-def _signed(name: str, formula: str, values: Floats, draws: Ints, *, turn: int = 1) -> Condition:
+def _at_least_zero(name: str, formula: str, values: Floats, draws: Ints) -> Condition:
     low, high = _interval(draws @ values / len(values))
-    bounds = (low, high) if turn > 0 else (-high, -low)
-    return Condition(name, formula, float(values.mean()), low, high, _verdict(*bounds))
+    return Condition(
+        condition=name,
+        formula=formula,
+        value=float(values.mean()),
+        low=low,
+        high=high,
+        holds=_is_at_least_zero(low, high),
+    )
 
 
-def _verdict(low: float, high: float) -> str:
-    return "yes" if low >= 0 else "no" if high < 0 else "undecided"
+def _at_most_zero(name: str, formula: str, values: Floats, draws: Ints) -> Condition:
+    condition = _at_least_zero(name, formula, values, draws)
+    return replace(condition, holds=_is_at_least_zero(-condition.high, -condition.low))
+
+
+def _is_at_least_zero(low: float, high: float) -> str:
+    if low >= 0:
+        return "yes"
+    return "no" if high < 0 else "undecided"
 
 
 def _interval(draws: Floats) -> tuple[float, float]:
@@ -218,7 +271,7 @@ def check_theorem(
     twins: int = TWINS,
     seed: int = 0,
 ) -> ProbeResult:
-    """Check the conditions of theorem 4.1 on twins, and print its conclusion beside them.
+    """Check the conditions of theorem 4.1 on twins, and its conclusion.
 
     The causal models `llm` and `plm` stand for the generator and for the retriever's language model
     and share a tokenizer; without a `reader`, for the human one, only what needs none is checked.
@@ -228,53 +281,82 @@ def check_theorem(
     sources = twin_sources(collection, first)
     if not sources:
         raise UserError(f"the theorem needs twins, and no source has twins of {first}")
-    texts, rows, said = collection.docs["text"], [], []
-    stand = " · ".join(
-        f"{role}: {name}" for role, name in zip(("LLM", "B", "H"), names, strict=False)
-    )
+    rows, sentences = list[dict[str, Any]](), list[str]()
+    models = _Models(llm=llm, plm=plm, reader=reader)
     for source in sources:
         pairs = np.stack(twin_rows(collection, first, source), axis=1)
         drawn = pairs[np.random.default_rng(seed).permutation(len(pairs))[:twins]]
-        found, cut = [], 0
-        for number, (a, b) in enumerate(drawn.tolist()):
-            report("theorem 4.1: reading twins", number, len(drawn))
-            one = read_twin(texts[a], texts[b], llm, plm, reader)
-            if not np.isnan(one[0][:2]).any():
-                found.append(one)
-                cut += not all(
-                    model.reads_whole(texts[a], texts[b]) for model in (llm, plm, reader) if model
-                )
-        report("theorem 4.1: reading twins", len(drawn), len(drawn))
-        if len(found) < _FEWEST:
+        readings = models.read(collection.docs["text"], drawn)
+        if len(readings.twins) < _FEWEST:
             raise UserError(
-                f"the theorem needs {_FEWEST} twins with tokens on both sides, {source} has {len(found)}"
+                f"the theorem needs {_FEWEST} twins with tokens on both sides, "
+                f"{source} has {len(readings.twins)}"
             )
-        checked = conditions(found, seed=seed)
-        rows += [{"source": source, **asdict(one), "origins cut": cut} for one in checked]
-        said.append(_sentence(source, checked, len(found)))
+        checked = conditions(readings.twins, seed=seed)
+        for condition in checked:
+            rows.append({"source": source, **asdict(condition), "origins cut": readings.truncated})
+        sentences.append(_sentence(source, checked, len(readings.twins)))
+    roles = zip(("LLM", "B", "H"), names, strict=False)  # H may be absent
+    model_names = " · ".join(f"{role}: {name}" for role, name in roles)
     return ProbeResult(
         probe="theorem",
-        question=f"{TheoremProbe.question} ({stand})",
+        question=f"{TheoremProbe.question} ({model_names})",
         citation=CITATION,
         rows=tuple(rows),
         effects=(),
         figures=(),
-        summary=" ".join(said),
+        reference=first,
+        findings=tuple(Remark(text=sentence) for sentence in sentences),
     )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Readings:
+    """Readings of twins with tokens on both sides."""
+
+    twins: list[TwinReading]
+    truncated: int
+    """Number of twins that are too long for a model."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Models:
+    """The models that stand for the generator, the retriever's language model and the reader."""
+
+    llm: Likelihood
+    plm: Likelihood
+    reader: Likelihood | None
+
+    def read(self, texts: pl.Series, pairs: Ints) -> _Readings:
+        """Read twins, rows of human text and rewrite."""
+        twins, truncated = list[TwinReading](), 0
+        for number, (human_row, rewrite_row) in enumerate(pairs.tolist()):
+            report("theorem 4.1: reading twins", number, len(pairs))
+            human, rewrite = texts[human_row], texts[rewrite_row]
+            twin = read_twin(human, rewrite, llm=self.llm, plm=self.plm, reader=self.reader)
+            if twin.has_tokens:
+                twins.append(twin)
+                truncated += not self._read_whole(human, rewrite)
+        report("theorem 4.1: reading twins", len(pairs), len(pairs))
+        return _Readings(twins=twins, truncated=truncated)
+
+    def _read_whole(self, human: str, rewrite: str) -> bool:
+        models = (self.llm, self.plm, self.reader)
+        return all(model.reads_whole(human, rewrite) for model in models if model)
 
 
 def _sentence(source: str, checked: Sequence[Condition], twins: int) -> str:
-    *before, conclusion = checked
-    failed = [one.condition for one in before if one.holds == "no"]
-    open_ = [one.condition for one in before if one.holds == "undecided"]
-    state = "all conditions that were checked hold"
-    if failed or open_:
-        parts = [f"not met: {', '.join(failed)}"] if failed else []
-        parts += [f"undecided: {', '.join(open_)}"] if open_ else []
-        state = "; ".join(parts)
-    numbers = f"{conclusion.value:+.3f} [{conclusion.low:+.3f}, {conclusion.high:+.3f}]".replace(
-        "-", "−"
-    )
-    word = {"yes": "holds", "no": "does not hold", "undecided": "is undecided"}[conclusion.holds]
-    over = counted(twins, "pair of twins", "pairs of twins")
-    return f"{source}: {state}; the conclusion {word}: {numbers} nats per token over {over}."
+    *premises, conclusion = checked
+    failed = [premise.condition for premise in premises if premise.holds == "no"]
+    undecided = [premise.condition for premise in premises if premise.holds == "undecided"]
+    parts = []
+    if failed:
+        parts.append(f"not met: {', '.join(failed)}")
+    if undecided:
+        parts.append(f"undecided: {', '.join(undecided)}")
+    state = "; ".join(parts) or "all conditions that were checked hold"
+    verb = {"yes": "holds", "no": "does not hold", "undecided": "is undecided"}[conclusion.holds]
+    interval = f"[{conclusion.low:+.3f}, {conclusion.high:+.3f}]"
+    numbers = f"{conclusion.value:+.3f} {interval}".replace("-", "−")
+    pairs = counted(twins, "pair of twins", "pairs of twins")
+    return f"{source}: {state}; the conclusion {verb}: {numbers} nats per token over {pairs}."

@@ -1,4 +1,4 @@
-"""Figure 4: a model before and after fine-tuning, by the lists that it orders and by the pairs it chooses from."""
+"""Figure 4: a model before and after fine-tuning, by the lists and the pairs that it judges."""
 
 from __future__ import annotations
 
@@ -15,44 +15,45 @@ EXPOSURE = "ExposureRatio"
 
 
 def preferences(comparison: Comparison) -> pl.DataFrame:
-    """Return the ratio of each kind of pairs before and after: ``system``, ``kind``, ``when``, ``value``."""
-    rows = [
-        {"system": comparison.runs[0].old, "kind": kind, "when": when, "value": ratio.value}
-        for kind, change in choices_of(comparison).items()
-        for when, ratio in zip(BEFORE_AND_AFTER, ratios(change), strict=True)
-    ]
+    """Return the ratio of each kind of pairs before and after.
+
+    The columns are ``system``, ``kind``, ``when`` and ``value``.
+    """
+    system = comparison.runs[0].old
+    rows = []
+    for kind, change in choices_of(comparison).items():
+        for when, ratio in zip(BEFORE_AND_AFTER, ratios(change), strict=True):
+            rows.append({"system": system, "kind": kind, "when": when, "value": ratio.value})
     return pl.DataFrame(rows)
 
 
 def exposures(comparison: Comparison) -> pl.DataFrame:
-    """Return the exposure ratio of each pair of runs before and after: ``system``, ``when``, ``ratio``."""
+    """Return the exposure ratio of each pair of runs: ``system``, ``when``, ``ratio``."""
     rows = part_of(comparison, "estimates")
     if not rows.height or "old_run" not in rows.columns:
         return pl.DataFrame()
     is_known = pl.all_horizontal(pl.col("old", "new").cast(pl.Float64).is_finite())
-    exposed = rows.filter((pl.col("kind") == EXPOSURE) & is_known)
-    named = by_condition(exposed.with_columns(run=pl.col("old_run")), windows=False)
-    ends = zip(BEFORE_AND_AFTER, ("old", "new"), strict=True)
+    rows = rows.filter((pl.col("kind") == EXPOSURE) & is_known)
+    rows = by_condition(rows.with_columns(run=pl.col("old_run")), windows=False)
+    before, after = BEFORE_AND_AFTER
     return pl.concat(
-        named.select("system", when=pl.lit(when), ratio=pl.col(end)) for when, end in ends
+        [
+            rows.select("system", when=pl.lit(before), ratio=pl.col("old")),
+            rows.select("system", when=pl.lit(after), ratio=pl.col("new")),
+        ]
     )
 
 
 def draw_exposures(comparison: Comparison) -> tuple[Figure, ...]:
-    """Draw the exposure ratios of each ranker before and after; nothing where the audits have none."""
+    """Draw the exposure ratios of each ranker before and after; nothing if there are none."""
     rows = exposures(comparison)
     if not rows.height:
         return ()
     systems = rows["system"].unique(maintain_order=True).to_list()
-    points = {
-        when: [
-            Point(systems.index(system), ratio, ratio, ratio)
-            for system, ratio in rows.filter(pl.col("when") == when)
-            .select("system", "ratio")
-            .iter_rows()
-        ]
-        for when in BEFORE_AND_AFTER
-    }
+    points: dict[str, list[Point]] = {when: [] for when in BEFORE_AND_AFTER}
+    for system, when, ratio in rows.select("system", "when", "ratio").iter_rows():
+        point = Point(x=systems.index(system), value=ratio, low=ratio, high=ratio)
+        points[when].append(point)
     highest = max(rows["ratio"].to_list())
     figure = Figure(
         title="Exposure of the protected group over that of the unprotected one, before and after",

@@ -1,4 +1,4 @@
-"""``data build fair-ranking``: lists of two groups' items for every ranker to order, as a folder."""
+"""``data build fair-ranking``: a folder of lists of two groups' items, for rankers to order."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import orjson
 
 from ranktilt.data.builders import CANDIDATES, FOLDER, BuiltCollection, require_seed
 from ranktilt.data.files import sha256
+from ranktilt.data.notes.base import Remark
 from ranktilt.errors import UserError
 from ranktilt.papers.wang.fair_ranking import FairRanking, ListRules, build_fair_ranking, summary
 from ranktilt.papers.wang.trec_fair import read_labelled
@@ -61,35 +62,39 @@ def fair_ranking(
     )
 
 
-def _notes(built: FairRanking) -> Iterator[str]:
-    yield (
+def _notes(built: FairRanking) -> Iterator[Remark]:
+    order = (
         f"{CANDIDATES}: shuffled, for rankers to order; {INITIAL}: unprotected ones first, the "
         "paper's initial ranking"
     )
+    yield Remark(text=order)
     lone = built.counts["queries_with_a_group_below_2"]
     if lone:
-        yield (
-            f"warning: {lone} lists have fewer than 2 items of a group; their exposure ratio says "
-            "little, or nothing"
+        words = (
+            f"{lone} lists have fewer than 2 items of a group; their exposure ratio says little, "
+            "or nothing"
         )
+        yield Remark(severity="warning", text=words)
 
 
 def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
     if text.strip() == _NATURAL:
         return None
     parts = [part.strip() for part in text.split(",")]
-    if len(parts) != 4 or not all(
-        part.isascii() and part.isdigit() and len(part) < 10 for part in parts
-    ):
+    if len(parts) != 4 or not all(map(_is_small_number, parts)):
         raise UserError(
             f"--blocks expects four numbers, such as 50,50,50,50, or {_NATURAL}; got {text!r}"
         )
-    a, b, c, d = map(int, parts)
-    return a, b, c, d
+    relevant_unprotected, relevant_protected, unprotected, protected = map(int, parts)
+    return relevant_unprotected, relevant_protected, unprotected, protected
+
+
+def _is_small_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 def _files(built: FairRanking) -> dict[str, bytes]:
-    """The candidates in both orders, and what the folder was made from."""
+    """Return the candidates in both orders, and the record of inputs and options."""
     runs = {
         **built.candidates.contents(Path(CANDIDATES)),
         **built.initial.contents(Path(INITIAL)),
@@ -98,4 +103,5 @@ def _files(built: FairRanking) -> dict[str, bytes]:
     hashes = {Path(file).name: sha256(Path(file)) for file in spec.get("files", ())}
     layout = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     about = orjson.dumps({**spec, "files": hashes}, option=layout, default=str)
-    return {**{str(path): data for path, data in runs.items()}, ABOUT: about}
+    files = {str(path): data for path, data in runs.items()}
+    return {**files, ABOUT: about}

@@ -1,9 +1,12 @@
-"""What a ranker was asked for: one model with three prompts is one row of Table 1, and with four windows of Table 2."""
+"""Conditions of a ranker: a model with three prompts is one row of Table 1, not three.
+
+A model with four windows is one row of Table 2.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -12,55 +15,72 @@ from ranktilt.reporting.layouts.names import system_names
 from ranktilt.spec import Stage, parse_stages
 
 _PROMPT = ("attribute", "prompt", "query_template")
-"""Options of a stage that say what it is asked for: conditions of one system."""
+"""Options of a stage about its prompt, which are conditions of one system."""
 _LISTWISE, _WINDOWS = "listwise", ("window", "step")
 
 
 def by_condition(rows: pl.DataFrame, *, windows: bool) -> pl.DataFrame:
-    """Replace the ``system`` of each row by the bare ranker, and add the ``condition``; null where it has none."""
+    """Replace each row's ``system`` by its ranker without conditions, and add the ``condition``.
+
+    Both are null where a table is not about the ranker.
+    """
     if not rows.height:
         return rows
-    conditions = {run: _condition(run, windows=windows) for run in rows["run"].unique()}
+    # Rows repeat the few runs of an audit, and each is parsed once.
+    by_run = {run: _conditioned_ranker(run, windows=windows) for run in rows["run"].unique()}
+    rankers = [by_run[run] for run in rows["run"]]
     systems = system_names(
-        dict.fromkeys(conditions[run][0] for run in rows["run"] if conditions[run][1])
+        dict.fromkeys(ranker.system for ranker in rankers if ranker.condition is not None)
     )
-    told = [conditions[run] for run in rows["run"]]
     return rows.with_columns(
-        system=pl.Series([systems.get(bare) for bare, _ in told], dtype=pl.String),
-        condition=pl.Series([condition or None for _, condition in told], dtype=pl.String),
+        system=pl.Series([systems.get(ranker.system) for ranker in rankers], dtype=pl.String),
+        condition=pl.Series([ranker.condition for ranker in rankers], dtype=pl.String),
     )
 
 
-def _condition(run: str, *, windows: bool) -> tuple[str, str]:
-    """Split a ranker's text into the ranker and what it is asked for; empty where a table is not about it.
+@dataclass(frozen=True, kw_only=True)
+class _ConditionedRanker:
+    """A ranker and its condition, such as ``female`` or ``neutral window=20 step=10``."""
 
-    Candidates that all rankers order alike are no part of one's name.
+    system: str
+    """Text of the ranker without its conditions."""
+    condition: str | None
+    """None where a table is not about the ranker."""
+
+
+def _conditioned_ranker(run: str, *, windows: bool) -> _ConditionedRanker:
+    """Split a ranker's text into the ranker and its condition.
+
+    Candidates that all rankers order alike are no part of the ranker.
     """
     try:
         stages = parse_stages(run)
-    except UserError:  # a run of someone else's is called what its file says
+    except UserError:  # a run of someone else's has the name that its file says
         stages = []
     attributes = [stage.options["attribute"] for stage in stages if "attribute" in stage.options]
     condition = attributes[0] if attributes else "neutral"
-    dropped = set(_PROMPT)
+    condition_options = set(_PROMPT)
     if windows:
         listwise = [stage for stage in stages if stage.name == _LISTWISE]
         condition = " ".join([condition, *_window(listwise[-1])]) if listwise else ""
-        dropped |= set(_WINDOWS)
-    kept = [_without(stage, dropped) for stage in stages]
-    if len(kept) > 1 and kept[0].name == "replay":
-        kept = kept[1:]
-    return ">>".join(map(str, kept)) or run, condition
+        condition_options |= set(_WINDOWS)
+    plain_stages = [_without(stage, condition_options) for stage in stages]
+    if len(plain_stages) > 1 and plain_stages[0].name == "replay":
+        plain_stages = plain_stages[1:]
+    return _ConditionedRanker(
+        system=">>".join(map(str, plain_stages)) or run, condition=condition or None
+    )
 
 
-def _without(stage: Stage, dropped: set[str]) -> Stage:
-    options = {name: value for name, value in stage.options.items() if name not in dropped}
+def _without(stage: Stage, names: set[str]) -> Stage:
+    options = {name: value for name, value in stage.options.items() if name not in names}
     return replace(stage, options=options)
 
 
 def _window(stage: Stage) -> Iterator[str]:
-    """Window and step of a listwise ranker, such as ``window=20``, the defaults where its text names none."""
+    """Yield window and step of a listwise ranker, such as ``window=20``; defaults if unnamed."""
     from ranktilt.rankers.llm.listwise import Listwise
 
     for name in _WINDOWS:
-        yield f"{name}={stage.options.get(name, Listwise.__dataclass_fields__[name].default)}"
+        default = Listwise.__dataclass_fields__[name].default
+        yield f"{name}={stage.options.get(name, default)}"

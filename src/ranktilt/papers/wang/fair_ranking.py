@@ -1,4 +1,4 @@
-"""Lists of equal length for a fair-ranking audit: relevant and irrelevant items of two groups for each query."""
+"""Lists for a fair-ranking audit: as many relevant and irrelevant items of two groups a query."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ BLOCKS = (
     "irrelevant unprotected",
     "irrelevant protected",
 )
-"""In the order of the initial ranking: that of DELTR (Zehlike & Castillo, WWW 2020)."""
+"""Blocks in the order of the initial ranking of DELTR (Zehlike & Castillo, WWW 2020)."""
 _DEPTH = 20
-_SHOWN = 12
+_NAMES_IN_MESSAGES = 12
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListRules:
     """How a query's items are drawn.
 
-    `blocks` says how many of each of `BLOCKS`; None draws half of the items from the relevant
+    `blocks` has the number of each of `BLOCKS`; None draws half of the items from the relevant
     documents and half from the others, whatever their group, so that groups keep their natural
     shares. A block with too few documents is filled from the other group's of the same relevance; a
     query that is short all the same is left out. So are queries with fewer than `min_judged`
@@ -58,18 +58,19 @@ class ListRules:
         if min(self.blocks) < 0:
             raise UserError(f"expected blocks of at least 0 items, got {min(self.blocks)}")
         if sum(self.blocks) != self.items:
-            shown = ",".join(map(str, self.blocks))
+            sizes = ",".join(map(str, self.blocks))
             raise UserError(
-                f"blocks {shown} sum to {sum(self.blocks):,}, expected as many as items: {self.items:,}"
+                f"blocks {sizes} sum to {sum(self.blocks):,}, "
+                f"expected as many as items: {self.items:,}"
             )
 
     @property
     def fewest(self) -> int:
-        """Relevant documents that a query needs."""
+        """Number of relevant documents that a query needs."""
         return self.items if self.min_judged is None else self.min_judged
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FairRanking:
     """Each query's items in one collection, in a shuffled order and in the initial one."""
 
@@ -82,7 +83,7 @@ class FairRanking:
 
 
 def build_fair_ranking(source: LabelledDocuments, protected: str, lists: ListRules) -> FairRanking:
-    """Draw each query's items, relevant and irrelevant ones of both groups, and make a collection of them.
+    """Draw each query's items, relevant and irrelevant ones of both groups, into a collection.
 
     `protected` is a group, a union (``Europe|Asia``), or all documents that name none
     (``non-Europe``), as every verb reads it. A document with labels of both sides is on the one
@@ -95,165 +96,215 @@ def build_fair_ranking(source: LabelledDocuments, protected: str, lists: ListRul
     Wang et al., NAACL 2024, sec. 3; the sizes of its blocks are not published. `UserError` if a
     group or a value is not there, or no query has enough documents.
     """
-    members, told = _assign_groups(source, protected)
-    ids, names = members["id"], members["labels"]
-    relevant = _relevant_rows(source, ids)
-    drawn, dropped, filled = _draw(relevant, members["protected"].to_numpy(), lists)
-    if not drawn:
-        most = counted(
-            max(map(len, relevant.values()), default=0), "relevant document", "relevant documents"
-        )
+    members = _group_members(source, protected)
+    relevant = _relevant_rows(source, members.ids)
+    drawing = _draw(relevant, members.is_protected, lists)
+    if not drawing.lists:
+        longest = max(map(len, relevant.values()), default=0)
+        most = counted(longest, "relevant document", "relevant documents")
         hint = "ask for fewer --items, or name other --blocks"
         raise UserError(
             f"no query has enough documents of known groups (the most has {most}): {hint}"
         )
-    items = [np.concatenate(blocks) for blocks in drawn.values()]
-    rows = np.unique(np.concatenate(items))
-    chosen = ids.gather(rows)
-    docs = source.texts(chosen.to_list()).with_columns(names.gather(rows).alias(source.by))
-    queries = source.queries.filter(pl.col("id").is_in(list(drawn)))
-    judged = source.relevant.join(
-        queries.select(query_id="id"), on="query_id", how="semi", maintain_order="left"
-    )
-    judged = judged.join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
+    items = {query: np.concatenate(drawn.blocks) for query, drawn in drawing.lists.items()}
+    rows = np.unique(np.concatenate(list(items.values())))
+    docs = source.texts(members.ids.gather(rows).to_list())
+    docs = docs.with_columns(members.labels.gather(rows).alias(source.by))
+    queries = source.queries.filter(pl.col("id").is_in(list(items)))
     counts = {
-        **told,
-        "queries": len(drawn),
+        **members.counts,
+        "queries": len(items),
         "queries_of": len(relevant),
-        "left_out": dict(dropped),
-        "filled": filled,
-        **_shares(drawn, lists),
+        "left_out": dict(drawing.left_out),
+        "filled": drawing.filled,
+        **_shares(drawing, lists),
         "documents": docs.height,
     }
     spec = _spec(source, protected, lists, counts)
-    collection = Collection(docs, queries, judged.with_columns(grade=pl.lit(1, pl.Int32)), spec)
-    places = {name: np.searchsorted(rows, found) for name, found in zip(drawn, items, strict=True)}
+    collection = Collection(docs, queries, _judgments(source, queries, docs), spec)
+    # Rows of the collection's documents, which are sorted by their rows in the source.
+    initial = {query: np.searchsorted(rows, drawn_rows) for query, drawn_rows in items.items()}
     shuffled = {
-        name: _random(lists.seed, name, "order").permutation(found)
-        for name, found in places.items()
+        query: _random(lists.seed, query, "order").permutation(drawn_rows)
+        for query, drawn_rows in initial.items()
     }
-    orders = (
-        "each query's items shuffled: their order favours nobody",
-        f"blocks one after the other: {', '.join(BLOCKS)}",
+    shuffled_spec = {
+        **spec,
+        "ranker": "shuffled items",
+        "order": "each query's items shuffled: their order favours nobody",
+    }
+    initial_spec = {
+        **spec,
+        "ranker": "initial ranking",
+        "order": f"blocks one after the other: {', '.join(BLOCKS)}",
+    }
+    return FairRanking(
+        collection=collection,
+        candidates=_run(collection, shuffled, shuffled_spec),
+        initial=_run(collection, initial, initial_spec),
+        counts=counts,
     )
-    candidates, initial = (
-        _run(collection, found, {**spec, "ranker": name, "order": order})
-        for found, name, order in zip(
-            (shuffled, places), ("shuffled items", "initial ranking"), orders, strict=True
-        )
-    )
-    return FairRanking(collection, candidates, initial, counts)
 
 
-def _assign_groups(
-    source: LabelledDocuments, protected: str
-) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """The documents of either side: ``id``, ``labels`` as a collection has them and whether they are ``protected``."""
+def _judgments(
+    source: LabelledDocuments, queries: pl.DataFrame, docs: pl.DataFrame
+) -> pl.DataFrame:
+    query_ids, doc_ids = queries.select(query_id="id"), docs.select(doc_id="id")
+    pairs = source.relevant.join(query_ids, on="query_id", how="semi", maintain_order="left")
+    pairs = pairs.join(doc_ids, on="doc_id", how="semi", maintain_order="left")
+    return pairs.with_columns(grade=pl.lit(1, pl.Int32))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _GroupMembers:
+    """The documents of either side."""
+
+    ids: pl.Series
+    labels: pl.Series
+    """Labels of each document as a collection has them, in one text."""
+    is_protected: Bools
+    counts: Mapping[str, Any]
+
+
+def _group_members(source: LabelledDocuments, protected: str) -> _GroupMembers:
     labels = source.labels["labels"]
-    names = (
-        labels.explode().drop_nulls().value_counts(sort=True).to_series(0).head(_SHOWN).to_list()
-    )
-    side = read_side(protected, labels.explode().drop_nulls().unique(), source.by)
+    every_label = labels.explode().drop_nulls()
+    names = every_label.value_counts(sort=True).to_series(0).head(_NAMES_IN_MESSAGES).to_list()
+    side = read_side(protected, every_label.unique(), source.by)
     if side is None:
         raise unknown(f"protected {source.by}", protected, names)
-    member = pl.element().is_in(list(side.members))
-    inside, outside = (
-        labels.list.eval(one).list.any().fill_null(False) for one in (member, ~member)
+    is_member = pl.element().is_in(list(side.members))
+    is_inside = labels.list.eval(is_member).list.any().fill_null(False)
+    is_outside = labels.list.eval(~is_member).list.any().fill_null(False)
+    members = source.labels.select(
+        "id",
+        labels=labels.list.join(SEVERAL),
+        is_protected=~is_inside if side.complement else is_inside,
+    ).filter(is_inside | is_outside)
+    if members["is_protected"].n_unique() < 2:
+        reason = f"{side.inside!r} is every {source.by}"
+        if len(names) == 1:
+            reason = f"only {source.by} {names[0]!r}"
+        raise UserError(f"nothing to compare: {reason}; expected two groups of {source.by} or more")
+    return _GroupMembers(
+        ids=members["id"],
+        labels=members["labels"],
+        is_protected=members["is_protected"].to_numpy(),
+        counts={
+            "unlabelled": len(labels) - members.height,
+            "several": int((is_inside & is_outside).sum()),
+            "several_are": side.inside,
+            "of": len(labels),
+        },
     )
-    several, labelled = int((inside & outside).sum()), inside | outside
-    found = source.labels.select(
-        "id", labels=labels.list.join(SEVERAL), protected=~inside if side.complement else inside
-    ).filter(labelled)
-    if found["protected"].n_unique() < 2:
-        only = (
-            f"only {source.by} {names[0]!r}"
-            if len(names) == 1
-            else f"{side.inside!r} is every {source.by}"
-        )
-        raise UserError(f"nothing to compare: {only}; expected two groups of {source.by} or more")
-    unlabelled = len(labels) - found.height
-    return found, {
-        "unlabelled": unlabelled,
-        "several": several,
-        "several_are": side.inside,
-        "of": len(labels),
-    }
 
 
 def _relevant_rows(source: LabelledDocuments, ids: pl.Series) -> dict[str, Rows]:
-    """Rows of the documents that are relevant to each query; only those of a group count."""
+    """Return the rows of the documents that are relevant to each query, of those in a group."""
     table = pl.DataFrame({"doc_id": ids, "row": np.arange(len(ids))})
-    rows = source.relevant.join(table, on="doc_id", how="inner", maintain_order="left")
-    found = {
-        str(name): part["row"].to_numpy()
-        for (name,), part in rows.group_by("query_id", maintain_order=True)
+    pairs = source.relevant.join(table, on="doc_id", how="inner", maintain_order="left")
+    rows = {
+        str(query): pairs_of_query["row"].to_numpy()
+        for (query,), pairs_of_query in pairs.group_by("query_id", maintain_order=True)
     }
-    return {name: found.get(name, np.empty(0, np.int64)) for name in source.queries["id"]}
+    return {query: rows.get(query, np.empty(0, np.int64)) for query in source.queries["id"]}
 
 
-def _draw(
-    relevant: Mapping[str, Rows], protected: Bools, rules: ListRules
-) -> tuple[dict[str, list[Rows]], Counter[str], dict[str, int]]:
-    """Blocks of items by query, why others were left out, and how many items were filled up by query."""
-    lists, dropped, fills = dict[str, list[Rows]](), Counter[str](), dict[str, int]()
-    for name, rows in relevant.items():
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _DrawnItems:
+    """Items of one query."""
+
+    blocks: list[Rows]
+    """Rows of documents, a list for each of `BLOCKS`."""
+    filled: int = 0
+    """Number of items that a block lacked, and the other group's gave."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Drawing:
+    """Items of all queries."""
+
+    lists: Mapping[str, _DrawnItems]
+    left_out: Mapping[str, int]
+    """Number of queries without a list, by the reason."""
+
+    @property
+    def filled(self) -> dict[str, int]:
+        """Number of filled items of each query that has some."""
+        return {query: drawn.filled for query, drawn in self.lists.items() if drawn.filled}
+
+
+def _draw(relevant: Mapping[str, Rows], is_protected: Bools, rules: ListRules) -> _Drawing:
+    lists, left_out = dict[str, _DrawnItems](), Counter[str]()
+    fewest = counted(rules.fewest, "relevant document", "relevant documents")
+    for query, rows in relevant.items():
         if len(rows) < rules.fewest:
-            dropped[
-                f"fewer than {counted(rules.fewest, 'relevant document', 'relevant documents')}"
-            ] += 1
+            left_out[f"fewer than {fewest}"] += 1
             continue
-        random = _random(rules.seed, name, "items")
-        others = np.setdiff1d(np.arange(len(protected)), rows)
-        pools = [random.permutation(side) for side in (np.sort(rows), others)]
-        if rules.blocks is None:
-            half = rules.items // 2
-            natural = [pools[0][:half], pools[1][: rules.items - half]]
-            blocks, filled = (
-                [block[protected[block] == side] for block in natural for side in (False, True)],
-                0,
-            )
-        else:
-            split = [pool[protected[pool] == side] for pool in pools for side in (False, True)]
-            blocks, filled = _filled(split, rules.blocks)
-        if sum(map(len, blocks)) < rules.items:
-            dropped["too few documents for a block"] += 1
+        drawn = _draw_items(query, rows, is_protected, rules)
+        if sum(map(len, drawn.blocks)) < rules.items:
+            left_out["too few documents for a block"] += 1
             continue
-        lists[name] = blocks
-        if filled:
-            fills[name] = filled
-    return lists, dropped, fills
+        lists[query] = drawn
+    return _Drawing(lists=lists, left_out=left_out)
 
 
-def _filled(pools: Sequence[Rows], wanted: Sequence[int]) -> tuple[list[Rows], int]:
-    """So many of each pool; what one lacks is taken from the other of the same relevance. Returns how many were."""
-    sizes, filled = [min(len(pool), n) for pool, n in zip(pools, wanted, strict=True)], 0
-    for one, other in ((0, 1), (1, 0), (2, 3), (3, 2)):
-        more = min(
-            wanted[one] - min(len(pools[one]), wanted[one]), len(pools[other]) - sizes[other]
-        )
-        sizes[other] += more
-        filled += more
-    return [pool[:size] for pool, size in zip(pools, sizes, strict=True)], filled
+def _draw_items(query: str, relevant: Rows, is_protected: Bools, rules: ListRules) -> _DrawnItems:
+    """Draw the items of one query from the relevant documents and from all others."""
+    random = _random(rules.seed, query, "items")
+    irrelevant = np.setdiff1d(np.arange(len(is_protected)), relevant)
+    relevant_pool = random.permutation(np.sort(relevant))
+    irrelevant_pool = random.permutation(irrelevant)
+    if rules.blocks is not None:
+        pools = _by_group(relevant_pool, is_protected) + _by_group(irrelevant_pool, is_protected)
+        return _filled(pools, rules.blocks)
+    half = rules.items // 2
+    relevant_items = relevant_pool[:half]
+    irrelevant_items = irrelevant_pool[: rules.items - half]
+    blocks = _by_group(relevant_items, is_protected) + _by_group(irrelevant_items, is_protected)
+    return _DrawnItems(blocks=blocks)
+
+
+def _by_group(rows: Rows, is_protected: Bools) -> list[Rows]:
+    """Split documents into unprotected and protected ones."""
+    return [rows[~is_protected[rows]], rows[is_protected[rows]]]
+
+
+def _filled(pools: Sequence[Rows], block_sizes: Sequence[int]) -> _DrawnItems:
+    """Take the items of each block; what a pool lacks comes from the other of its relevance."""
+    sizes = [min(len(pool), size) for pool, size in zip(pools, block_sizes, strict=True)]
+    lacking = [size - drawn for size, drawn in zip(block_sizes, sizes, strict=True)]
+    filled = 0
+    for block, substitute in ((0, 1), (1, 0), (2, 3), (3, 2)):
+        moved = min(lacking[block], len(pools[substitute]) - sizes[substitute])
+        sizes[substitute] += moved
+        filled += moved
+    blocks = [pool[:size] for pool, size in zip(pools, sizes, strict=True)]
+    return _DrawnItems(blocks=blocks, filled=filled)
 
 
 def _random(seed: int, query: str, purpose: str) -> np.random.Generator:
-    """A generator of the query's own, so that other queries do not change what is drawn for it."""
+    """Return a generator for one query, so that other queries do not change its draws."""
     digest = hashlib.blake2b(f"{purpose} {query}".encode(), digest_size=8).digest()
     return np.random.default_rng([seed, int.from_bytes(digest)])
 
 
-def _shares(lists: Mapping[str, list[Rows]], rules: ListRules) -> dict[str, Any]:
-    sizes = np.array([[len(block) for block in blocks] for blocks in lists.values()])
-    share = sizes[:, 1] + sizes[:, 3]
-    lone = np.minimum(share, rules.items - share) < 2
+def _shares(drawing: _Drawing, rules: ListRules) -> dict[str, Any]:
+    """Return the sizes of blocks and groups, over all lists."""
+    sizes = np.array([list(map(len, drawn.blocks)) for drawn in drawing.lists.values()])
+    _, relevant_protected, _, irrelevant_protected = sizes.T
+    protected = relevant_protected + irrelevant_protected
+    smaller_group = np.minimum(protected, rules.items - protected)
+    low, median, high = int(protected.min()), float(np.median(protected)), int(protected.max())
+    relevant_share = float(sizes[:, :2].sum(axis=1).mean() / rules.items)
+    block_means = sizes.mean(axis=0).round(2).tolist()
     return {
         "items": rules.items,
-        "blocks": dict(zip(BLOCKS, sizes.mean(axis=0).round(2).tolist(), strict=True)),
-        "protected": [int(share.min()), float(np.median(share)), int(share.max())],
-        "protected_share": float(share.mean() / rules.items),
-        "queries_with_a_group_below_2": int(lone.sum()),
-        "precision_by_chance": float(sizes[:, :2].sum(axis=1).mean() / rules.items)
-        * min(1, rules.items / _DEPTH),
+        "blocks": dict(zip(BLOCKS, block_means, strict=True)),
+        "protected": [low, median, high],
+        "protected_share": float(protected.mean() / rules.items),
+        "queries_with_a_group_below_2": int((smaller_group < 2).sum()),
+        "precision_by_chance": relevant_share * min(1, rules.items / _DEPTH),
     }
 
 
@@ -278,28 +329,36 @@ def _spec(
 def _run(collection: Collection, items: Mapping[str, Rows], spec: Mapping[str, Any]) -> Run:
     """Make a run of items in this order; scores fall by 1 from rank to rank."""
     lengths = [len(rows) for rows in items.values()]
-    scores = np.concatenate([np.arange(n, 0, -1.0) for n in lengths])
     docs = np.concatenate(list(items.values())).astype(np.int32)
-    told = {name: value for name, value in spec.items() if name not in ("counts", "split")}
-    return Run(tuple(items), np.cumsum([0, *lengths]), docs, scores, collection.ids, told)
+    scores = np.concatenate([np.arange(length, 0, -1.0) for length in lengths])
+    run_spec = {name: value for name, value in spec.items() if name not in ("counts", "split")}
+    return Run(
+        queries=tuple(items),
+        offsets=np.cumsum([0, *lengths]),
+        docs=docs,
+        scores=scores,
+        ids=collection.ids,
+        spec=run_spec,
+    )
 
 
 def summary(built: FairRanking, protected: str) -> Iterator[tuple[str, str]]:
-    """Yield what was drawn: a name, and what is said of it."""
+    """Yield the numbers of the lists: a name and a text each."""
     counts = built.counts
-    left = "".join(f"; {n} left out: {why}" for why, n in counts["left_out"].items())
-    yield "queries", f"{counts['queries']:,} of {counts['queries_of']:,}{left}"
+    left_out = "".join(
+        f"; {number} left out: {reason}" for reason, number in counts["left_out"].items()
+    )
+    yield "queries", f"{counts['queries']:,} of {counts['queries_of']:,}{left_out}"
     yield "items", f"{counts['items']:,} per query, {counts['documents']:,} documents in all"
-    yield from ((name, f"{mean:.1f} per query") for name, mean in counts["blocks"].items())
-    low, middle, high = counts["protected"]
+    for name, mean in counts["blocks"].items():
+        yield name, f"{mean:.1f} per query"
+    low, median, high = counts["protected"]
     share = f"{100 * counts['protected_share']:.1f} % of the items"
-    yield protected, f"{share}, {low} to {high} per query (median {middle:g})"
+    yield protected, f"{share}, {low} to {high} per query (median {median:g})"
     if counts["filled"]:
         queries = counted(len(counts["filled"]), "query", "queries")
-        yield (
-            "filled",
-            f"{sum(counts['filled'].values()):,} items of {queries}, from the other group",
-        )
+        filled = sum(counts["filled"].values())
+        yield "filled", f"{filled:,} items of {queries}, from the other group"
     yield "no label", f"{counted(counts['unlabelled'], 'document', 'documents')}, left out"
     several = counted(counts["several"], "document", "documents")
     yield "labels of both sides", f"{several}, counted as {counts['several_are']}"

@@ -26,7 +26,7 @@ _BY_GROUP = pl.col("by").is_not_null() & (pl.col("by") != "source")
 
 
 def means_by_prompt(audit: Audit) -> pl.DataFrame:
-    """Return the means of all documents by ``system`` and ``condition``: what each ranker was asked for."""
+    """Return the means of all documents by ``system`` and ``condition``, that of its prompt."""
     return by_condition(part_of(audit, "means"), windows=False)
 
 
@@ -36,17 +36,17 @@ def ratios_by_prompt(audit: Audit) -> pl.DataFrame:
 
 
 def means_by_window(audit: Audit) -> pl.DataFrame:
-    """Return the means of all documents by ``system`` and ``condition``: window and step of listwise rankers."""
+    """Return the means of all documents by ``system`` and ``condition``, window and step."""
     return by_condition(part_of(audit, "means"), windows=True)
 
 
 def ratios_by_window(audit: Audit) -> pl.DataFrame:
-    """Return the exposure ratios of the first pair by ``system`` and ``condition``: window and step."""
+    """Return the exposure ratios of the first pair by ``system``, and by window and step."""
     return by_condition(part_of(audit, "card"), windows=True)
 
 
 def _lists(means: Rows, card: Rows, *, home: pl.Expr) -> tuple[Selection, ...]:
-    """Means of all documents, and the exposure ratio of the first pair, whatever its cutoff."""
+    """Select the means of all documents, and the exposure ratio of the first pair at any cutoff."""
     keys: dict[str, Column] = {"dataset": "dataset", "system": "system", "condition": "condition"}
     is_first_pair = (pl.col("a") == pl.col("a").first()) & (pl.col("b") == pl.col("b").first())
     name = pl.col("estimand").str.replace(r"@\d+$", "")
@@ -72,7 +72,8 @@ def _lists(means: Rows, card: Rows, *, home: pl.Expr) -> tuple[Selection, ...]:
 WANG_1 = Layout(
     name="wang-1",
     source=SOURCE,
-    title="Listwise evaluation: effectiveness, and exposure of the protected over that of the unprotected group",
+    title="Listwise evaluation: effectiveness, and exposure of the protected over that of the "
+    "unprotected group",
     cells=_lists(means_by_prompt, ratios_by_prompt, home=pl.lit(True)),
     rows=("system",),
     columns=("condition", "measure"),
@@ -88,7 +89,8 @@ WANG_1 = Layout(
         "non-european": "Non-European",
     },
     shows="documents of several groups ranked by relevance (an audit by group)",
-    command="ranktilt audit DIR -r bm25 -m P@20 -m ExposureRatio --by gender --protected female --json FILE",
+    command="ranktilt audit DIR -r bm25 -m P@20 -m ExposureRatio --by gender --protected female "
+    "--json FILE",
 )
 
 
@@ -110,8 +112,8 @@ def _share(measure: str, column: str) -> Selection:
 WANG_3 = Layout(
     name="wang-3",
     source=SOURCE,
-    title="Pairwise evaluation: share of pairs in which the document of the unprotected and of the protected group is "
-    "preferred, and the ratio of protected to unprotected",
+    title="Pairwise evaluation: share of pairs in which the document of the unprotected and of the "
+    "protected group is preferred, and the ratio of protected to unprotected",
     cells=(
         _share("unprotected share", "unprotected"),
         _share("protected share", "protected"),
@@ -136,7 +138,8 @@ WANG_3 = Layout(
 WANG_FIG4 = Layout(
     name="wang-fig4",
     source=SOURCE,
-    title="Pairwise evaluation before and after fine-tuning: ratio of the protected to the unprotected share",
+    title="Pairwise evaluation before and after fine-tuning: ratio of the protected to the "
+    "unprotected share",
     cells=(
         Selection(
             result=Comparison,
@@ -170,7 +173,8 @@ WANG_FIG4 = Layout(
 WANG_FIG3 = Layout(
     name="wang-fig3",
     source=SOURCE,
-    title="Ranks of the protected group: share of its items in each part of the lists, in percent (our reading)",
+    title="Ranks of the protected group: share of its items in each part of the lists, in percent "
+    "(our reading)",
     cells=(
         Selection(
             result=LoadedAudit,
@@ -219,7 +223,8 @@ WANG_FIG4A = replace(
     columns=("measure",),
     measures=(EXPOSURE,),
     labels={EXPOSURE: "Exposure ratio", "before": "Before", "after": "After"},
-    shows="rankings of the same lists by two models (a comparison of two audits with exposure ratios)",
+    shows="rankings of the same lists by two models (a comparison of two audits with exposure "
+    "ratios)",
     command="ranktilt compare AFTER.json BEFORE.json --json FILE",
 )
 LAYOUTS = (
@@ -241,8 +246,8 @@ LAYOUTS = (
             "neutral window=20 step=10": "window 20, step 10",
         },
         shows="listwise rankings at several window and step sizes (an audit by group)",
-        command="ranktilt audit DIR -r 'bm25@200>>listwise:openai:MODEL(window=10,step=5)' -m P@20 -m ExposureRatio "
-        "--by gender --protected female --json FILE",
+        command="ranktilt audit DIR -r 'bm25@200>>listwise:openai:MODEL(window=10,step=5)' -m P@20 "
+        "-m ExposureRatio --by gender --protected female --json FILE",
     ),
     WANG_3,
     WANG_FIG3,

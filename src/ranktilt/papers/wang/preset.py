@@ -1,4 +1,4 @@
-"""How Wang et al. compute."""
+"""The options of Wang et al."""
 
 from __future__ import annotations
 

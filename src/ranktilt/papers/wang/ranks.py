@@ -1,6 +1,8 @@
-"""Figure 3: where the protected group stands in the lists that each ranker orders."""
+"""Figure 3: the ranks of the protected group in the lists that each ranker orders."""
 
 from __future__ import annotations
+
+import math
 
 import polars as pl
 
@@ -23,8 +25,9 @@ def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
     audit, collection = loaded.audit, loaded.collection
     if collection is None or not loaded.runs or not audit.pairs or _by(loaded) is None:
         return pl.DataFrame()
-    protected = audit.pairs[0][0]
-    groups = grouping(collection, _by(loaded), audit.pairs[0])
+    pair = audit.pairs[0]
+    protected, _ = pair
+    groups = grouping(collection, _by(loaded), pair)
     members = collection.docs.filter(groups.code == groups.number(protected))["id"]
     ranked = pl.concat(
         run.frame().select("doc_id", "rank").with_columns(run=pl.lit(name))
@@ -32,30 +35,34 @@ def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
     )
     if not ranked.height:
         return pl.DataFrame()
-    width = -(-ranked.select(pl.col("rank").max()).item() // BINS)
-    part = (pl.col("rank") - 1) // width
-    of_group = ranked.filter(pl.col("doc_id").is_in(members.implode())).with_columns(part=part)
-    counts = of_group.group_by("run", "part", maintain_order=True).agg(items=pl.len())
-    # A part of the list without any of them has the share 0, and is no gap in the line.
-    every_part = ranked.select("run", part=part).unique()
-    every_part = every_part.filter(pl.col("run").is_in(counts["run"].implode()))
-    counts = every_part.join(counts, on=["run", "part"], how="left").with_columns(
-        pl.col("items").fill_null(0)
-    )
-    order = {run: number for number, run in enumerate(audit.runs)}
-    sorted_counts = counts.sort(pl.col("run").replace_strict(order), "part")
+    width = math.ceil(ranked.select(pl.col("rank").max()).item() / BINS)
+    ranked = ranked.with_columns(part=(pl.col("rank") - 1) // width)
+    counts = _counts(ranked, members)
+    run_order = {run: number for number, run in enumerate(audit.runs)}
+    counts = counts.sort(pl.col("run").replace_strict(run_order), "part")
+    counts = by_condition(counts, windows=False)
+    with_condition = pl.format("{}, {}", "system", "condition")
+    is_neutral = pl.col("condition") == "neutral"
     first, last = pl.col("part") * width + 1, (pl.col("part") + 1) * width
-    named = by_condition(sorted_counts, windows=False)
-    return named.select(
-        pl.when(pl.col("condition") == "neutral")
-        .then(pl.col("system"))
-        .otherwise(pl.format("{}, {}", "system", "condition"))
-        .alias("system"),
+    items_of_run = pl.col("items").sum().over("run")
+    return counts.select(
+        system=pl.when(is_neutral).then(pl.col("system")).otherwise(with_condition),
         ranks=pl.format("{}–{}", first, last),
         middle=pl.col("part") * width + (width + 1) / 2,
-        share=100 * pl.col("items") / pl.col("items").sum().over("run"),
+        share=100 * pl.col("items") / items_of_run,
         group=pl.lit(protected),
     )
+
+
+def _counts(ranked: pl.DataFrame, members: pl.Series) -> pl.DataFrame:
+    """Return the number of members in each part of each run's lists."""
+    of_group = ranked.filter(pl.col("doc_id").is_in(members.implode()))
+    counts = of_group.group_by("run", "part", maintain_order=True).agg(items=pl.len())
+    # A part of the list without any of them has the share 0, and is no gap in the line.
+    every_part = ranked.select("run", "part").unique()
+    every_part = every_part.filter(pl.col("run").is_in(counts["run"].implode()))
+    counts = every_part.join(counts, on=["run", "part"], how="left")
+    return counts.with_columns(pl.col("items").fill_null(0))
 
 
 def draw_ranks(loaded: LoadedAudit) -> tuple[Figure, ...]:
@@ -65,18 +72,20 @@ def draw_ranks(loaded: LoadedAudit) -> tuple[Figure, ...]:
         return ()
     points: dict[str, list[Point]] = {}
     for system, middle, share in rows.select("system", "middle", "share").iter_rows():
-        points.setdefault(system, []).append(Point(middle, share, share, share))
+        point = Point(x=middle, value=share, low=share, high=share)
+        points.setdefault(system, []).append(point)
     group = rows["group"][0]
+    bins = rows.select("middle", "ranks").unique(maintain_order=True)
     figure = Figure(
         title=f"Ranks of {group} in the lists of each ranker",
-        says=f"Share of the items of {group} in each part of the lists; a ranker that favours neither side has one "
-        "height everywhere.",
+        says=f"Share of the items of {group} in each part of the lists; a ranker that favours "
+        "neither side has one height everywhere.",
         drawing=lines(
             points,
             x="rank",
             y=f"share of the items of {group}, %",
             domain=(0.0, max(rows["share"].to_list()) * 1.1),
-            names=dict(rows.select("middle", "ranks").unique(maintain_order=True).iter_rows()),
+            names=dict(bins.iter_rows()),
         ),
     )
     return (figure,)

@@ -1,9 +1,10 @@
-"""Documents with labels of a group and the queries they are relevant to: TREC Fair Ranking, as a CSV or by name."""
+"""TREC Fair Ranking, as a CSV or by name: documents with labels, and their queries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,15 @@ COLUMNS = {
     "doc_title": "title",
     "first sentence": "text",
 }
-"""Columns of the CSV, and what they are; any other one may hold the labels."""
-_TAKEN = ("origin", "source")
-"""Columns that a collection gives a meaning of their own."""
-_CHUNK = 50_000
+"""Columns of the CSV, and our names for them; any other column may have the labels."""
+_RESERVED = ("origin", "source")
+"""Columns with a meaning in every collection."""
+_REPORT_EVERY = 50_000  # documents
 _TEXTS = {"id": pl.String, "title": pl.String, "text": pl.String}
 _LABELS: dict[str, pl.DataType] = {"id": pl.String(), "labels": pl.List(pl.String)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelledDocuments:
     """Relevant documents with their labels, and the queries they are relevant to."""
 
@@ -41,14 +42,14 @@ class LabelledDocuments:
     relevant: pl.DataFrame
     """``query_id`` and ``doc_id``, each pair once."""
     by: str
-    """What the labels are called."""
+    """Name of the labels, such as ``gender``."""
     texts: Callable[[Sequence[str]], pl.DataFrame]
-    """Gives ``id``, ``title`` and ``text`` of some documents."""
+    """Returns ``id``, ``title`` and ``text`` of documents by their ids."""
     spec: Mapping[str, Any]
 
 
 def read_labelled(source: str | Path, by: str | None = None) -> LabelledDocuments:
-    """Read a CSV with the columns of `COLUMNS` and one of labels, or a collection of ir_datasets (``irds:ID``)."""
+    """Read a CSV with the columns of `COLUMNS` and one of labels, or ``irds:ID``."""
     name = read_name(source)
     if name is None:
         return _read_csv(Path(source), by)
@@ -61,116 +62,124 @@ def read_labelled(source: str | Path, by: str | None = None) -> LabelledDocument
 
 def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
     table = read_delimited(path, ",")
-    others = [name for name in table.columns if name not in (*COLUMNS, *_TAKEN, LINE)]
+    label_columns = [name for name in table.columns if name not in (*COLUMNS, *_RESERVED, LINE)]
     missing = [name for name in COLUMNS if name not in table.columns]
     if missing:
         raise DataError(
             path, f"expected the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)}"
         )
-    by = _label_column(path, others, by)
+    by = _label_column(path, label_columns, by)
     if not table.height:
         raise DataError(path, "expected documents, got column names only")
-    names = {new: pl.col(old) for old, new in COLUMNS.items()}
-    table = table.select(LINE, **names, labels=pl.col(by)).with_columns(
-        pl.exclude(LINE).str.strip_chars()
-    )
+    columns = {name: pl.col(column) for column, name in COLUMNS.items()}
+    table = table.select(LINE, **columns, labels=pl.col(by))
+    table = table.with_columns(pl.exclude(LINE).str.strip_chars())
     for column, noun in (("query_id", "q_id"), ("id", "doc_id")):
         blank = table.filter(pl.col(column).fill_null("") == "")
         if blank.height:
             raise DataError(path, f"{noun} is empty", line=blank[LINE][0])
-    olds = {**{new: old for old, new in COLUMNS.items()}, "labels": by}
+    column_names = {name: column for column, name in COLUMNS.items()}
+    column_names["labels"] = by
     docs = one_row_each(
-        path, table.select("id", "title", "text", "labels", LINE), "document", "id", olds
+        path,
+        table.select("id", "title", "text", "labels", LINE),
+        "document",
+        "id",
+        names=column_names,
     )
-    queries = one_row_each(path, table.select("query", LINE, id="query_id"), "query", "id", olds)
-    labels = docs.select("id", labels=split_labels(docs["labels"]).fill_null([]))
+    queries = one_row_each(
+        path, table.select("query", LINE, id="query_id"), "query", "id", names=column_names
+    )
     texts = docs.select("id", pl.col("title", "text").fill_null(""))
 
-    def chosen(ids: Sequence[str]) -> pl.DataFrame:
-        return pl.DataFrame({"id": ids}, schema={"id": pl.String}).join(
-            texts, on="id", maintain_order="left"
-        )
+    def texts_of(ids: Sequence[str]) -> pl.DataFrame:
+        documents = pl.DataFrame({"id": ids}, schema={"id": pl.String})
+        return documents.join(texts, on="id", maintain_order="left")
 
-    relevant = table.select("query_id", doc_id="id").unique(maintain_order=True)
     return LabelledDocuments(
-        labels,
-        queries.select("id", text="query"),
-        relevant,
-        by,
-        chosen,
-        {"files": [str(path)], "by": by},
+        labels=docs.select("id", labels=split_labels(docs["labels"]).fill_null([])),
+        queries=queries.select("id", text="query"),
+        relevant=table.select("query_id", doc_id="id").unique(maintain_order=True),
+        by=by,
+        texts=texts_of,
+        spec={"files": [str(path)], "by": by},
     )
 
 
-def _label_column(where: str | Path, others: list[str], by: str | None) -> str:
-    if by is None and len(others) != 1:
-        got = (
-            f"name one of {', '.join(others)} (--by)" if others else "there is none, such as gender"
-        )
-        raise DataError(where, f"which column holds the groups? {got}")
-    if by is not None and by not in others:
-        raise DataError(where, str(unknown("column of groups", by, others)))
-    return by or others[0]
+def _label_column(origin: str | Path, columns: list[str], by: str | None) -> str:
+    if by is None and len(columns) != 1:
+        hint = "there is none, such as gender"
+        if columns:
+            hint = f"name one of {', '.join(columns)} (--by)"
+        raise DataError(origin, f"which column holds the groups? {hint}")
+    if by is not None and by not in columns:
+        raise DataError(origin, str(unknown("column of groups", by, columns)))
+    return by or columns[0]
 
 
 def _read_irds(name: Named, by: str | None) -> LabelledDocuments:
     with open_library(name) as library:
         dataset = find_dataset(library, name, ["docs", "queries", "qrels"])
-        fields = [
-            one for one in dataset.docs_cls()._fields if one not in (*_TEXTS, *_TAKEN, "doc_id")
-        ]
+        known_fields = (*_TEXTS, *_RESERVED, "doc_id")
+        fields = [field for field in dataset.docs_cls()._fields if field not in known_fields]
         by = _label_column(str(name), fields, by)
         queries = dataset_queries(dataset)
-        judged = (
-            dataset_qrels(dataset, name).filter(pl.col("grade") > 0).select("query_id", "doc_id")
-        )
-        labels = _stream_labels(dataset, name, by, set(judged["doc_id"]))
-    known = judged["doc_id"].is_in(labels["id"].implode()) & judged["query_id"].is_in(
-        queries["id"].implode()
-    )
-    spec = {"path": str(name), "ir_datasets": library.__version__, "by": by}
+        qrels = dataset_qrels(dataset, name)
+        relevant = qrels.filter(pl.col("grade") > 0).select("query_id", "doc_id")
+        labels = _stream_labels(dataset, name, by, set(relevant["doc_id"]))
+    has_document = pl.col("doc_id").is_in(labels["id"].implode())
+    has_query = pl.col("query_id").is_in(queries["id"].implode())
     return LabelledDocuments(
-        labels, queries, judged.filter(known), by, lambda ids: _fetch_texts(name, ids), spec
+        labels=labels,
+        queries=queries,
+        relevant=relevant.filter(has_document & has_query),
+        by=by,
+        texts=partial(_fetch_texts, name),
+        spec={"path": str(name), "ir_datasets": library.__version__, "by": by},
     )
 
 
-def _stream_labels(dataset: Any, name: Named, by: str, only: set[str]) -> pl.DataFrame:
-    """Labels of the judged documents; no text is held."""
-    rows, expected = list[tuple[str, list[str]]](), dataset.docs_count() or 0
+def _stream_labels(dataset: Any, name: Named, by: str, judged_ids: set[str]) -> pl.DataFrame:
+    """Return the labels of judged documents; no text stays in memory."""
+    rows, document_count = list[tuple[str, list[str]]](), dataset.docs_count() or 0
     for number, doc in enumerate(dataset.docs_iter(), start=1):
-        if doc.doc_id in only:
-            rows.append((doc.doc_id, _labels_of(getattr(doc, by), name, by)))
-        if number % _CHUNK == 0 and number < expected:
-            report("reading labels", number, expected)
-    report("reading labels", expected, expected)
+        if doc.doc_id in judged_ids:
+            rows.append((doc.doc_id, _read_labels(getattr(doc, by), name, by)))
+        if number % _REPORT_EVERY == 0 and number < document_count:
+            report("reading labels", number, document_count)
+    report("reading labels", document_count, document_count)
     return pl.DataFrame(rows, schema=_LABELS, orient="row")
 
 
-def _labels_of(value: Any, name: Named, by: str) -> list[str]:
-    values = [value] if isinstance(value, str) else value or []
-    if not isinstance(values, list | tuple) or not all(isinstance(one, str) for one in values):
+def _read_labels(value: Any, name: Named, by: str) -> list[str]:
+    labels = [value] if isinstance(value, str) else value or []
+    if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
         raise UserError(
             f"{name}: field {by!r} holds {type(value).__name__}, expected a name or a list of names"
         )
-    if bar := next((one for one in values if SEVERAL in one), None):
-        raise UserError(
-            f"{name}: {by} {bar!r} holds a {SEVERAL}, which stands between several labels of a document"
-        )
-    return list(dict.fromkeys(one.strip() for one in values if one.strip()))
+    for label in labels:
+        if SEVERAL in label:
+            raise UserError(
+                f"{name}: {by} {label!r} holds a {SEVERAL}, which stands between several labels "
+                "of a document"
+            )
+    return list(dict.fromkeys(label.strip() for label in labels if label.strip()))
 
 
 def _fetch_texts(name: Named, ids: Sequence[str]) -> pl.DataFrame:
     with open_library(name) as library:
         store = find_dataset(library, name, ["docs"]).docs_store()
-        found = store.get_many(list(ids))
-    lost = [one for one in ids if one not in found]
-    if lost:
-        documents = counted(len(lost), "document is", "documents are")
+        documents = store.get_many(list(ids))
+    missing = [id for id in ids if id not in documents]
+    if missing:
+        subject = counted(len(missing), "document is", "documents are")
         raise UserError(
-            f"{name}: {documents} not in its own store (first: {lost[0]!r}); delete it, so it is made anew"
+            f"{name}: {subject} not in its own store (first: {missing[0]!r}); "
+            "delete it, so it is made anew"
         )
-    rows = [
-        (one, getattr(found[one], "title", "") or "", getattr(found[one], "text", "") or "")
-        for one in ids
-    ]
+    rows = []
+    for id in ids:
+        document = documents[id]
+        title, text = getattr(document, "title", ""), getattr(document, "text", "")
+        rows.append((id, title or "", text or ""))
     return pl.DataFrame(rows, schema=_TEXTS, orient="row")

@@ -10,6 +10,7 @@ from ranktilt.errors import visible
 from ranktilt.reporting.document import (
     Block,
     Cell,
+    Code,
     Column,
     Document,
     Lines,
@@ -61,6 +62,10 @@ def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
     if isinstance(block, Table):
         yield [f"**{escaped(block.caption)}**"]
         yield _ruled(block, escaped)
+    elif isinstance(block, Code):
+        yield [f"**{escaped(block.label)}**"]
+        fence = "`" * (3 + block.text.count("`"))
+        yield [f"{fence}text", *visible(block.text).splitlines(), fence]
     elif isinstance(block, Panels):
         yield from _panels(block)
     elif isinstance(block, Lines):

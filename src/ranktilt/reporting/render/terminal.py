@@ -14,7 +14,16 @@ from rich.table import Table as Ruled
 from rich.text import Text
 
 from ranktilt.errors import visible
-from ranktilt.reporting.document import Block, Cell, Document, Lines, Pairs, Table, shown_lines
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Code,
+    Document,
+    Lines,
+    Pairs,
+    Table,
+    shown_lines,
+)
 from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
 # Blue and orange stay apart for every common kind of colour blindness.
@@ -137,6 +146,10 @@ def _block(block: Block, console: Console, *, notes: bool) -> Iterator[Renderabl
     elif isinstance(block, Lines):
         for line in shown_lines(block.lines, notes=notes):
             yield Text(line.text, style=_TONES.get(line.tone) or _EMPHASIS[line.emphasis])
+    elif isinstance(block, Code):
+        yield Text(block.label, style="bold")
+        yield from (Text(f"  {line}") for line in block.text.splitlines())
+        yield Text("")
     elif isinstance(block, Table):
         yield Text(block.caption, style="bold")
         yield from _fitting(block, console)

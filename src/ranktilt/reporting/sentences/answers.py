@@ -181,12 +181,10 @@ def _head_to_head_basis(estimand: HeadToHeadTwins, effect: Effect) -> str:
 
 def _both_retrieved(effect: Effect) -> str:
     """Say who wins among pairs with both sides retrieved, where these are not all."""
-    both = effect.details.get("whole", 0)
+    both = effect.details.get("both", 0)
     if not both or both == effect.details["pairs"]:
         return ""
-    share_a, share_b = (
-        100 * effect.details[name] / both for name in ("whole_wins", "whole_losses")
-    )
+    share_a, share_b = (100 * effect.details[name] / both for name in ("both_wins", "both_losses"))
     return (
         f"; of {int(both):,} with both sides retrieved: {effect.a} {share_a:.1f} %, "
         f"{effect.b} {share_b:.1f} %"

@@ -7,73 +7,193 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ranktilt.auditing.answer.gate import check_tilt
-from ranktilt.auditing.answer.verdict import margins
-from ranktilt.auditing.effects import Change
-from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.answer.verdict import FindingKind, Verdict, margins
+from ranktilt.auditing.effects import ALPHA, Change, Effect
+from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.margin import margin_words
-from ranktilt.mitigation.bench_result import Bench, Candidate, CandidateCheck, Choice
+from ranktilt.mitigation.bench_result import (
+    Bench,
+    Candidate,
+    CandidateCheck,
+    Choice,
+    MitigationOutcome,
+)
 from ranktilt.mitigation.causal import CausalFit, SourceRatio
+from ranktilt.mitigation.movement import Movement
 from ranktilt.mitigation.offset import GroupOffset, OffsetFit
 from ranktilt.rankers.candidates import FITTED
-from ranktilt.reporting.numbers import probability, signed
-from ranktilt.reporting.sentences.effects import bounds, too_few
+from ranktilt.reporting.numbers import decimal, fixed, probability, signed
+from ranktilt.reporting.sentences.effects import bounds, effect_words, too_few
 from ranktilt.reporting.sentences.findings import Finding, ranked
-from ranktilt.reporting.sentences.gate import OUTCOME_KINDS, limit_reason
+from ranktilt.reporting.sentences.gate import limit_reason, tilt_numbers
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 
+MITIGATION_KINDS: dict[MitigationOutcome, FindingKind] = {
+    "mitigated": "level",
+    "level": "level",
+    "inconclusive": "inconclusive",
+    "cannot be mitigated within the budget": "favours",
+}
+"""How each outcome counts beside other findings."""
 _UNTESTED = "that source moves scores through perplexity alone is not tested"
 
 
 def leading(bench: Bench) -> Finding:
     """Return what a bench says first."""
     choice = bench.choose()
-    return Finding(kind=OUTCOME_KINDS[choice.outcome], sentence=f"{bench_headline(choice)}.")
+    return Finding(kind=MITIGATION_KINDS[choice.outcome], sentence=f"{bench_headline(choice)}.")
 
 
 def bench_headline(choice: Choice) -> str:
-    """Say which candidate was chosen and what it costs, or why none was."""
-    bench = choice.bench
+    """Say what becomes of the ranker: which candidate levels it at what cost, or why none does."""
     if not choice.is_tilted:
-        sentences = [finding.sentence for finding in _baseline_findings(choice)]
-        return f"Nothing to level: {'; '.join(sentences)}"
+        return f"Not mitigated: {'; '.join(_baseline_sentences(choice))}"
     if choice.chosen is not None:
         return _chosen_sentence(choice, choice.chosen)
-    eligible = f", of those {chosen_by(bench)}," if bench.selected else ""
-    if choice.outcome == "tilted":
-        return f"No candidate{eligible} is level {limits(choice)}: each is excluded"
-    return f"No candidate{eligible} is shown to be level {limits(choice)}"
+    nearest = choice.nearest
+    if nearest is None:
+        return "Not mitigated: no correction was tried"
+    effect = effect_of_correction(choice, nearest)
+    if choice.outcome == "inconclusive":
+        return f"Not shown to be mitigated: {effect}; {_unproven(choice, nearest)}"
+    return f"Cannot be mitigated within the budget: {effect}; {_excluded(choice, nearest)}"
 
 
-def _baseline_findings(choice: Choice) -> tuple[Finding, ...]:
-    """Return what an audit says of the baseline, the largest finding first."""
+def _baseline_sentences(choice: Choice) -> list[str]:
+    """Say what an audit says of the baseline, the largest finding first."""
     findings = []
     for verdict, effect in zip(choice.verdicts, choice.bench.baseline_effects, strict=True):
         front = f"{verdict.a} | {verdict.b}: " if len(choice.verdicts) > 1 else ""
         finding = Finding(
             kind=verdict.kind,
-            sentence=front + verdict_sentence(verdict),
+            sentence=front + (_missed_sentence(effect, verdict) or verdict_sentence(verdict)),
             size=margins(effect, choice.margin),
         )
         findings.append(finding)
-    return ranked(findings)
+    return [finding.sentence for finding in ranked(findings)]
+
+
+def _missed_sentence(effect: Effect, verdict: Verdict) -> str:
+    """Say which tilts could have been missed, where these queries show none; empty elsewhere."""
+    is_open = verdict.kind == "inconclusive" and effect.testable and effect.can_be_level
+    if not is_open or math.isnan(effect.detectable) or effect.p_corrected < ALPHA:
+        return ""
+    estimand = effect.estimand
+    if not effect.detectable <= estimand.bounds[1] - estimand.neutral:
+        return ""
+    is_percent = estimand.scale == 100 or estimand.suffix == " %"
+    size = estimand.amount(effect.detectable, sign=False, digits=0 if is_percent else None)
+    return (
+        f"no tilt is shown, though these queries could have missed one below {size}"
+        f"{estimand.suffix}; {effect_words(effect, verdict.noun)}"
+    )
 
 
 def _chosen_sentence(choice: Choice, candidate: Candidate) -> str:
     bench = choice.bench
-    costs = [cost_words(change, choice.budget) for change in bench.costs(candidate.name)]
-    cost = f": {join_words(costs)}" if costs else ""
     tilts = [bench.tilt(candidate.name, pair) for pair in bench.pairs]
     sides = list(dict.fromkeys(tilt.side(tilt.favours) for tilt in tilts if tilt.favours))
-    state = "is level"
-    if sides:
-        state = f"favours {join_words(sides)} no more than slightly,"
+    still = f", though it still favours {join_words(sides)}" if sides else ""
+    moves = join_words([_move_words(bench, candidate, pair) for pair in bench.pairs])
+    within = f"within {margin_words(choice.margin)}"
+    price = _price_words(bench, candidate)
+    return f"Mitigated by {candidate.name}: it cut {moves}, {within}, {price}{still}"
+
+
+def detail_sentence(choice: Choice) -> str:
+    """Say what a chosen candidate costs, or what the nearest one lacks; empty for neither."""
+    if choice.chosen is None:
+        return nearest_sentence(choice)
+    bench = choice.bench
+    several = f" of {choice.chosen.method}" if len(bench.methods) > 1 else ""
+    origin = f"It is the smallest candidate{several} {limits(choice)}"
     if bench.selected:
-        return f"{candidate.name}, {chosen_by(bench)}, {state} {limits(choice)}{cost}"
-    several = f" of {candidate.method}" if len(bench.methods) > 1 else ""
+        origin = f"It was {chosen_by(bench)}"
+    costs = [cost_words(change, choice.budget) for change in bench.costs(choice.chosen.name)]
+    cost = f"; {bench.effectiveness_measure} changes by {join_words(costs)}" if costs else ""
+    return f"{origin}{cost}"
+
+
+def effect_of_correction(choice: Choice, candidate: Candidate) -> str:
+    """Say from where to where a candidate moves the tilt of the same queries, and at what cost."""
+    bench = choice.bench
+    if math.isinf(bench.distance(candidate.name)):
+        return f"{candidate.name} leaves {bench.primary} undefined"
+    moves = [_move_words(bench, candidate, pair, with_interval=False) for pair in bench.pairs]
+    is_nearer = bench.distance(candidate.name) < bench.distance(bench.baseline.name)
+    verb = "cut" if is_nearer else "moved"
+    return f"{candidate.name} {verb} {join_words(moves)} {_price_words(bench, candidate)}"
+
+
+def _move_words(
+    bench: Bench, candidate: Candidate, pair: Pair, *, with_interval: bool = True
+) -> str:
+    before = bench.tilt(bench.baseline.name, pair)
+    after = bench.tilt(candidate.name, pair)
+    estimand = before.estimand
+    numbers = tilt_numbers(after) if with_interval else estimand.answer(after.value)
+    level = ""
+    if estimand.answer(after.neutral) != estimand.answer(estimand.neutral):
+        level = f" (level: {estimand.answer(after.neutral)})"
+    between = f" between {pair[0]} and {pair[1]}" if len(bench.pairs) > 1 else ""
+    return f"the tilt{between} from {estimand.answer(before.value)} to {numbers}{level}"
+
+
+def _price_words(bench: Bench, candidate: Candidate) -> str:
+    """Say what a candidate costs: effectiveness, or how far lists move."""
+    moved = bench.movement(candidate.name)
+    if not bench.is_judged:
+        return "" if moved is None else f"by replacing {replaced_words(moved)}"
+    losses = [change for change in bench.costs(candidate.name) if change.value < 0]
+    measured = [change for change in losses if change.has_interval and change.high < 0]
+    if not measured:
+        return "at no measurable loss"
+    largest = min(measured, key=lambda change: change.value)
     return (
-        f"{candidate.name} is the smallest candidate{several} that {state} {limits(choice)}{cost}"
+        f"at a loss of {decimal(-largest.value)} points of {bench.effectiveness_measure} "
+        f"{bounds(largest.low, largest.high)}"
     )
+
+
+def replaced_words(moved: Movement) -> str:
+    """Say how far lists move: ``12.0 % [10.1, 14.0] of the first ten documents (RBO .87)``."""
+    share, overlap = decimal(moved.replaced.value), fixed(moved.rbo.value).removeprefix("0")
+    low, high = decimal(moved.replaced.low), decimal(moved.replaced.high)
+    return f"{share} % [{low}, {high}] of the first ten documents (RBO {overlap})"
+
+
+def _unproven(choice: Choice, candidate: Candidate) -> str:
+    """Say what these queries are too few to prove of a candidate."""
+    checks = [check for check in choice.checks[candidate.name] if check.outcome == "inconclusive"]
+    claims = []
+    if any(not check.is_cost for check in checks):
+        claims.append(f"to prove that it lies within {margin_words(choice.margin)}")
+    if any(check.is_cost for check in checks):
+        claims.append(f"to exclude {_dearest(choice)}")
+    queries = max((check.effect.queries for check in checks), default=0)
+    count = counted(queries, "query is", "queries are")
+    return f"{count} too few {join_words(claims)}"
+
+
+def _excluded(choice: Choice, candidate: Candidate) -> str:
+    """Say which limits a candidate is shown to exceed."""
+    checks = [check for check in choice.checks[candidate.name] if check.outcome == "tilted"]
+    reasons = []
+    if any(not check.is_cost for check in checks):
+        reasons.append(f"what is left lies beyond {margin_words(choice.margin)}")
+    if any(check.is_cost for check in checks):
+        reasons.append(f"{_dearest(choice)} is shown")
+    return join_words(reasons)
+
+
+def _dearest(choice: Choice) -> str:
+    """Name what is more than the budget: ``a loss of more than 1 point of nDCG@10``."""
+    if choice.bench.is_judged:
+        loss = points(choice.budget)
+        return f"a loss of more than {loss} of {choice.bench.effectiveness_measure}"
+    return f"that more than {100 * choice.budget:g} % of the first ten are replaced"
 
 
 def nearest_sentence(choice: Choice) -> str:
@@ -91,10 +211,13 @@ def nearest_sentence(choice: Choice) -> str:
 def limits(choice: Choice) -> str:
     """Say what is asked of a candidate: ``within ±5 points at a loss of at most 1 point of AP@5``."""
     margin = f"within {margin_words(choice.margin)}"
-    if not choice.bench.document_sets:
-        return margin
-    measure = choice.bench.effectiveness_measure
-    return f"{margin} at a loss of at most {points(choice.budget)} of {measure}"
+    bench = choice.bench
+    if bench.is_judged:
+        return (
+            f"{margin} at a loss of at most {points(choice.budget)} of "
+            f"{bench.effectiveness_measure}"
+        )
+    return f"{margin} with at most {100 * choice.budget:g} % of the first ten replaced"
 
 
 def chosen_by(bench: Bench) -> str:
@@ -107,9 +230,25 @@ def chosen_by(bench: Bench) -> str:
 
 def reason(choice: Choice, check: CandidateCheck) -> str:
     """Say why a check of a candidate has its outcome."""
-    if not isinstance(check.effect, Change):
-        return limit_reason(check_tilt(check.effect, choice.margin))
-    return cost_reason(check.effect, choice.budget)
+    if isinstance(check.effect, Movement):
+        return movement_reason(check.effect, choice.budget)
+    if isinstance(check.effect, Change):
+        return cost_reason(check.effect, choice.budget)
+    return limit_reason(check_tilt(check.effect, choice.margin))
+
+
+def movement_reason(moved: Movement, budget: float) -> str:
+    """Say whether lists are shown to move by more than the budget, or not to."""
+    low, high = (decimal(end) for end in (moved.replaced.low, moved.replaced.high))
+    numbers = f"{decimal(moved.replaced.value)} % of the first ten replaced [{low}, {high}]"
+    if not moved.testable:
+        queries = counted(moved.queries, "query is", "queries are")
+        return f"{queries} too few for a verdict; {numbers}"
+    verdict = {
+        "level": "is excluded",
+        "tilted": "is shown",
+    }.get(moved.outcome(budget), "is neither shown nor excluded")
+    return f"{numbers}: more than {100 * budget:g} % {verdict}"
 
 
 def cost_reason(change: Change, budget: float) -> str:
@@ -147,15 +286,15 @@ def bench_notes(bench: Bench) -> Iterator[str]:
     if bench.fits.causal is not None:
         yield causal_sentence(bench.fits.causal)
     if bench.fits.direction is not None:
-        yield direction_sentence(bench.fits.direction)
+        yield direction_sentence(bench.fits.direction.spec)
     if "left_out" in bench.spec:
         yield from _left_out(bench.spec)
         if bench.candidates[1:]:
             yield (
-                "intervals of what is less the baseline speak of queries alone, and are a little "
-                "narrow"
+                "intervals for differences from the baseline ignore document sampling and are "
+                "slightly too narrow"
             )
-    yield from bench.notes
+    yield from note_sentences(bench.notes)
     reference = bench.spec["reference"]
     is_by_source = bench.spec["by"] == "source"
     if bench.candidates[1:] and bench.document_sets == (ALL,) and is_by_source:
@@ -268,9 +407,9 @@ def _ends(low: float, high: float) -> str:
 def derived(bench: Bench) -> dict[str, Any]:
     """Return what a bench's file says in words."""
     choice = bench.choose()
-    nearest = nearest_sentence(choice)
+    detail = detail_sentence(choice)
     return {
         "headline": bench_headline(choice),
-        "sentences": [nearest] if nearest else [],
+        "sentences": [detail] if detail else [],
         "verdicts": [verdict_row(verdict) for verdict in choice.verdicts],
     }

@@ -17,6 +17,7 @@ from ranktilt.reporting.sentences.check import (
     equivalence_words,
     instrument_sentence,
 )
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check_sections import EQUIVALENCE_TONES, alpha_of, check_sections
 
@@ -26,10 +27,10 @@ def view(check: CheckResult) -> Document:
     return Document(
         kind=titled("Check of", check.spec),
         headline=check_sentence(check),
-        sections=(*check_sections(check), provenance(check.spec, check.notes)),
+        sections=(*check_sections(check), provenance(check.spec, note_sentences(check.notes))),
         sentences=tuple(sentences(check)),
         legend=tuple(legend(check)),
-        notes=check.notes,
+        notes=note_sentences(check.notes),
     )
 
 

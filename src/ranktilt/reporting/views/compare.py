@@ -54,7 +54,7 @@ def view(comparison: Comparison) -> Document:
             for finding in comparison_findings(comparison)
         ),
         legend=tuple(legend(comparison)),
-        notes=comparison.notes,
+        notes=tuple(note.sentence for note in comparison.notes),
     )
 
 

@@ -35,6 +35,7 @@ from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, number, p_value, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.factors import factor_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 
 _QUESTIONS = {
@@ -62,13 +63,13 @@ def view(effects: FactorEffects) -> Document:
         headline=headline(effects),
         sections=(
             Section("effects", "Effects of factors", lead, tuple(blocks)),
-            provenance(effects.spec, effects.notes),
+            provenance(effects.spec, note_sentences(effects.notes)),
         ),
         sentences=tuple(
             Sentence(f"{sentence}.", emphasis="strong") for sentence in factor_sentences(effects)
         ),
         legend=tuple(_legend(effects)),
-        notes=effects.notes,
+        notes=note_sentences(effects.notes),
     )
 
 

@@ -18,6 +18,7 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.numbers import DASH, ends, number, signed
 from ranktilt.reporting.sentences.gate import gate_headline, outcome_word, row_reason, row_word
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import VERDICT_TONES
 
 _COLUMNS = (
@@ -41,7 +42,7 @@ def view(gate: Gate) -> Document:
         headline=gate_headline(gate),
         sections=printed([table]),
         sentences=tuple(map(_sentence, worst_first(gate.rows))),
-        notes=gate.notes,
+        notes=note_sentences(gate.notes),
         outcome=VERDICT_TONES[gate.outcome],
         commands=tuple(str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)),
     )

@@ -54,6 +54,7 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.judging import PREFERENCE_TONES, judge_findings
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, sides_named
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.views.audit_tables import confound_table
@@ -83,12 +84,12 @@ def view(audit: JudgeAudit) -> Document:
     return Document(
         kind=f"Audit of {counted(len(audit.judges), 'judge', 'judges')}",
         headline=headline(audit),
-        sections=(*sections, provenance(audit.spec, audit.notes)),
+        sections=(*sections, provenance(audit.spec, note_sentences(audit.notes))),
         sentences=tuple(
             Sentence(finding.sentence, finding.tone, "strong") for finding in judge_findings(audit)
         ),
         legend=tuple(_legend(audit)),
-        notes=audit.notes,
+        notes=note_sentences(audit.notes),
         sides=pair,
     )
 

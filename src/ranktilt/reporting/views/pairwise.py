@@ -27,6 +27,7 @@ from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.provenance import provenance
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.pairwise import pairwise_findings
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
 
@@ -43,11 +44,11 @@ def view(found: PairwiseAudit) -> Document:
                 (),
                 (*_trained(found), _table(found), PageBlocks(make=partial(_figure, found))),
             ),
-            provenance(found.spec, found.notes),
+            provenance(found.spec, note_sentences(found.notes)),
         ),
         sentences=tuple(_sentences(found)),
         legend=tuple(legend(found)),
-        notes=found.notes,
+        notes=note_sentences(found.notes),
         sides=(found.protected, found.unprotected),
     )
 

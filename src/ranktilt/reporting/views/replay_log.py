@@ -24,6 +24,7 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.numbers import count, decimal, moved, number, p_value
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import starred
 
 _MEANINGS = {
@@ -57,7 +58,7 @@ def view(replayed: ReplayedLog) -> Document:
             for number, text in enumerate(findings)
         ),
         legend=tuple(_legend(replayed)),
-        notes=replayed.notes,
+        notes=note_sentences(replayed.notes),
         outcome="" if gate is None else gate.tone,
         commands=(str(replayed.spec["command"]),) if replayed.spec.get("command") else (),
     )

@@ -11,9 +11,16 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.mitigation.bench_result import Bench, Candidate, CandidateCheck, Choice
+from ranktilt.mitigation.bench_result import (
+    Bench,
+    Candidate,
+    CandidateCheck,
+    Choice,
+    MitigationOutcome,
+)
 from ranktilt.reporting.document import (
     Cell,
+    Code,
     Column,
     Document,
     Figure,
@@ -27,22 +34,29 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, scatter
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
+from ranktilt.reporting.numbers import decimal, estimate, fixed, interval, moved, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.gate import tilt_name, tilt_numbers
 from ranktilt.reporting.sentences.mitigate import (
     bench_headline,
     bench_notes,
     chosen_by,
-    nearest_sentence,
+    detail_sentence,
     points,
 )
+from ranktilt.reporting.sentences.remedy import remedy_lines, remedy_sentence, remedy_title
 from ranktilt.reporting.sentences.verdicts import mark, sides_named, starred
-from ranktilt.reporting.tones import VERDICT_TONES
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
 
 _LABEL = 24
 _NO_TWINS = "Groups are not twins: level is the median of what random labels give, not 0."
 _DODGE, _MOST_PLANES = 0.06, 4
+_OUTCOME_TONES: dict[MitigationOutcome, Tone] = {
+    "mitigated": "good",
+    "level": "good",
+    "inconclusive": "unsure",
+    "cannot be mitigated within the budget": "bad",
+}
 _COST_WORDS = {"level": "within", "tilted": "beyond"}
 
 
@@ -56,15 +70,20 @@ def view(bench: Bench) -> Document:
         (),
         (_table(bench, choice),),
     )
-    nearest = nearest_sentence(choice)
-    texts = [nearest] if nearest else []
+    detail = detail_sentence(choice)
+    texts = [detail] if detail else []
+    remedies = tuple(_remedy_sections(bench, choice))
     subject = join_words(bench.methods or [bench.baseline.name])
     return Document(
         kind=titled(f"Bench of {subject} on", bench.spec),
         headline=headline(bench),
-        sections=(table, PageSections(make=partial(_page_sections, bench, choice, notes))),
+        sections=(
+            table,
+            *remedies,
+            PageSections(make=partial(_page_sections, bench, choice, notes)),
+        ),
         sentences=(
-            Sentence(bench_headline(choice), VERDICT_TONES[choice.outcome], "strong"),
+            Sentence(bench_headline(choice), _OUTCOME_TONES[choice.outcome], "strong"),
             *(Sentence(text) for text in texts),
         ),
         legend=tuple(legend(bench)),
@@ -72,9 +91,19 @@ def view(bench: Bench) -> Document:
     )
 
 
+def _remedy_sections(bench: Bench, choice: Choice) -> Iterator[Section]:
+    """Yield what is to be built into an engine, where a candidate is applied."""
+    remedy = None if choice.applied is None else bench.remedy(choice.applied.name)
+    if remedy is not None:
+        title, lines = remedy_title(remedy), "\n".join(remedy_lines(remedy))
+        sentence = remedy_sentence(remedy)
+        label = f"{title}: {sentence}"
+        yield Section("remedy", title, (sentence,), (Code(label, lines, only=""),))
+
+
 def _page_sections(bench: Bench, choice: Choice, notes: Sequence[str]) -> Iterator[Section]:
     """Yield the sections of figures, and how the bench was made."""
-    if _has_costs(bench):
+    if bench.is_judged and _has_costs(bench):
         planes = [_plane(bench, choice, pair) for pair in bench.pairs[:_MOST_PLANES]]
         yield Section("plane", "Effectiveness against tilt", (), tuple(planes))
     dialled = [method for method in bench.methods if len(bench.strengths(method)) > 2]
@@ -96,11 +125,12 @@ def _table(bench: Bench, choice: Choice) -> Table:
     for documents in bench.document_sets:
         over = "all" if documents == ALL else f"{documents} alone"
         columns.append(Column(f"{measure}, {over}"))
+    columns += _movement_columns(bench)
     columns.append(Column("tilt", number=False))
     if _has_costs(bench):
         columns.append(Column("cost", number=False, hint="against the budget"))
     rows = [row for candidate in _compared(bench) for row in _rows(bench, choice, candidate)]
-    numbers = len(bench.pairs) + len(bench.document_sets)
+    numbers = len(bench.pairs) + len(bench.document_sets) + len(_movement_columns(bench))
     for refused in bench.refused:
         cells = (
             Cell(refused.method, note=refused.reason),
@@ -115,12 +145,33 @@ def _table(bench: Bench, choice: Choice) -> Table:
     )
 
 
+def _movement_columns(bench: Bench) -> list[Column]:
+    """Return the columns of how far lists move; beside effectiveness the share alone."""
+    if not bench.movements:
+        return []
+    hint = "share of the baseline's first ten documents that are not among the first ten"
+    replaced = Column("first 10 replaced, %", hint=hint, spare=2 * bench.is_judged)
+    if bench.is_judged:
+        return [replaced]
+    return [replaced, Column("RBO", hint="rank-biased overlap with the baseline's list, p = .9")]
+
+
+def _movement_cells(bench: Bench, candidate: Candidate) -> list[Cell]:
+    """Return how far a candidate's lists move, a cell a column; nothing of the baseline."""
+    columns = _movement_columns(bench)
+    moved = bench.movement(candidate.name)
+    if moved is None:
+        return [Cell("")] * len(columns)
+    cells = [estimate(moved.replaced, decimal), estimate(moved.rbo, fixed)]
+    return cells[: len(columns)]
+
+
 def _compared(bench: Bench) -> tuple[Candidate, ...]:
     return (bench.baseline, *bench.eligible)
 
 
 def _has_costs(bench: Bench) -> bool:
-    return bool(bench.document_sets and bench.candidates[1:])
+    return bool((bench.document_sets or bench.movements) and bench.candidates[1:])
 
 
 def _is_grouped(bench: Bench) -> bool:
@@ -134,17 +185,12 @@ def _group(bench: Bench, method: str) -> tuple[str, ...]:
 
 def _rows(bench: Bench, choice: Choice, candidate: Candidate) -> Iterator[Row]:
     is_baseline = candidate == bench.baseline
-    tilts = [bench.tilt(candidate.name, pair) for pair in bench.pairs]
-    if is_baseline:
-        tilts = list(bench.baseline_effects)
-    values = [
-        estimate(tilt, tilt.estimand.amount, mark(tilt), emphasis="strong" if tilt.favours else "")
-        for tilt in tilts
-    ]
+    values = _tilt_values([bench.tilt(candidate.name, pair) for pair in bench.pairs])
     values += [
         estimate(bench.mean(candidate.name, documents), percent)
         for documents in bench.document_sets
     ]
+    values += _movement_cells(bench, candidate)
     is_chosen = candidate == choice.chosen
     name = Cell(
         candidate.name,
@@ -156,9 +202,29 @@ def _rows(bench: Bench, choice: Choice, candidate: Candidate) -> Iterator[Row]:
     if _has_costs(bench):
         outcomes.append(_cost_cell(checks))
     group = _group(bench, candidate.method)
-    yield Row((name, *values, *outcomes), group)
+    blanks = [Cell("")] * (len(values) - len(bench.pairs))
+    if is_baseline and _is_tested_on_part(bench):
+        yield Row((name, *values, *[Cell("")] * len(outcomes)), group)
+        queries = f"over all {bench.baseline_effects[0].queries:,} queries"
+        over_all = _tilt_values(bench.baseline_effects)
+        yield Row((Cell(queries, emphasis="quiet"), *over_all, *blanks, *outcomes), group)
+    else:
+        yield Row((name, *values, *outcomes), group)
     if not is_baseline:
         yield Row((*_changes(bench, candidate), *[Cell("")] * len(outcomes)), group)
+
+
+def _tilt_values(tilts: Sequence[Effect]) -> list[Cell]:
+    return [
+        estimate(tilt, tilt.estimand.amount, mark(tilt), emphasis="strong" if tilt.favours else "")
+        for tilt in tilts
+    ]
+
+
+def _is_tested_on_part(bench: Bench) -> bool:
+    """Return whether candidates are tested on some of the baseline's queries alone."""
+    tilt = bench.tilt(bench.baseline.name, bench.pairs[0])
+    return bench.baseline_effects[0].queries != tilt.queries
 
 
 def _mark(bench: Bench, choice: Choice, candidate: Candidate) -> str:
@@ -166,9 +232,8 @@ def _mark(bench: Bench, choice: Choice, candidate: Candidate) -> str:
     if candidate == choice.chosen:
         return "chosen"
     if candidate == bench.baseline:
-        tilt = bench.tilt(candidate.name, bench.pairs[0])
-        is_over_all = bench.baseline_effects[0].queries != tilt.queries
-        return "tilt: over all queries" if is_over_all else ""
+        queries = bench.tilt(candidate.name, bench.pairs[0]).queries
+        return f"on the {queries:,} test queries" if _is_tested_on_part(bench) else ""
     return "selected" if candidate.name in bench.selected else ""
 
 
@@ -188,13 +253,13 @@ def _cost_cell(checks: Sequence[CandidateCheck]) -> Cell:
 
 def _changes(bench: Bench, candidate: Candidate) -> list[Cell]:
     """Return the cells of a candidate's differences from the baseline."""
-    label = f"less {bench.baseline.name}"  # a baseline with a long name is not named again
-    cells = [Cell(label if len(label) <= _LABEL else "less the baseline", emphasis="quiet")]
+    label = f"change from {bench.baseline.name}"  # a long name is not repeated
+    cells = [Cell(label if len(label) <= _LABEL else "change", emphasis="quiet")]
     documents = [(documents, documents) for documents in bench.document_sets]
     for pair in (*bench.pairs, *documents):
         change = bench.change(candidate.name, pair)
         cells.append(Cell("") if change is None else moved(change, "quiet"))
-    return cells
+    return [*cells, *[Cell("")] * len(_movement_columns(bench))]
 
 
 def _units(bench: Bench) -> str:
@@ -204,7 +269,8 @@ def _units(bench: Bench) -> str:
     )
     difference = ""
     if bench.candidates[1:]:
-        difference = f"; less {bench.baseline.name}: the paired difference{of_difference}"
+        baseline = bench.baseline.name
+        difference = f"; change: the difference from {baseline} on the same queries{of_difference}"
     return f"{units}{difference}. * corrected p < .05."
 
 
@@ -215,10 +281,9 @@ def legend(bench: Bench) -> Iterator[str]:
     cost = ""
     if _has_costs(bench):
         loss = f"a loss of more than {points(bench.budget)} of {bench.effectiveness_measure}"
-        cost = (
-            f" Cost: within where {loss} is excluded by the paired interval, beyond where it is "
-            "shown."
-        )
+        if not bench.is_judged:
+            loss = f"a replacement of more than {100 * bench.budget:g} % of the first ten"
+        cost = f" Cost: within where the interval excludes {loss}, beyond where it shows it."
     yield (
         f"{primary(bench)}: {above} favours {bench.spec.get('reference')}. Tilt: level where its "
         f"whole interval lies within ±{bench.margin:g} points, tilted where a side is favoured and "

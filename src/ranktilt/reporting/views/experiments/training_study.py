@@ -34,7 +34,13 @@ from ranktilt.reporting.sentences.training_study import study_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.equivalence import t_interval
-from ranktilt.training.study_result import Evaluation, Kind, TrainedRanker, TrainingStudy
+from ranktilt.training.study_result import (
+    AnswerOverlap,
+    Evaluation,
+    Kind,
+    TrainedRanker,
+    TrainingStudy,
+)
 
 
 def view(study: TrainingStudy) -> Document:
@@ -52,7 +58,7 @@ def view(study: TrainingStudy) -> Document:
         _overlaps(study),
         _curve(study),
         _spread(study),
-        provenance(study.spec, study.notes),
+        provenance(study.spec, tuple(note.sentence for note in study.notes)),
     )
     return Document(
         kind=titled("Training study on", study.spec),
@@ -62,7 +68,7 @@ def view(study: TrainingStudy) -> Document:
             Sentence(sentence, emphasis="strong") for sentence in study_sentences(study)
         ),
         legend=tuple(_legend(study)),
-        notes=study.notes,
+        notes=tuple(note.sentence for note in study.notes),
     )
 
 
@@ -174,11 +180,16 @@ def _less(body: str, new: str, old: str) -> str:
 
 def _overlaps(study: TrainingStudy) -> Section:
     """The words that queries and answers share."""
-    shares = ("mean", "lowest quarter below", "median", "highest quarter above")
+    shares = {
+        "mean": "mean",
+        "lowest quarter below": "low",
+        "median": "median",
+        "highest quarter above": "high",
+    }
     columns: tuple[ColumnOf, ...] = (
         (named("answers"), lambda o: o.source),
         ("judged pairs", lambda o: number(o.pairs, count)),
-        *((title, partial(_share, place=place)) for place, title in enumerate(shares, start=2)),
+        *((title, partial(_share, field=field)) for title, field in shares.items()),
     )
     note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
     table = tabulated(
@@ -187,8 +198,8 @@ def _overlaps(study: TrainingStudy) -> Section:
     return Section("overlap", "Shared words", (), (table,) if study.overlaps else ())
 
 
-def _share(values: Sequence[float], place: int) -> Cell:
-    return number(values[place], percent)
+def _share(overlap: AnswerOverlap, field: str) -> Cell:
+    return number(getattr(overlap, field), percent)
 
 
 def _curve(study: TrainingStudy) -> Section:

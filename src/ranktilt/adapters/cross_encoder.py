@@ -1,0 +1,103 @@
+"""sentence-transformers: a `CrossEncoder` in memory as a ranker, with the scores of its folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ranktilt.adapters.sentence_transformers import (
+    PROBE,
+    LoadedModelRanker,
+    loaded_tokens,
+    provenance_of,
+)
+from ranktilt.errors import UserError
+from ranktilt.models.loaded import model_hash
+from ranktilt.models.scorer import PairScorer, TokenLimits
+from ranktilt.models.token_counts import NO_LIMIT, Tokens
+from ranktilt.rankers.rerank.base import LIMITS
+from ranktilt.rankers.rerank.cross_encoder import (
+    ACTIVATIONS,
+    Classifier,
+    CrossEncoder,
+    Head,
+    relevant_label,
+)
+
+
+@dataclass(frozen=True)
+class LoadedClassifier(Classifier):
+    """A cross-encoder in memory, as it is."""
+
+    loaded: Any = field(kw_only=True, hash=False)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the present weights, and of all else that the logits depend on."""
+        with self._inference():
+            answer = np.asarray(self.read([PROBE], [PROBE]), dtype=np.float32)
+        return model_hash(self.loaded, answer, *self.cache_key, self.prompt)
+
+    def token_counter(self, max_tokens: int | None) -> Tokens:
+        return loaded_tokens(self.loaded, max_tokens)
+
+    @property
+    def module(self) -> Any:
+        return self.loaded
+
+
+@dataclass(frozen=True)
+class CrossEncoderRanker(LoadedModelRanker, CrossEncoder):
+    """Ranks by a ``CrossEncoder`` in memory, as ``cross-encoder:FOLDER`` does with the saved model.
+
+    One label: the model's activation, in float64. Two labels: the probability of the relevant one.
+    """
+
+    name: ClassVar[str] = "CrossEncoder"
+    fixed: ClassVar[tuple[str, ...]] = ("model", "loaded", "precision", "device", "backend")
+
+    loaded: Any = field(kw_only=True, hash=False)
+
+    def scorer(self) -> PairScorer:
+        model, head = self.loaded, self._head()
+        query, document = LIMITS[self.limits]
+        limits = TokenLimits(
+            query=self.max_query_tokens or query,
+            document=self.max_document_tokens or document,
+            pair=model.max_seq_length or NO_LIMIT,
+        )
+        return LoadedClassifier(
+            folder=Path(self.model),
+            ranker=self.name,
+            limits=limits,
+            precision="float32",
+            device=str(model.device),
+            outputs=head.labels,
+            prompt=(model.prompts or {}).get(model.default_prompt_name) or "",
+            model_name=self.model,
+            head=head,
+            loaded=model,
+        )
+
+    def _head(self) -> Head:
+        """Return what the labels mean; refuse more than two, and activations of other uses."""
+        labels = self.loaded.num_labels
+        if labels == 2:
+            names = self.loaded.config.id2label or {}
+            return Head(labels=2, relevant=relevant_label(Path(self.model), names, self.name))
+        if labels != 1:
+            raise UserError(f"{self!r}: expected a model with 1 or 2 labels, got {labels}")
+        activation = type(self.loaded.activation_fn).__name__
+        if activation not in ACTIVATIONS:
+            raise UserError(
+                f"{self!r}: its activation {activation} is not supported "
+                f"(valid: {', '.join(ACTIVATIONS)})"
+            )
+        return Head(labels=1, activation=activation)
+
+    def provenance(self, scorer: PairScorer) -> dict[str, Any]:
+        return provenance_of(self.loaded, scorer.fingerprint)

@@ -1,0 +1,340 @@
+"""Options of what an audit reads: a collection or labels, rankers or runs, and sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from os.path import isdir, isfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, QUESTION, SELDOM, resolve_types
+from ranktilt.cli.output import collection_files
+from ranktilt.data.formats.notation import file_of
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.sources_apart import SourcesApart
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
+    from ranktilt.rankers.base import Ranker
+
+
+@resolve_types
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class InputOptions(options.LabelOptions):
+    """What an audit reads: a collection or labels, and what is ranked or was."""
+
+    folder: Annotated[Path | None, Parameter(parse=False)] = None
+    """The verb's positional argument."""
+    ranker: options.Rankers = None
+    run: Annotated[
+        list[Path] | None,
+        options.FILE_OR_STDIN,
+        Parameter(
+            help="A run to audit instead of ranking: TREC, CSV, JSON, responses (a file, or a "
+            "folder), - for standard input; other columns as FILE:query=qid,id=url,score=bm25; "
+            "called NAME as NAME=FILE.",
+            metavar="FILE",
+        ),
+    ] = None
+    score_order: options.ScoreOrder = None
+    qrels: options.Qrels = None
+    split: options.Split = None
+    ignore_unknown: options.IgnoreUnknown = False
+    queries: Annotated[
+        Path | None,
+        options.FILE_OR_STDIN,
+        Parameter(
+            help="Queries (id and text) of responses, in their order, or for a live engine.",
+            metavar="FILE",
+            group=SELDOM,
+        ),
+    ] = None
+    by: Annotated[
+        str,
+        Parameter(
+            help="Column that groups documents, or parts such as length:3; none for no groups.",
+            metavar="COLUMN",
+            group=QUESTION,
+        ),
+    ] = "source"
+    pair: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Compare only these groups; A,rest is A against all others, A|B either of two.",
+            metavar="A,B",
+            group=QUESTION,
+        ),
+    ] = None
+    protected: Annotated[
+        str | None,
+        Parameter(
+            help="Group (A|B, non-A) to compare with all others; short for --pair GROUP,rest.",
+            metavar="GROUP",
+            group=QUESTION,
+        ),
+    ] = None
+
+    @property
+    def pairs(self) -> list[tuple[str, str]] | None:
+        """Pairs of groups to compare; None for all."""
+        if self.protected is None:
+            return options.read_pairs(self.pair)
+        if self.pair:
+            raise UserError("--protected GROUP means --pair GROUP,rest; give only one of them")
+        if not self.protected.strip():
+            raise UserError("--protected expects a group, such as female")
+        return [(self.protected.strip(), "rest")]
+
+    @property
+    def column(self) -> str | None:
+        """The column to group by; None for no groups."""
+        return None if self.by == "none" else self.by
+
+    @property
+    def ranker_texts(self) -> list[options.NamedText]:
+        """Texts of the rankers with their names."""
+        return [options.NamedText.from_text(text) for text in self.ranker or ()]
+
+    @property
+    def run_files(self) -> list[options.NamedText]:
+        """Files of saved runs with their names."""
+        return [options.NamedText.from_text(path) for path in self.run or ()]
+
+    @property
+    def specs(self) -> list[str]:
+        """Texts of the rankers; saved runs need one only where there is a collection."""
+        specs = [ranker.text for ranker in self.ranker_texts]
+        if self.folder is not None:
+            specs += [_replay_spec(Path(run_file.text)) for run_file in self.run_files]
+        return specs
+
+    @property
+    def names(self) -> list[str | None]:
+        """Names that the user gave the rankers of `specs`; None where there is none."""
+        names = [ranker.name for ranker in self.ranker_texts]
+        if self.folder is not None:
+            names += [run_file.name for run_file in self.run_files]
+        return names
+
+    @property
+    def files(self) -> list[Path]:
+        files = list(collection_files(self.folder))
+        files += [file_of(run_file.text) for run_file in self.run_files]
+        label_file = self.labels.path if self.labels else None
+        files += [
+            file_of(file) for file in (label_file, self.queries, self.qrels) if file is not None
+        ]
+        return files
+
+    def check(self, *, controls: bool = False, card: bool = False) -> None:
+        """Refuse what cannot be audited together, before anything is read."""
+        if not self.ranker and not self.run:
+            self._require_folder()
+            raise UserError(
+                "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"
+            )
+        if self.folder is None:
+            self._check_without_folder(controls=controls)
+        if self.column is None and card:
+            raise UserError("the card needs a column to group by; omit --by none")
+        if self.column is None and self.pairs is not None:
+            raise UserError("pairs of groups need a column to group by; omit --by none")
+        self._check_options_of_runs()
+
+    def _check_without_folder(self, *, controls: bool) -> None:
+        """Refuse what only a collection can answer."""
+        if self.labels is None:
+            raise UserError(
+                "the documents' sources are unknown: name a collection DIR, or a label file "
+                "(--groups FILE)"
+            )
+        if self.ranker:
+            spec = self.ranker_texts[0].text
+            raise UserError(f"ranker {spec!r} needs texts: name a collection DIR")
+        if controls:
+            raise UserError("--controls rank changed texts: name a collection DIR and rankers (-r)")
+
+    def _check_options_of_runs(self) -> None:
+        """Refuse options of saved runs where none is read."""
+        specs = [ranker.text for ranker in self.ranker_texts]
+        has_runs = bool(self.run) or any("replay:" in spec for spec in specs)
+        if self.queries is not None and not has_runs:
+            raise UserError("--queries needs a run: --run FILE")
+        if self.score_order is not None and not has_runs and not _any_has("score_order", specs):
+            raise UserError("--score-order needs a run, --run FILE, or a live engine")
+
+    def _require_folder(self) -> None:
+        """Refuse a folder that does not exist: a typing error needs no advice about rankers."""
+        folder = self.folder
+        if folder is None or str(folder).startswith(("hub:", "irds:")):
+            return
+        if isfile(folder):
+            raise UserError(
+                f"{folder}: expected a collection DIR, this is a file; a run: --run {folder}"
+            )
+        if not isdir(folder):
+            raise UserError(f"{folder}: no such folder")
+
+    def load(self, max_failures: float | None = None) -> tuple[Collection, list[Run]]:
+        """Read the collection, or make one of labels and saved runs, which are returned too."""
+        if self.folder is None:
+            return self._labelled(max_failures)
+        from ranktilt.data.load import load
+
+        collection = load(
+            self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown
+        )
+        return self.labelled(collection, self.column or "source"), []
+
+    def pairs_to_compare(
+        self, collection: Collection, *, was_ranked_before: bool
+    ) -> list[tuple[str, str]] | None:
+        """Return the pairs to compare, the reference first; refuse those that cannot be compared.
+
+        They are checked before anything is ranked.
+        """
+        from ranktilt.auditing.groups import is_property
+
+        if self.pairs is None and is_property(collection, self.column):
+            if self.reference is not None:
+                raise UserError(
+                    f"--reference names a group, and {self.column} is a column of numbers"
+                )
+            return None
+        if self.reference is None and was_ranked_before:
+            return self.pairs
+        return self.reference_first(collection, self.column, self.pairs)
+
+    def _labelled(self, max_failures: float | None) -> tuple[Collection, list[Run]]:
+        """Read the saved runs, and make a collection of their documents and the labels."""
+        from ranktilt.data.labels import labelled
+        from ranktilt.data.load import NO_QRELS
+
+        if self.split is not None:
+            raise UserError(
+                "--split needs a collection DIR; name a judgment file instead: --qrels FILE"
+            )
+        runs = self._saved_runs(max_failures)
+        qrels = None if self.qrels == NO_QRELS else self.qrels
+        return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs
+
+    def _saved_runs(self, max_failures: float | None) -> list[Run]:
+        """Read the saved runs; each knows the ranker that would read it again."""
+        from ranktilt.data.formats.search_responses import MAX_FAILURES
+        from ranktilt.data.queries import query_texts
+        from ranktilt.data.run import Run, named_apart, replayed_name
+
+        query_names = None if self.queries is None else query_texts(self.queries)
+        runs = []
+        for run_file in self.run_files:
+            path = Path(run_file.text)
+            run = Run.load(
+                path,
+                score_order=self.score_order,
+                queries=query_names,
+                max_failures=MAX_FAILURES if max_failures is None else max_failures,
+            )
+            origin = {
+                "ranker": _replay_spec(path, self.score_order, self.queries),
+                "name": replayed_name(run),
+                "made_by": run.spec.get("ranker"),
+            }
+            runs.append(replace(run, spec={**run.spec, **origin}))
+        names = [run_file.name for run_file in self.run_files]
+        return options.with_names(named_apart(runs), names)
+
+
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """Which sources are ranked, and whether together."""
+
+    source: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Source to audit; several may be given (default: all). With more than two, each "
+            "is ranked together with the reference alone.",
+            metavar="SOURCE",
+        ),
+    ] = None
+    mixed: Annotated[
+        bool, Parameter(help="Rank all sources together, as one collection.", group=SELDOM)
+    ] = False
+
+    def check(self, inputs: InputOptions) -> None:
+        """Refuse a choice of sources where nothing is ranked."""
+        if inputs.folder is None and self.source:
+            raise UserError(
+                "--source chooses what is ranked: name a collection DIR and rankers (-r)"
+            )
+
+    def apart(
+        self, inputs: InputOptions, collection: Collection, rankers: Sequence[Ranker]
+    ) -> SourcesApart | None:
+        """Take several sources apart, each with the reference; None where all are ranked together.
+
+        Saved runs and live engines have ranked all sources already, and groups of another column
+        are no sources: these stay together.
+        """
+        from ranktilt.auditing.sources_apart import take_apart
+        from ranktilt.rankers.base import stages_of
+        from ranktilt.rankers.engines.base import LiveEngine
+        from ranktilt.rankers.replay import Replay
+
+        was_ranked_before = not rankers or any(
+            isinstance(stages_of(ranker)[0], LiveEngine | Replay) for ranker in rankers
+        )
+        if inputs.column != "source" or was_ranked_before or self.mixed or inputs.pairs is not None:
+            return None
+        chosen = self._chosen(inputs, collection)
+        if len(chosen) <= 2:
+            return None
+        return take_apart(collection, chosen, reference=inputs.reference)
+
+    def _chosen(self, inputs: InputOptions, collection: Collection) -> list[str]:
+        """Return the sources of ``--source``, with the reference; all where none is named."""
+        if not self.source:
+            return list(collection.sources)
+        chosen = [*self.source, *([inputs.reference] if inputs.reference else [])]
+        return list(dict.fromkeys(chosen))
+
+    def together(self, inputs: InputOptions, collection: Collection) -> Collection:
+        """Return the collection of the chosen sources alone."""
+        if inputs.column != "source":
+            return collection.only_sources(self.source or collection.sources)
+        chosen = self._chosen(inputs, collection)
+        alone = collection.only_sources(chosen)
+        if self.source and len(chosen) < 2:
+            others = [name for name in collection.sources if name not in chosen]
+            suggested = "human" if "human" in others else next(iter(others), "")
+            hint = f": name another one to compare with, such as {suggested!r}" if suggested else ""
+            raise UserError(f"only source {chosen[0]!r}{hint}")
+        return alone
+
+
+def _any_has(option: str, specs: Sequence[str]) -> bool:
+    """Return whether a stage of these rankers has an option."""
+    from ranktilt.registry import ranker_class, ranker_stages
+
+    for spec in specs:
+        for stage in ranker_stages(spec):
+            kind = ranker_class(stage.name)
+            if option in {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+                return True
+    return False
+
+
+def _replay_spec(path: Path, score_order: str | None = None, queries: Path | None = None) -> str:
+    """Return the text of the ranker that reads a saved run."""
+    from ranktilt.spec import Stage
+
+    stage_options = {} if score_order is None else {"score_order": score_order}
+    if queries is not None:
+        stage_options["queries"] = str(queries)
+    return str(Stage("replay", str(path), stage_options))

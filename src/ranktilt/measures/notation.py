@@ -1,0 +1,103 @@
+"""The notation of estimands: ``name[(option=value,…)][@cutoff]``, such as ``AP(rel=2)@5``.
+
+A text is taken apart here without knowing what an estimand is; `ranktilt.measures.base` makes the
+object of the parts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from ranktilt.errors import UserError
+
+_ESTIMAND = re.compile(
+    r"\s*(?P<name>[A-Za-z_][\w.]*)\s*"
+    r"(?:\(\s*(?P<options>[^()]*)\)\s*)?"
+    r"(?:@\s*(?P<cutoff>-?\w+)\s*)?"
+)
+# Relative Δ holds the text of a measure, with options and a cutoff of its own.
+_CONTRAST = re.compile(r"(?P<name>RelativeDelta)\((?P<measure>[^=]*(?:\(.*\).*)?)\)")
+_GRAMMAR = "expected name[(rel=grade)][@cutoff]"
+
+ALIASES = {
+    "map": "AP",
+    "mrr": "RR",
+    "recip_rank": "RR",
+    "recall": "R",
+    "prec": "P",
+    "precision": "P",
+}
+"""Measures by other names, in small letters. trec_eval's map_cut is AP with a cutoff."""
+# trec_eval: ndcg_cut.10, ndcg_cut_10, recall.100, P_20; mteb and BEIR: ndcg_at_10.
+_CUT = re.compile(r"(?P<name>\w+?)(?:_cut|_at)?[._](?P<cutoff>[0-9]+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notation:
+    """The parts of an estimand's text, not yet checked against any estimand."""
+
+    text: str
+    """The text as it was typed."""
+    name: str
+    option_text: str
+    """Text between the parentheses; empty where there is none."""
+    cutoff: str | None
+
+    @property
+    def has_options(self) -> bool:
+        """Whether anything stands between the parentheses."""
+        return bool(self.option_text.strip())
+
+    def options(self) -> Iterator[tuple[str, str]]:
+        """Yield name and value of each option; refuse a piece that has no value."""
+        if not self.has_options:
+            return
+        for piece in self.option_text.split(","):
+            name, equals, value = (part.strip() for part in piece.partition("="))
+            if not equals:
+                raise UserError(f"cannot read measure {self.text!r}: {_GRAMMAR}")
+            yield name, value
+
+
+def read_notation(text: str) -> Notation:
+    """Take an estimand's text apart; refuse one that does not have its form."""
+    match = _ESTIMAND.fullmatch(text)
+    if match is None:
+        raise UserError(f"cannot read measure {text!r}: {_GRAMMAR}, such as nDCG@3")
+    return Notation(
+        text=text,
+        name=match["name"],
+        option_text=match["options"] or "",
+        cutoff=match["cutoff"],
+    )
+
+
+def read_contrast(text: str) -> tuple[str, str] | None:
+    """Return name and measure of a text such as ``RelativeDelta(nDCG@3)``; None for any other."""
+    match = _CONTRAST.fullmatch(text)
+    return None if match is None else (match["name"], match["measure"])
+
+
+def canonical(name: str, cutoff: str | None, names: Collection[str]) -> tuple[str, str | None]:
+    """Return a measure's name here, of `names`, and its cutoff.
+
+    An exact name is taken as it is, and so is an unknown one.
+    """
+    if name in names:
+        return name, cutoff
+    folded = {**ALIASES, **{known.casefold(): known for known in names}}
+    cut = _CUT.fullmatch(name)
+    if name.casefold() not in folded and cut and cut["name"].casefold() in folded:
+        if cutoff is not None:
+            raise UserError(f"measure {name}@{cutoff} has two cutoffs; give only one")
+        name, cutoff = cut["name"], cut["cutoff"]
+    return folded.get(name.casefold(), name), cutoff
+
+
+def whole_number(value: str, label: str) -> int:
+    """Read a whole number; the `UserError` names it by its label."""
+    if not re.fullmatch("-?[0-9]+", value):
+        raise UserError(f"{label}: expected a whole number, got {value!r}")
+    return int(value)

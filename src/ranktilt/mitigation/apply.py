@@ -1,0 +1,162 @@
+"""Apply what a bench chose: correct a saved run, or save the corrected ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from ranktilt._version import __version__
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import write_files
+from ranktilt.data.run import Run
+from ranktilt.errors import UserError
+from ranktilt.mitigation.base import (
+    KEYS,
+    Correction,
+    Fit,
+    FittedCorrection,
+    SeenQueries,
+    run_of_depth,
+)
+from ranktilt.mitigation.bench_result import Bench, Candidate
+from ranktilt.mitigation.methods import CORRECTIONS
+from ranktilt.rankers.candidates import FITTED
+from ranktilt.rankers.dense.direction import Direction
+from ranktilt.rankers.fit_provenance import query_keys
+from ranktilt.spec import Stage, parse_stages, read_value
+
+RANKER_FILE, QUERIES_FILE = "ranker.txt", "queries.json"
+"""What a saved ranker's folder holds beside its fit."""
+
+
+def apply(
+    bench: Bench, collection: Collection, run: Run, candidate: Candidate | None = None
+) -> Run:
+    """Correct all lists of a run as a bench chose.
+
+    Parameters
+    ----------
+    bench : Bench
+        What `mitigate` returned for this run, or for its ranker.
+    collection : Collection
+        The documents with their groups.
+    run : Run
+        The run to correct, with any queries; cut at the depth that the bench corrected.
+    candidate : Candidate, optional
+        A selected candidate of the bench; by default the one that `Choice.applied` names.
+
+    Returns
+    -------
+    Run
+        Its spec names the queries that were drawn to fit on or to choose by, which an audit leaves
+        out; so it is on the queries that the bench tested on.
+
+    Raises
+    ------
+    UserError
+        If no candidate is chosen, or the chosen one is no correction of lists.
+    """
+    candidate = candidate or _applied(bench)
+    correction = _correction(bench, candidate)
+    remedy = bench.remedy(candidate.name)
+    if correction is None or remedy is None:
+        raise UserError(
+            f"{candidate.name} changes the ranker and not its lists; save the ranker, and rank "
+            "with it"
+        )
+    corrected = correction.rank(collection, run_of_depth(run, collection, remedy.depth))
+    spec = {
+        **corrected.spec,
+        "name": f"{run.name}, {candidate.name}",
+        "ranker": candidate.ranker,
+        FITTED: {"file": f"{run.name}, {candidate.name}", "queries": list(bench.seen_queries)},
+    }
+    return replace(corrected, spec=spec)
+
+
+def save_ranker(
+    bench: Bench, collection: Collection, folder: Path, candidate: Candidate | None = None
+) -> str:
+    """Save the ranker that a bench chose in a folder, and return its text for ``-r``.
+
+    The folder holds the text (``ranker.txt``), the fit where there is one, and the queries that the
+    correction was fitted on or chosen by (``queries.json``), which an audit leaves out.
+
+    Raises
+    ------
+    UserError
+        If no candidate is chosen, or a file cannot be written.
+    """
+    candidate = candidate or _applied(bench)
+    before, stage = _last_stage(bench, candidate)
+    options, files = dict(stage.options), dict[Path, bytes]()
+    fit = _fit(bench, stage)
+    if fit is not None:
+        option = "project" if isinstance(fit, Direction) else "fit"
+        file = folder / Path(options[option]).name
+        options[option] = str(file)
+        files[file] = fit.to_json()
+    if stage.name in CORRECTIONS:
+        file = folder / QUERIES_FILE
+        options["chosen_by"] = str(file)
+        files[file] = _seen_queries(bench, collection).to_json()
+    text = ">>".join([*before, str(replace(stage, options=options))])
+    files[folder / RANKER_FILE] = f"{text}\n".encode()
+    write_files(files)
+    return text
+
+
+def _applied(bench: Bench) -> Candidate:
+    """Return the candidate to apply; refuse a bench without one."""
+    applied = bench.choose().applied
+    if applied is None:
+        raise UserError(f"nothing to apply: {bench.choose().outcome}")
+    return applied
+
+
+def _last_stage(bench: Bench, candidate: Candidate) -> tuple[list[str], Stage]:
+    """Return the texts of the stages before a candidate's last one, and that one."""
+    baseline = f"{bench.baseline.ranker}>>"
+    if candidate.ranker.startswith(baseline):
+        # The text of a run may be any file's name, which is no ranker's.
+        return [bench.baseline.ranker], parse_stages(candidate.ranker.removeprefix(baseline))[0]
+    *before, last = parse_stages(candidate.ranker)
+    return [str(stage) for stage in before], last
+
+
+def _correction(bench: Bench, candidate: Candidate) -> Correction | None:
+    """Return the correction that a candidate puts behind the baseline, with its fit at hand."""
+    _, stage = _last_stage(bench, candidate)
+    kind = CORRECTIONS.get(stage.name)
+    if kind is None:
+        return None
+    hints = get_type_hints(kind)
+    options: dict[str, Any] = {
+        name: read_value(text, hints[name], f"option {name!r} of {stage.name}")
+        for name, text in stage.options.items()
+    }
+    correction = kind(k=stage.k, **options)
+    fit = _fit(bench, stage)
+    if isinstance(correction, FittedCorrection) and isinstance(fit, Fit):
+        return replace(correction, learned=fit)
+    return correction
+
+
+def _fit(bench: Bench, stage: Stage) -> Fit | Direction | None:
+    """Return what the method of a stage learned."""
+    if "project" in stage.options:
+        return bench.fits.direction
+    fits: Mapping[str, Fit | None] = {"offset": bench.fits.offset, "causal": bench.fits.causal}
+    return fits.get(stage.name)
+
+
+def _seen_queries(bench: Bench, collection: Collection) -> SeenQueries:
+    spec = {
+        "ranker": bench.baseline.ranker,
+        "ranktilt": __version__,
+        "collection": collection.spec.get("path"),
+        KEYS: query_keys(collection, bench.seen_queries),
+    }
+    return SeenQueries(spec=spec, queries=bench.seen_queries)

@@ -1,0 +1,200 @@
+"""How far lists move from the baseline's: what a correction costs where nothing is judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.answer.gate import Outcome
+from ranktilt.auditing.effects import FEWEST
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import Columns
+from ranktilt.data.run import Run
+from ranktilt.measures.ranking import Floats
+from ranktilt.statistics.bootstrap import resampled_means, shared_numbering
+from ranktilt.statistics.inversion import infer
+from ranktilt.statistics.rank_correlation import list_overlap
+from ranktilt.statistics.two_way import Influence
+
+PAGE = 10
+"""First ranks of which the share of replaced documents is counted."""
+DEEPEST = 100
+"""Ranks that the overlap compares; with a persistence of .9 those below weigh less than .0001."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MovementMean:
+    """A mean over queries with its 95 % bootstrap interval; NaN where it is undefined."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Movement:
+    """How far a candidate's lists lie from the baseline's, over the same queries.
+
+    Lists are compared as they are written: documents with equal scores in the order of the run.
+    """
+
+    candidate: str
+    """The candidate's name."""
+    rbo: MovementMean
+    """Rank-biased overlap (p = .9), 0 to 1; 1 where no list moves."""
+    replaced: MovementMean
+    """Documents among the baseline's first ten that are not among the candidate's, in percent."""
+    queries: int
+    """Queries for which the baseline found anything."""
+    effective_n: float
+    """Effective number of these queries."""
+
+    @property
+    def testable(self) -> bool:
+        """Whether enough queries speak for a verdict: an effective number of 10."""
+        return self.effective_n >= FEWEST
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends of the interval of `replaced` are defined."""
+        return not (math.isnan(self.replaced.low) or math.isnan(self.replaced.high))
+
+    def outcome(self, budget: float) -> Outcome:
+        """Decide whether lists move by less than a budget: a share of the first ten, 0 to 1."""
+        if not (self.testable and self.has_interval):
+            return "inconclusive"
+        if self.replaced.high <= 100 * budget:
+            return "level"
+        return "tilted" if self.replaced.low > 100 * budget else "inconclusive"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ListDistances:
+    """Per-query distances of a run's lists from the baseline's, of the shape (n_queries,)."""
+
+    rbo: Floats
+    """0 to 1; NaN where the baseline found nothing."""
+    replaced: Floats
+    """0 to 1; NaN where the baseline found nothing."""
+
+    @property
+    def mean_replaced(self) -> float:
+        """Mean share of replaced documents, in percent; NaN where nothing is known."""
+        known = self.replaced[~np.isnan(self.replaced)]
+        return 100 * float(known.mean()) if len(known) else math.nan
+
+
+def list_distances(baseline: Run, run: Run, queries: Sequence[str]) -> ListDistances:
+    """Compare the lists of two runs, query by query."""
+    old, new = (_ranked(side, name) for side, name in ((baseline, "old"), (run, "new")))
+    joined = old.join(new, on=["query_id", "doc_id"], how="inner")
+    ranks = {
+        str(query): part for (query,), part in joined.partition_by("query_id", as_dict=True).items()
+    }
+    old_lengths, new_lengths = _lengths(baseline), _lengths(run)
+    rbo, replaced = (np.full(len(queries), np.nan) for _ in range(2))
+    for number, query in enumerate(queries):
+        length = old_lengths.get(query, 0)
+        if not length:
+            continue
+        part = ranks.get(query, joined.clear())
+        old_ranks, new_ranks = (part[name].to_numpy() for name in ("old", "new"))
+        page = min(PAGE, length)
+        remaining = int(((old_ranks <= page) & (new_ranks <= PAGE)).sum())
+        replaced[number] = 1 - remaining / page
+        depth = min(length, new_lengths.get(query, 0), DEEPEST)
+        rbo[number] = list_overlap(old_ranks, new_ranks, depth) if depth else 0.0
+    return ListDistances(rbo=rbo, replaced=replaced)
+
+
+def shares_replaced(runs: Sequence[Run]) -> list[float]:
+    """Return which share of the first run's first ten documents each run replaces, in percent.
+
+    Infinite where the first one found nothing.
+    """
+    queries = runs[0].queries
+    shares = [list_distances(runs[0], run, queries).mean_replaced for run in runs]
+    return [math.inf if math.isnan(share) else share for share in shares]
+
+
+def _ranked(run: Run, name: str) -> pl.DataFrame:
+    """Return the uppermost ranks of a run's lists."""
+    frame = run.frame().filter(pl.col("rank") <= DEEPEST)
+    return frame.select("query_id", "doc_id", pl.col("rank").alias(name))
+
+
+def _lengths(run: Run) -> Mapping[str, int]:
+    """Return the length of each query's list."""
+    offsets = pairwise(run.offsets.tolist())
+    return {query: stop - start for query, (start, stop) in zip(run.queries, offsets, strict=True)}
+
+
+def movements_from(
+    audited: Audit, runs: Mapping[str, Run], *, resamples: int, seed: int
+) -> tuple[Movement, ...]:
+    """Return how far the lists of each run lie from the first one's, over the same queries.
+
+    `audited` is an audit of these runs, by the same names.
+    """
+    (baseline, baseline_run), *others = runs.items()
+    numbered = audited.distinct(baseline)
+    return tuple(
+        movement(
+            name,
+            list_distances(baseline_run, run, audited.queries),
+            shared_numbering([audited.distinct(name), numbered]),
+            resamples=resamples,
+            seed=seed,
+        )
+        for name, run in others
+    )
+
+
+def movement(
+    candidate: str,
+    distances: ListDistances,
+    distinct: np.ndarray[tuple[int], np.dtype[np.int64]] | None,
+    *,
+    resamples: int,
+    seed: int,
+) -> Movement:
+    """Return mean distances with their intervals over queries; repeated queries count once."""
+    overlap = Columns(distances.rbo[None], distinct)
+    replaced = Columns(distances.replaced[None], distinct)
+    sampling = {"resamples": resamples, "seed": seed}
+    return Movement(
+        candidate=candidate,
+        rbo=_mean(overlap, 1.0, 1.0, **sampling),
+        replaced=_mean(replaced, 100.0, 0.0, **sampling),
+        queries=replaced.queries,
+        effective_n=_influence(replaced).variance().effective_n,
+    )
+
+
+def _influence(columns: Columns) -> Influence:
+    """Return what each query adds to the error of a mean."""
+    (sums,), sizes = columns.sums, columns.sizes
+    mean = float(sums.sum() / sizes.sum()) if len(sizes) else 0.0
+    return Influence.from_queries(sums - mean * sizes, sizes)
+
+
+def _mean(
+    columns: Columns, scale: float, neutral: float, *, resamples: int, seed: int
+) -> MovementMean:
+    """Return a mean with its interval, in a unit of which a share is `scale`."""
+    (sums,), sizes = columns.sums, columns.sizes
+    value = scale * float(columns.means[0])
+    resampled_sums, resampled_sizes = resampled_means([sums, sizes], resamples=resamples, seed=seed)
+    inference = infer(
+        scale * resampled_sums / resampled_sizes,
+        value,
+        variance=_influence(columns).scaled(scale).variance(),
+        neutral=neutral,
+        bounds=(0.0, scale),
+    )
+    return MovementMean(value=value, low=inference.low, high=inference.high)

@@ -1,0 +1,130 @@
+"""Negatives of a retriever: the schemes that find them, query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ranktilt.data.cache import Stored, Vectors
+from ranktilt.data.run import collection_rows
+from ranktilt.errors import UserError
+from ranktilt.rankers.dense.search import search
+from ranktilt.rankers.lexical.bm25 import BM25
+from ranktilt.training.batches import Ints, Rows, draw_rows
+from ranktilt.training.matched_negatives import TextProperties
+from ranktilt.training.options import RetrieverTraining
+from ranktilt.training.training_set import TrainingSet
+
+
+class EncodedTexts(NamedTuple):
+    """Vectors of queries and documents, by the model as it is now."""
+
+    queries: Vectors
+    documents: Vectors
+    cosine: bool
+    """Whether they are compared by cosine; else by dot product."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Miner:
+    """Finds negatives by one scheme; what BM25 finds stays the same over epochs and trainings."""
+
+    training_set: TrainingSet
+    options: RetrieverTraining
+    encode: Callable[[], EncodedTexts] | None = None
+    """Encodes queries and documents with the model in training, for negatives of its own."""
+
+    def rows(self, epoch: int) -> Rows:
+        """Draw an epoch's positives and their negatives."""
+        mined, count = self.mined(), self.options.mined_negatives
+        properties = self.properties
+
+        def draw_negatives(rng: np.random.Generator, query: int, position: int) -> list[int]:
+            if not count:
+                return []
+            candidates = mined[query] if len(mined[query]) else self._not_relevant(query)
+            if properties is not None:
+                positive = int(self.training_set.positives[query][position])
+                candidates = properties.matched(positive, candidates, count)
+            negatives = rng.choice(candidates, count, replace=len(candidates) < count)
+            return [int(row) for row in negatives]
+
+        return draw_rows(
+            np.random.default_rng([self.options.seed, epoch]),
+            self.training_set.positives,
+            draw_negatives,
+            positives_per_query=self.options.positives_per_query,
+            negatives_per_positive=count,
+        )
+
+    @cached_property
+    def properties(self) -> TextProperties | None:
+        """The properties that negatives are matched on; None where they are not matched."""
+        if self.options.negatives != "controlled":
+            return None
+        return TextProperties.from_collection(self.training_set.part)
+
+    def imbalance(self) -> dict[str, dict[str, float]]:
+        """Return how positives and negatives of the first epoch differ, matched and unmatched.
+
+        Empty where negatives are not matched.
+        """
+        if self.properties is None:
+            return {}
+        unmatched = replace(self, options=replace(self.options, negatives="bm25"))
+        return {
+            "matched": dict(self.properties.imbalance(self.rows(0).documents)),
+            "unmatched": dict(self.properties.imbalance(unmatched.rows(0).documents)),
+        }
+
+    def _not_relevant(self, query: int) -> Ints:
+        """Return all documents that are not relevant to a query for which none was mined."""
+        every_row = np.arange(self.training_set.part.docs.height)
+        rows = np.setdiff1d(every_row, self.training_set.barred[query])
+        if not len(rows):
+            raise UserError(
+                "training: a query to which every document is relevant has no negatives; "
+                "negatives=in-batch"
+            )
+        return rows
+
+    def mined(self) -> tuple[Ints, ...]:
+        """Return the negatives of each query, best first, for the epoch that begins."""
+        part = self.training_set.part
+        if self.options.negatives == "in-batch":
+            return ()
+        if self.options.negatives in ("bm25", "controlled"):
+            return part.memo((__name__, self.options.depth, self.options.text), self._from_bm25)
+        return self._from_model()
+
+    def _from_bm25(self) -> tuple[Ints, ...]:
+        part = self.training_set.part
+        run = BM25(k=self.options.depth, text=self.options.text).rank(part)
+        rows_of_queries = np.split(collection_rows(run, part)[run.docs], run.offsets[1:-1])
+        return self._without_relevant(rows_of_queries)
+
+    def _from_model(self) -> tuple[Ints, ...]:
+        if self.encode is None:
+            raise UserError(
+                "training: negatives=ann searches with the model that is trained, and there is none"
+            )
+        texts = self.encode()
+        results = search(
+            texts.queries,
+            Stored(texts.documents, np.arange(len(texts.documents))),
+            self.options.depth,
+            cosine=texts.cosine,
+            label="train retriever: mining",
+        )
+        # Ties go by row, so that the same model mines the same negatives.
+        return self._without_relevant(rows[np.lexsort((rows, -scores))] for rows, scores in results)
+
+    def _without_relevant(self, rows_of_queries: Iterable[Ints]) -> tuple[Ints, ...]:
+        return tuple(
+            rows[~np.isin(rows, barred)]
+            for rows, barred in zip(rows_of_queries, self.training_set.barred, strict=True)
+        )

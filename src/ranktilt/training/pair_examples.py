@@ -1,0 +1,149 @@
+"""Prompts about pairs of documents, whose right answer is equally often of either group."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import codes
+from ranktilt.errors import UserError, counted
+from ranktilt.llm.base import LLM
+from ranktilt.rankers.base import readable_texts
+from ranktilt.rankers.llm.base import Task
+from ranktilt.rankers.llm.pairwise import Pairwise
+from ranktilt.training.options import LoraTraining
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairExamples:
+    """Prompts about two documents, with the answer that counts as right."""
+
+    prompts: list[str]
+    answers: list[str]
+    protected: npt.NDArray[np.bool_]
+    """Whether the answer is the protected document."""
+    queries: list[str]
+    """Ids of the queries to learn from."""
+    held_out: list[str]
+    """Ids of all other queries with judgments."""
+
+
+def pair_examples(
+    collection: Collection,
+    ranker: Pairwise,
+    options: LoraTraining,
+    *,
+    by: str,
+    protected: str | None = None,
+    model: LLM | None = None,
+) -> PairExamples:
+    """Return prompts whose right answer depends neither on the group nor on the position.
+
+    That is all there is to learn: in each kind of pair, every second answer is the protected
+    document, and half of either group's answers are listed first. Pairs that do not fit into the
+    context of `model`, if it is given, are refused: nobody could ask it about them afterwards.
+    """
+    sides = two_groups(collection, by, protected)
+    queries = sorted(collection.queries_with_judgments["id"].to_list())
+    random.Random(f"{options.seed} queries").shuffle(queries)
+    training_count = round(options.share * len(queries))
+    if training_count in (0, len(queries)):
+        raise UserError(
+            f"{counted(len(queries), 'query', 'queries')} cannot be split into "
+            f"{options.share:g} and the rest"
+        )
+    training_queries, held_out = queries[:training_count], queries[training_count:]
+    part = Collection(
+        collection.docs,
+        collection.queries.filter(pl.col("id").is_in(training_queries)),
+        collection.qrels.filter(pl.col("query_id").is_in(training_queries)),
+        collection.spec,
+    )
+    pairs_per_query = math.ceil(options.pairs_per_epoch / (2 * training_count))
+    pairs = draw_pairs(part, sides, pairs=pairs_per_query, seed=options.seed).frame
+    order = random.Random(f"{options.seed} pairs").sample(range(pairs.height), pairs.height)
+    pairs = pairs[np.array(order, dtype=np.int64)]
+    questions = _questions(collection, ranker, pairs)
+    right_answers = _right_answers(pairs["kind"])
+    if len({answer.text for answer in right_answers}) < 2:
+        raise UserError(
+            f"{counted(pairs.height, 'pair', 'pairs')} to train on: expected four or more, "
+            "so that either answer is right; judge more"
+        )
+    tasks = [
+        question.task(answer) for question, answer in zip(questions, right_answers, strict=True)
+    ]
+    if model is not None:
+        ranker.require_room(model, tasks)
+    return PairExamples(
+        prompts=ranker.prompts_of(tasks),
+        answers=[answer.text for answer in right_answers],
+        protected=np.array([answer.is_protected for answer in right_answers], dtype=bool),
+        queries=training_queries,
+        held_out=held_out,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RightAnswer:
+    """The answer that counts as right: which document it is, and whether that is listed first."""
+
+    is_protected: bool
+    is_first: bool
+
+    @property
+    def text(self) -> str:
+        return "[1]" if self.is_first else "[2]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """A query, and a document of either group."""
+
+    query: str
+    protected: str
+    unprotected: str
+
+    def task(self, answer: _RightAnswer) -> Task:
+        """Return the task whose right answer is this one."""
+        documents = [self.protected, self.unprotected]
+        if answer.is_protected != answer.is_first:
+            documents.reverse()
+        return Task(self.query, documents)
+
+
+def _questions(collection: Collection, ranker: Pairwise, pairs: pl.DataFrame) -> list[_Question]:
+    """Return each pair with the texts that the model reads."""
+    texts = readable_texts(ranker, collection)
+    query_texts = dict(collection.queries.select("id", "text").iter_rows())
+    protected_rows = codes(pairs["protected"], collection.ids)
+    unprotected_rows = codes(pairs["unprotected"], collection.ids)
+    return [
+        _Question(
+            query=query_texts[query],
+            protected=ranker.prompt_text(texts[int(protected)]),
+            unprotected=ranker.prompt_text(texts[int(unprotected)]),
+        )
+        for query, protected, unprotected in zip(
+            pairs["query"], protected_rows, unprotected_rows, strict=True
+        )
+    ]
+
+
+def _right_answers(kinds: pl.Series) -> list[_RightAnswer]:
+    """Alternate groups within each kind of pair, and positions with every second pair of it."""
+    pairs_of_kind = Counter[str]()
+    answers = []
+    for kind in kinds:
+        number = pairs_of_kind[kind]
+        pairs_of_kind[kind] += 1
+        answers.append(_RightAnswer(is_protected=number % 2 == 0, is_first=number // 2 % 2 == 0))
+    return answers

@@ -1,0 +1,165 @@
+"""The collections of a training study: training and test apart, drawn queries, zero-shot ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path, PurePath
+
+import polars as pl
+
+from ranktilt.data.collection import Collection
+from ranktilt.data.load import load
+from ranktilt.data.named import NO_QRELS
+from ranktilt.data.rank_llm import holds_texts, read_candidates
+from ranktilt.data.run import Run
+from ranktilt.errors import UserError, refuse_twice
+from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.rankers.candidates import Candidates
+from ranktilt.training.study_evaluation import DOMAIN
+from ranktilt.training.study_options import StudyOptions, ZeroShot
+from ranktilt.training.training_set import text_hashes
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroShotCollection:
+    """A collection that nothing is learned from, as the study ranks it."""
+
+    name: str
+    collection: Collection
+    """Its human side where it has several."""
+    candidates: Run | None
+    """Run of the first stage; BM25's if None."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyCollections:
+    """All collections of a study, checked before anything is trained."""
+
+    name: str
+    train: Collection
+    test: Collection
+    learned: Collection
+    """The training split, without what the test needs if the study is disjoint."""
+    supervised: Collection
+    """The human side of the test split, with the drawn queries."""
+    seen: Collection
+    """The human side of the training split, with the drawn queries."""
+    mixed: Collection
+    """Both sides of the test split, with the drawn queries."""
+    zero_shot: tuple[ZeroShotCollection, ...]
+
+
+def load_collections(folder: str | Path, options: StudyOptions) -> StudyCollections:
+    """Load and check the collections of a study."""
+    train = load(folder, split=options.train, ignore_unknown=True)
+    test = load(folder, split=options.test, ignore_unknown=True)
+    learned, tested = train, test
+    if options.disjoint:
+        learned, tested = apart(train, test), apart(test, train)
+    _require_two_sides(learned, options.reference)
+
+    def drawn(collection: Collection) -> Collection:
+        return drawn_queries(collection, options.queries, options.seed)
+
+    zero_shot = [load_zero_shot(collection, options) for collection in options.zero_shot]
+    refuse_twice([collection.name for collection in zero_shot], "collection")
+    return StudyCollections(
+        name=PurePath(folder).name or "collection",
+        train=train,
+        test=test,
+        learned=learned,
+        supervised=drawn(reference_alone(tested, options.reference)),
+        seen=drawn(reference_alone(train, options.reference)),
+        mixed=drawn(tested),
+        zero_shot=tuple(zero_shot),
+    )
+
+
+def _require_two_sides(collection: Collection, reference: str) -> None:
+    if reference not in collection.sources:
+        fault = collection.unknown_source(reference)
+        raise UserError(f"{fault}; name the source that people wrote: --reference SOURCE")
+    if len(collection.sources) < 2:
+        raise UserError(
+            f"a training study needs documents of two sides, got only source {reference!r}; "
+            "ranktilt data build retrieval-qa makes such a collection"
+        )
+
+
+def apart(collection: Collection, counterpart: Collection) -> Collection:
+    """Return the collection without what is relevant in its counterpart, nor any copy of its text.
+
+    What is relevant in the collection itself stays.
+    """
+    hashes = text_hashes(collection, "title+text")
+    is_in_counterpart = collection.ids.is_in(_relevant_ids(counterpart).implode())
+    is_copy = hashes.is_in(hashes.filter(is_in_counterpart).implode())
+    is_removed = is_copy & ~collection.ids.is_in(_relevant_ids(collection).implode())
+    removed_ids = collection.ids.filter(is_removed)
+    return Collection(
+        collection.docs.filter(~is_removed),
+        collection.queries,
+        collection.qrels.filter(~pl.col("doc_id").is_in(removed_ids.implode())),
+        {**collection.spec, "disjoint": True},
+    )
+
+
+def _relevant_ids(collection: Collection) -> pl.Series:
+    return collection.qrels.filter(pl.col("grade") > 0)["doc_id"]
+
+
+def drawn_queries(collection: Collection, limit: int | None, seed: int) -> Collection:
+    """Return the collection with at most `limit` queries of each domain; all if None.
+
+    Only queries with a relevant document are drawn. A smaller number draws some of a larger one's,
+    and whether one is drawn depends on its id and on those of its domain alone. The domain is that
+    of a query's first relevant document.
+    """
+    if limit is None:
+        return collection
+    docs = collection.docs
+    domains = docs.select(doc_id="id", domain=DOMAIN if DOMAIN in docs.columns else pl.lit(""))
+    relevant = collection.qrels.filter(pl.col("grade") > 0)
+    relevant = relevant.join(domains, on="doc_id", how="left", maintain_order="left")
+    queries = relevant.group_by("query_id").agg(pl.col("domain").drop_nulls().first().fill_null(""))
+    keys = [blake2b(f"{seed} {query}".encode()).digest() for query in queries["query_id"]]
+    queries = queries.with_columns(key=pl.Series(keys, dtype=pl.Binary)).sort("key")
+    drawn = queries.group_by("domain", maintain_order=True).head(limit).select("query_id")
+    return Collection(
+        docs,
+        collection.queries.join(
+            drawn, left_on="id", right_on="query_id", how="semi", maintain_order="left"
+        ),
+        collection.qrels.join(drawn, on="query_id", how="semi", maintain_order="left"),
+        {**collection.spec, "drawn": {"queries": limit, "seed": seed}},
+    )
+
+
+def load_zero_shot(zero_shot: ZeroShot, options: StudyOptions) -> ZeroShotCollection:
+    """Load a collection that nothing is learned from, and the run of its first stage."""
+    path, run = Path(zero_shot.path), None
+    name = zero_shot.name or (path.stem if path.is_file() else path.name)
+    if path.is_file():
+        if not holds_texts(path):
+            raise UserError(
+                f"{path}: expected a collection's folder, or candidates with their texts "
+                "(rank_llm's JSON)"
+            )
+        collection, run = read_candidates(path, qrels=zero_shot.qrels)
+    else:
+        collection = load(zero_shot.path, qrels=zero_shot.qrels, ignore_unknown=True)
+    if not (collection.qrels["grade"] > 0).any() or zero_shot.qrels == NO_QRELS:
+        raise UserError(
+            f"zero-shot collection {zero_shot.path}: no judgments (qrels); "
+            f"name them: {zero_shot.path},qrels=FILE"
+        )
+    if len(collection.sources) > 1 and options.reference in collection.sources:
+        collection = reference_alone(collection, options.reference)
+    if zero_shot.candidates:
+        run = Run.load(zero_shot.candidates)
+    collection = drawn_queries(collection, options.queries, options.seed)
+    if run is not None:
+        # Refuses documents without a text before anything is trained.
+        Candidates.from_run(collection, run, "the training study")
+    return ZeroShotCollection(name=name, collection=collection, candidates=run)

@@ -1,0 +1,74 @@
+"""The choices of a training study."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+
+from ranktilt.errors import UserError
+from ranktilt.training.options import RerankerTraining
+
+FULL = 1000
+"""Depth of the paper, to which the first stage is measured."""
+Amounts = tuple[tuple[str, int], ...]
+"""How many documents of each source to learn from."""
+
+
+@dataclass(frozen=True)
+class ZeroShot:
+    """A collection that nothing is learned from."""
+
+    path: str
+    """A folder, ``hub:OWNER/NAME``, ``irds:ID``, or a file of candidates with their texts, as
+    rank_llm writes them."""
+    _: KW_ONLY
+    qrels: str | None = None
+    candidates: str | None = None
+    """A run of the first stage; BM25's by default, or those of the file of candidates."""
+    name: str = ""
+
+    def for_file(self) -> dict[str, str]:
+        """Return the fields that are set, as a study's file has them."""
+        values = {
+            "path": self.path,
+            "qrels": self.qrels,
+            "candidates": self.candidates,
+            "name": self.name,
+        }
+        return {name: value for name, value in values.items() if value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """Choices of a training study: what is trained, and on what it is tested."""
+
+    training: RerankerTraining = field(default_factory=RerankerTraining)
+    """How each encoder learns; sources, seed and amounts come from the study."""
+    seeds: int = 1
+    """Trainings per ranker, each with its own seed."""
+    depth: int = FULL
+    """How many of BM25's documents are re-ranked; recall and average precision are measured
+    there."""
+    queries: int | None = None
+    """Test at most so many queries of each domain of each collection, drawn by `seed`; all by
+    default."""
+    disjoint: bool = False
+    """Keep training and test apart: what is relevant to a query of the training, and each copy of
+    its text, is no part of the test collection, nor the other way round; what is relevant to
+    queries of both stays in both."""
+    curve: tuple[Amounts, ...] = ()
+    """Rankers that learn from a number of documents of each source: ``((('human', 100), ('llm',
+    50)), …)``."""
+    zero_shot: tuple[ZeroShot, ...] = ()
+    """Collections that nothing is learned from."""
+    train: str = "train"
+    test: str = "test"
+    reference: str = "human"
+    """The human side, whose answers count in the test."""
+    seed: int = 0
+    """Seed of the drawn queries, and of the first training."""
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "depth", "queries"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"training study: expected {name} of at least 1, got {value}")

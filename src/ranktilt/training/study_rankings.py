@@ -1,0 +1,118 @@
+"""The rankings of a training study: what the first stage and each trained ranker find."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from ranktilt.data.collection import Collection
+from ranktilt.data.load import load
+from ranktilt.data.run import Run
+from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.rankers.lexical.bm25 import BM25
+from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
+from ranktilt.training.options import RerankerTraining
+from ranktilt.training.study_evaluation import Ranked
+from ranktilt.training.study_options import FULL, StudyOptions
+from ranktilt.training.study_result import BASELINE, Kind, TrainedRanker
+
+_SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyFolder:
+    """The folder that a study's models and runs go to."""
+
+    path: Path
+    training: RerankerTraining
+
+    def model(self, trained_ranker: TrainedRanker) -> Path:
+        """Return the folder of a ranker's model."""
+        return self.path / "models" / _slug(trained_ranker.run)
+
+    def ranker(self, trained_ranker: TrainedRanker) -> CrossEncoder:
+        """Return the cross-encoder that was trained, which reads texts as the training did."""
+        return CrossEncoder(
+            str(self.model(trained_ranker)),
+            text=self.training.text,
+            device=self.training.device,
+            max_query_tokens=self.training.max_query_tokens,
+            max_document_tokens=self.training.max_document_tokens,
+        )
+
+    def save_run(self, run: Run, *, collection: str, ranker: str) -> None:
+        """Save what a ranker found in a collection."""
+        run.save(self.path / "runs" / f"{_slug(collection)}--{_slug(ranker)}.trec")
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^\w.]+", "-", name).strip("-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Ranks collections with the first stage and with trained rankers, and saves the runs."""
+
+    folder: StudyFolder
+    options: StudyOptions
+
+    def rank(
+        self,
+        name: str,
+        kind: Kind,
+        collection: Collection,
+        rankers: Sequence[TrainedRanker],
+        *,
+        candidates: Run | None = None,
+    ) -> Ranked:
+        """Rank a collection; `candidates` take the place of BM25's documents."""
+        depth = self.options.depth
+        if candidates is None:
+            first_stage = BM25(k=depth, text=self.options.training.text).rank(collection)
+        else:
+            first_stage = _best(candidates, collection, depth)
+            longest = int(np.diff(first_stage.offsets).max(initial=1))
+            depth = min(depth, longest)
+        runs = {BASELINE: first_stage}
+        for trained_ranker in rankers:
+            cross_encoder = self.folder.ranker(trained_ranker)
+            runs[trained_ranker.run] = cross_encoder.rank(collection, first_stage)
+        for ranker, run in runs.items():
+            self.folder.save_run(run, collection=name, ranker=ranker)
+        return Ranked(name=name, kind=kind, collection=collection, runs=runs, depth=depth)
+
+
+def _best(run: Run, collection: Collection, depth: int) -> Run:
+    """Return the best documents of each judged query, in the order of the run."""
+    judged = collection.queries_with_judgments["id"].to_list()
+    rows = run.frame().filter((pl.col("rank") <= depth) & pl.col("query_id").is_in(judged))
+    queries_of_run = set(run.queries)
+    queries = [query for query in judged if query in queries_of_run]
+    return Run.from_frame(rows, queries=queries, spec=run.spec)
+
+
+def first_stages(folder: str | Path, name: str, sources: Sequence[str]) -> Iterator[Ranked]:
+    """Rank all queries of each split of a collection with BM25, on each side alone."""
+    qrels = (Path(folder) / "qrels").glob("*.tsv*")
+    splits = {path.name.partition(".")[0] for path in qrels}
+    for split in _SPLITS:
+        if split not in splits:
+            continue
+        mixed = load(folder, split=split, ignore_unknown=True)
+        for source in sources:
+            alone = reference_alone(mixed, source)
+            if (alone.qrels["grade"] > 0).any():
+                yield Ranked(
+                    name=f"{name}-{split} ({source} responses)",
+                    kind="first stage",
+                    collection=alone,
+                    runs={BASELINE: BM25(k=FULL).rank(alone)},
+                    depth=FULL,
+                    split=split,
+                    side=source,
+                )
