@@ -82,9 +82,9 @@ class Planted(Ranker):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Cut the table's rows at depth `k`, or read the candidates' scores."""
         if run is not None:
-            found = Candidates.from_run(collection, run, self)
-            scores = self.table[found.query, found.rows]
-            return reranked_run(self, collection, found, scores=scores, spec={})
+            candidates = Candidates.from_run(collection, run, self)
+            scores = self.table[candidates.query, candidates.rows]
+            return reranked_run(self, collection, candidates, scores=scores, spec={})
         parts = cut(
             ((np.arange(row.size), row) for row in self.table), collection.tie_keys(), self.k
         )

@@ -53,11 +53,15 @@ class BatchServer(Server):
             self.batches.append({"id": f"batch-{len(self.batches)}", **batch, **request.body})
             return 200, self.batches[-1], {}
         if rest:
-            batch = next(one for one in self.batches if one["id"] == rest[0])
+            batch = next(candidate for candidate in self.batches if candidate["id"] == rest[0])
             self.looked[rest[0]] += 1
             return 200, self._ended(batch) if self.looked[rest[0]] >= self.looks else batch, {}
         start = next(
-            (n for n, one in enumerate(reversed(self.batches), 1) if f"after={one['id']}" in query),
+            (
+                n
+                for n, candidate in enumerate(reversed(self.batches), 1)
+                if f"after={candidate['id']}" in query
+            ),
             0,
         )
         latest = self.batches[::-1][start : start + 2]  # in small pages

@@ -36,7 +36,7 @@ class Echo(LLM):
         self.name = name
         self.identity = f"echo:{name}"
         self.concurrency = concurrency
-        self.asked: list[str] = []
+        self.asked_texts: list[str] = []
         self.seeds: list[int | None] = []
         self.closed = 0
         self._delay, self._fails, self._before = delay, fails or {}, before
@@ -58,24 +58,24 @@ class Echo(LLM):
     def _ask(self, prompt: Prompt) -> None:
         if self._before:
             self._before(prompt.text)
-        self.asked.append(prompt.text)
+        self.asked_texts.append(prompt.text)
         self.seeds.append(prompt.seed)
 
     def _reply(self, number: int, prompt: Prompt) -> Reply:
         if failure := self._fails.get(prompt.text):
             return Reply(number=number, failure=failure)
-        return Reply(number=number, answer=said(prompt.text, model=f"{self.name}-1"))
+        return Reply(number=number, answer=answer_to(prompt.text, model=f"{self.name}-1"))
 
 
-def said(text: str, **more: object) -> Answer:
+def answer_to(text: str, **more: object) -> Answer:
     """What the model says to a text."""
-    given = {
+    fields = {
         "finish": "stop",
         "prompt_tokens": len(text.split()),
         "completion_tokens": 2,
         "model": "echo-1",
     }
-    return Answer(text=text.upper(), **(given | more))  # type: ignore[arg-type]
+    return Answer(text=text.upper(), **(fields | more))  # type: ignore[arg-type]
 
 
 def contents(folder: Path) -> list[dict[str, Any]]:

@@ -116,8 +116,8 @@ def _turned(sentence: str) -> str:
 def vector(text: str) -> list[float]:
     """Return the vector of a text: unit length, drawn from its hash."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-    made = np.random.default_rng(seed).standard_normal(_DIMENSION)
-    return [float(x) for x in (made / np.linalg.norm(made)).astype(np.float32)]
+    vector = np.random.default_rng(seed).standard_normal(_DIMENSION)
+    return [float(x) for x in (vector / np.linalg.norm(vector)).astype(np.float32)]
 
 
 class Server:
@@ -366,8 +366,8 @@ def _encoded(status: int, body: Any, headers: Mapping[str, str]) -> tuple[bytes,
 
 def _length(body: Body) -> int:
     texts = [message["content"] for message in body.get("messages", [])]
-    given = body.get("input", [])
-    texts += [given] if isinstance(given, str) else given
+    inputs = body.get("input", [])
+    texts += [inputs] if isinstance(inputs, str) else inputs
     return sum(len(text.split()) for text in texts)
 
 
@@ -375,8 +375,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
-    given = parser.parse_args()
-    with Server(delay=given.delay, port=given.port) as server:
+    arguments = parser.parse_args()
+    with Server(delay=arguments.delay, port=arguments.port) as server:
         print(server.url, flush=True)
         with suppress(KeyboardInterrupt):
             while True:

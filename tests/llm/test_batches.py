@@ -89,7 +89,7 @@ def test_answers_come_from_one_file_by_the_keys_of_the_journal(
     sent = len(server.requests)
     with Journal(tmp_path / "journal") as journal:  # the same journal as without batches
         again = list(journalled(model, requests(*TEXTS), journal, sampling=COLD))
-    assert texts_of(sorted(again, key=lambda one: one.number)) == texts_of(replies)
+    assert texts_of(sorted(again, key=lambda reply: reply.number)) == texts_of(replies)
     assert len(server.requests) == sent
 
 

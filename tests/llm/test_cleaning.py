@@ -166,9 +166,9 @@ def test_a_document_keeps_what_belongs_to_it(text: str) -> None:
         ("\ufeff", ""),
         ("analysisHm.assistantfinal", ""),
     ):
-        whole = before + text + after
-        span = answer_span(whole, "Another text.")
-        assert whole[span.start : span.end] == text
+        wrapped = before + text + after
+        span = answer_span(wrapped, "Another text.")
+        assert wrapped[span.start : span.end] == text
 
 
 def test_a_document_that_only_closes_a_block_is_cut_unless_its_source_does_too() -> None:

@@ -45,11 +45,11 @@ def test_a_digest_is_of_the_messages_alone_and_generate_builds_the_sampling_and_
     stream = echo.generate((Prompt(str(n)) for n in range(100)), **options)
     assert next(stream).answer is not None, "replies come one by one"
     stream.close()
-    assert (echo.sampling, echo.closed, len(echo.asked)) == (Sampling(**options), 1, 2)
+    assert (echo.sampling, echo.closed, len(echo.asked_texts)) == (Sampling(**options), 1, 2)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "options",
     [
         {"temperature": -0.1},
         {"temperature": math.inf},
@@ -59,9 +59,9 @@ def test_a_digest_is_of_the_messages_alone_and_generate_builds_the_sampling_and_
         {"seed": 2**53 + 1},
     ],
 )
-def test_values_out_of_range_are_refused(given: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=f"{next(iter(given))} must be"):
-        Sampling(**given)  # type: ignore[arg-type]
+def test_values_out_of_range_are_refused(options: dict[str, float]) -> None:
+    with pytest.raises(UserError, match=f"{next(iter(options))} must be"):
+        Sampling(**options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ KEY = "sk-secret-1234567890"
 def test_a_url_is_brought_into_one_form_and_openai_s_own_is_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for given, url, loopback in (
+    for typed, url, loopback in (
         ("http://localhost:8000/v1", "http://localhost:8000/v1", True),
         (" http://127.0.0.1:8000/v1/ ", "http://127.0.0.1:8000/v1", True),
         ("http://127.9.9.9/v1", "http://127.9.9.9/v1", True),
@@ -99,7 +99,7 @@ def test_a_url_is_brought_into_one_form_and_openai_s_own_is_none(
         ("http://10.0.0.3:8000/v1", "http://10.0.0.3:8000/v1", False),
         ("http://localhost.example.com/v1", "http://localhost.example.com/v1", False),
     ):
-        server = Server(model="tiny", url=base_url(given))
+        server = Server(model="tiny", url=base_url(typed))
         assert (server.url, server.loopback, server.where) == (url, loopback, url)
     for text in (None, "  ", "https://api.openai.com/v1", "HTTPS://API.OpenAI.com/v1/"):
         assert base_url(text) is None
@@ -109,7 +109,7 @@ def test_a_url_is_brought_into_one_form_and_openai_s_own_is_none(
 
 
 @pytest.mark.parametrize(
-    "given",
+    "url",
     [
         "http://me:sk-secret@host/v1",
         "http://host/v1?api_key=sk-secret",
@@ -122,12 +122,12 @@ def test_a_url_is_brought_into_one_form_and_openai_s_own_is_none(
     ],
 )
 def test_what_is_no_url_or_could_be_a_secret_is_refused(
-    given: str, monkeypatch: pytest.MonkeyPatch
+    url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UserError, match=r"^base_url must ") as caught:
-        base_url(given)
+        base_url(url)
     assert "sk-secret" not in str(caught.value)
-    monkeypatch.setenv("OPENAI_BASE_URL", given)
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
     with pytest.raises(UserError, match=r"^OPENAI_BASE_URL must "):
         base_url(None)
 
@@ -159,15 +159,15 @@ class Worker:
         self.now = self.peak = self.started = 0
         self.closed = threading.Event()
 
-    async def serve(self, number: int, item: int) -> object:
+    async def serve(self, number: int, work: int) -> object:
         self.started += 1
         self.now += 1
         self.peak = max(self.peak, self.now)
         try:
             await asyncio.sleep(self.wait)
-            if item == 999:
+            if work == 999:
                 raise ValueError("999 is refused")
-            return number, 2 * item
+            return number, 2 * work
         finally:
             self.now -= 1
 
@@ -413,8 +413,8 @@ def completion(**choice: object) -> dict[str, object]:
     }
 
 
-def rows(*given: tuple[int, list[float]]) -> dict[str, object]:
-    return {"data": [{"index": index, "embedding": values} for index, values in given]}
+def rows(*indexed_vectors: tuple[int, list[float]]) -> dict[str, object]:
+    return {"data": [{"index": index, "embedding": values} for index, values in indexed_vectors]}
 
 
 def test_an_answer_is_read_whole_or_bare() -> None:
@@ -486,14 +486,14 @@ def test_what_is_no_answer_is_asked_again(content: bytes, message: str) -> None:
 def test_vectors_are_one_a_text_in_the_order_of_their_index(
     data: dict[str, object], message: str
 ) -> None:
-    made = read_vectors(rows((1, [3.0, 4.0]), (0, [1.0, 2.0])), 2)
-    assert (made.dtype, made.tolist()) == (np.float32, [[1.0, 2.0], [3.0, 4.0]])
+    vectors = read_vectors(rows((1, [3.0, 4.0]), (0, [1.0, 2.0])), 2)
+    assert (vectors.dtype, vectors.tolist()) == (np.float32, [[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(ValueError, match=message):
         read_vectors(data, 2)
 
 
 def test_a_dated_version_is_the_same_model_and_another_is_told_once_a_name() -> None:
-    for asked, same, other in (
+    for requested, same, different in (
         ("gpt-4o-mini", "gpt-4o-mini-2024-07-18", "gpt-4o"),
         ("gpt-4o", "gpt-4o", "gpt-4o-mini-2024-07-18"),
         ("mistral-large", "mistral-large-latest", "another-model"),
@@ -501,8 +501,8 @@ def test_a_dated_version_is_the_same_model_and_another_is_told_once_a_name() -> 
         ("openai/gpt-4", "gpt-4-0613", "openai/gpt-4o"),
         ("/models/Stories", "/models/stories@main", "/models/tales"),
     ):
-        assert same_model(asked, same)
-        assert not same_model(asked, other)
+        assert same_model(requested, same)
+        assert not same_model(requested, different)
     server = monitor()
     names = ("tiny", "huge", "huge", "tiny-2024-07-18", "vast")
     with pytest.warns(DataWarning) as warned:

@@ -138,13 +138,13 @@ def test_no_field_of_a_response_locks_the_answers_in(tmp_path: Path) -> None:
     script = [
         response for pair in zip([None] * len(hostile), hostile, strict=True) for response in pair
     ]
-    collection, how = questions(len(script)), Answering(attempts=1)
+    collection, answering = questions(len(script)), Answering(attempts=1)
     with Server(answer=lambda messages, _: TEXT, script=script) as server:
         model = llm("openai:tiny", base_url=server.url, retries=0, concurrency=1)
-        first = answer(collection, model, how, journal=Journal(tmp_path / "journal"))
+        first = answer(collection, model, answering, journal=Journal(tmp_path / "journal"))
         save_answered(first, tmp_path / "first")
         assert len(server.requests) == len(script)
-        again = answer(collection, model, how, journal=Journal(tmp_path / "journal"))
+        again = answer(collection, model, answering, journal=Journal(tmp_path / "journal"))
         save_answered(again, tmp_path / "again")
     read = first.answers.height
     assert len(server.requests) == 2 * len(script) - read, "nothing was paid for twice"
@@ -228,7 +228,7 @@ def test_a_poisoned_journal_recovers(tmp_path: Path, name: str) -> None:
     idle = Echo()
     with Journal(tmp_path) as journal:
         replies = list(journalled(idle, requests("one", "two"), journal, sampling=COLD))
-    assert idle.asked == []
+    assert idle.asked_texts == []
     answers = {reply.number: reply.answer for reply in replies}
     assert answers[0] is not None
     assert {field: getattr(answers[0], field) for field in CLEANED[name]} == CLEANED[name]
@@ -241,11 +241,11 @@ def test_a_stored_answer_that_cannot_be_read_is_asked_again_once(
     with Journal(tmp_path) as journal:
         list(journalled(Echo(), requests("one", "two"), journal, sampling=COLD))
     change_stored(tmp_path, "ONE", stored)
-    for asked in (["one"], []):
+    for expected in (["one"], []):
         echo = Echo()
         with Journal(tmp_path) as journal:
             replies = list(journalled(echo, requests("one", "two"), journal, sampling=COLD))
-        assert echo.asked == asked
+        assert echo.asked_texts == expected
         assert sorted(reply.answer.text for reply in replies if reply.answer) == ["ONE", "TWO"]
 
 
@@ -339,13 +339,13 @@ def refuses(status: int) -> Server:
     ("status", "reason"), [(400, "refused"), (403, "refused"), (422, "refused")]
 )
 def test_answers_in_the_journal_are_proof_of_life(tmp_path: Path, status: int, reason: str) -> None:
-    collection, how = questions(20), Answering(attempts=1)
+    collection, answering = questions(20), Answering(attempts=1)
     with refuses(status) as server:
         for _ in range(
             2
         ):  # the first time answers come before; then the twelve are all that is asked
             model = llm("openai:tiny", base_url=server.url, retries=0, concurrency=1)
-            answered = answer(collection, model, how, journal=Journal(tmp_path / "journal"))
+            answered = answer(collection, model, answering, journal=Journal(tmp_path / "journal"))
             save_answered(answered, tmp_path / "out")
             assert answered.summaries[0].rewritten == 8
             lost = answered.left_out.select("reason", "message").rows()
@@ -358,16 +358,16 @@ def test_answers_in_the_journal_are_proof_of_life(tmp_path: Path, status: int, r
 
 
 def test_what_a_server_fails_at_ends_a_run_that_has_answers_later(tmp_path: Path) -> None:
-    collection, how = questions(20), Answering(attempts=1)
+    collection, answering = questions(20), Answering(attempts=1)
     with refuses(500) as server:
         model = llm("openai:tiny", base_url=server.url, retries=0, concurrency=1)
         with pytest.raises(
             UserError,
             match=r"answers nobody: error of the server \(500\): Question 12 is not taken",
         ):
-            answer(collection, model, how, journal=Journal(tmp_path / "journal"))
+            answer(collection, model, answering, journal=Journal(tmp_path / "journal"))
         model = llm("openai:tiny", base_url=server.url, retries=0, concurrency=1)
-        answered = answer(collection, model, how, journal=Journal(tmp_path / "journal"))
+        answered = answer(collection, model, answering, journal=Journal(tmp_path / "journal"))
     assert (answered.summaries[0].rewritten, answered.unanswered) == (8, 12)
 
 

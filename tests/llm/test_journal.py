@@ -31,7 +31,7 @@ from ranktilt.llm.journal import (
     request_key,
 )
 from ranktilt.progress import listening
-from tests.llm.echo import COLD, Echo, contents, requests, said
+from tests.llm.echo import COLD, Echo, answer_to, contents, requests
 from tests.toy import no_room
 
 GONE = Failure("unavailable", "no answer in time")
@@ -40,16 +40,16 @@ WORDS = ("one", "two", "three", "four", "five")
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    with Journal(tmp_path / "journal") as made:
-        yield made
+    with Journal(tmp_path / "journal") as empty_journal:
+        yield empty_journal
 
 
 def ask(
-    llm: LLM, wanted: list[Request], journal: Journal, sampling: Sampling = COLD
+    llm: LLM, new_requests: list[Request], journal: Journal, sampling: Sampling = COLD
 ) -> list[Reply]:
     """All that comes, in the order of the requests."""
     return sorted(
-        journalled(llm, wanted, journal, sampling=sampling), key=lambda reply: reply.number
+        journalled(llm, new_requests, journal, sampling=sampling), key=lambda reply: reply.number
     )
 
 
@@ -57,23 +57,27 @@ def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
     texts, sampling = [*WORDS, "one", "two"], Sampling(max_tokens=9)
     first, fresh = Echo(concurrency=2), Counter[bool]()
     for reply in journalled(first, requests(*texts), journal, sampling=sampling):
-        assert reply.answer == said(texts[reply.number])
+        assert reply.answer == answer_to(texts[reply.number])
         assert reply.answer.text in {line["text"] for line in contents(journal.folder)}, (
             "before it is yielded"
         )
         fresh[reply.fresh] += 1
-    assert (sorted(first.asked), first.closed, fresh) == (sorted(WORDS), 1, {True: 5, False: 2})
+    assert (sorted(first.asked_texts), first.closed, fresh) == (
+        sorted(WORDS),
+        1,
+        {True: 5, False: 2},
+    )
     line = next(line for line in contents(journal.folder) if line["prompt"] == Prompt("one").digest)
     assert (line["text"], line["model"]) == ("ONE", "echo-1")
     journal.close()
     llm = Echo()
     replies = ask(llm, requests("two", "new", "one"), Journal(journal.folder), sampling)
     assert [(reply.fresh, reply.answer) for reply in replies] == [
-        (False, said("two")),
-        (True, said("new")),
-        (False, said("one")),
+        (False, answer_to("two")),
+        (True, answer_to("new")),
+        (False, answer_to("one")),
     ]
-    assert llm.asked == ["new"]
+    assert llm.asked_texts == ["new"]
     idle = Echo()
     assert [reply.fresh for reply in ask(idle, requests(*WORDS), journal, sampling)] == [False] * 5
     assert idle.closed == 0, "it is not even started"
@@ -88,15 +92,15 @@ def test_a_failure_is_not_kept_and_another_attempt_is_another_request_with_the_n
         "equal requests share it"
     )
     assert [reply.fresh for reply in replies] == [True, False, True, False]
-    assert llm.asked == ["two", "one"]
+    assert llm.asked_texts == ["two", "one"]
     assert len(journal) == 1
     llm = Echo()
     assert [reply.fresh for reply in ask(llm, requests("one", "two"), journal)] == [False, True]
-    assert llm.asked == ["two"]
+    assert llm.asked_texts == ["two"]
     llm, sampling = Echo(concurrency=1), Sampling(seed=7)
-    wanted = [*requests("one"), *requests("one", attempt=2), *requests("one", attempt=3)]
+    attempts = [*requests("one"), *requests("one", attempt=2), *requests("one", attempt=3)]
     for fresh in (True, False):
-        assert [reply.fresh for reply in ask(llm, wanted, journal, sampling)] == [fresh] * 3
+        assert [reply.fresh for reply in ask(llm, attempts, journal, sampling)] == [fresh] * 3
     assert llm.seeds == [7, 8, 9]
     assert len({line["key"] for line in contents(journal.folder)}) == 2 + 3, (
         "each attempt is a record of its own"
@@ -113,16 +117,16 @@ def test_an_error_or_a_full_disk_ends_it_and_keeps_what_was_answered(journal: Jo
     with pytest.raises(UserError, match="the quota is used up"):
         next(work)
     assert len(Journal(journal.folder)) == 3
-    got, wanted = list[Reply](), requests(*(f"{i} " + "word " * 500 for i in range(400)))
+    got, many_requests = list[Reply](), requests(*(f"{i} " + "word " * 500 for i in range(400)))
     with (
         no_room(100_000),
         pytest.raises(UserError, match=r"journal\.sqlite: cannot be used: .* \(RANKTILT_CACHE"),
     ):
-        got.extend(journalled(Echo(), wanted, journal, sampling=COLD))
+        got.extend(journalled(Echo(), many_requests, journal, sampling=COLD))
     journal.close()
     assert len(got) >= 4
-    with Journal(journal.folder) as other:
-        assert len(other) >= len(got)
+    with Journal(journal.folder) as reader:
+        assert len(reader) >= len(got)
 
 
 def test_nothing_is_asked_where_nothing_can_be_written_and_each_model_has_a_folder(
@@ -132,7 +136,7 @@ def test_nothing_is_asked_where_nothing_can_be_written_and_each_model_has_a_fold
     model = Echo()
     with pytest.raises(UserError, match="cannot be used: "):
         ask(model, requests(*WORDS), Journal(tmp_path / "file" / "journal"))
-    assert not model.asked
+    assert not model.asked_texts
     folder = journal_of(Echo("a")).folder
     assert folder.parent == cache_folder() / "llm"
     assert folder == journal_of(Echo("a", concurrency=2)).folder != journal_of(Echo("b")).folder
@@ -154,23 +158,23 @@ def test_requests_are_pulled_as_they_are_needed_and_known_answers_come_first(
         next(work)
         assert len(pulled) <= count + 300
     work.close()
-    assert len(llm.asked) <= 48
+    assert len(llm.asked_texts) <= 48
     texts = [f"text {i}" for i in range(2_500)]
     ask(Echo(concurrency=32), requests(*texts), journal)
     llm = Echo()
     work = journalled(llm, requests(*texts, "new"), journal, sampling=COLD)
     assert [next(work).number for _ in range(2_000)] == list(range(2_000))
-    assert llm.asked == []
+    assert llm.asked_texts == []
     assert [reply.number for reply in work] == list(range(2_000, 2_501))
-    assert llm.asked == ["new"]
+    assert llm.asked_texts == ["new"]
 
 
 @pytest.mark.parametrize("sized", [True, False])
 def test_progress_counts_requests(journal: Journal, sized: bool) -> None:
     seen: list[tuple[str, int, int]] = []
-    wanted = requests("one", "two", "one")
+    repeated = requests("one", "two", "one")
     with listening(lambda *step: seen.append(step)):
-        source = wanted if sized else iter(wanted)
+        source = repeated if sized else iter(repeated)
         list(
             journalled(
                 Echo(),
@@ -198,19 +202,22 @@ def test_over_any_runs_nothing_is_asked_twice(
 ) -> None:
     folder, stored = tmp_path_factory.mktemp("runs"), set[str]()
     for numbers, stop in runs:
-        llm, wanted = Echo(concurrency=concurrency), requests(*(f"text {n}" for n in numbers))
+        llm, numbered_requests = (
+            Echo(concurrency=concurrency),
+            requests(*(f"text {n}" for n in numbers)),
+        )
         with (
             Journal(folder) as journal,
-            contextlib.closing(journalled(llm, wanted, journal, sampling=COLD)) as work,
+            contextlib.closing(journalled(llm, numbered_requests, journal, sampling=COLD)) as work,
         ):
             got = [reply for reply, _ in zip(work, range(stop), strict=False)]
-        assert not stored & set(llm.asked), "an answer that is stored is not asked for"
-        assert len(llm.asked) == len(set(llm.asked))
+        assert not stored & set(llm.asked_texts), "an answer that is stored is not asked for"
+        assert len(llm.asked_texts) == len(set(llm.asked_texts))
         lines = [line["text"].lower() for line in contents(folder)]
         stored.update(lines)
         assert len(lines) == len(set(lines))
         assert len({reply.number for reply in got}) == len(got) == min(stop, len(numbers))
-        assert all(a.answer == said(wanted[a.number].prompt.text) for a in got)
+        assert all(a.answer == answer_to(numbered_requests[a.number].prompt.text) for a in got)
 
 
 def started(folder: Path, count: int, delay: float) -> "subprocess.Popen[str]":
@@ -239,18 +246,18 @@ def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -
 
 
 def record(key: str, text: str = "some text") -> JournalRecord:
-    return JournalRecord(key=key, time="2026-01-01T00:00:00Z", prompt="p", answer=said(text))
+    return JournalRecord(key=key, time="2026-01-01T00:00:00Z", prompt="p", answer=answer_to(text))
 
 
 def test_what_is_appended_is_found_and_a_closed_journal_says_what_it_is(
     journal: Journal, tmp_path: Path
 ) -> None:
-    other = Journal(journal.folder)
-    assert len(other) == 0
+    second = Journal(journal.folder)
+    assert len(second) == 0
     assert not journal.folder.exists(), "reading makes nothing"
     journal.append([record("a", "größer\u2028\n"), record("b")])
     journal.append([record("a", "the first counts")])
-    for same in (journal, other):
+    for same in (journal, second):
         assert same.read(["a", "c"]) == {"a": record("a", "größer\u2028\n")}
         assert len(same) == 2
     folder = tmp_path / "closed"
@@ -294,7 +301,9 @@ def test_a_file_that_is_none_of_ours_is_refused(
 def test_a_record_holds_all_that_an_answer_is(
     journal: Journal, logprobs: tuple[float, ...] | None
 ) -> None:
-    answer = said("Grüße", finish="length", revision="fp", model="echo-2025", logprobs=logprobs)
+    answer = answer_to(
+        "Grüße", finish="length", revision="fp", model="echo-2025", logprobs=logprobs
+    )
     journal.append([replace(record("k"), answer=answer)])
     assert journal.read(["k"])["k"].answer == answer
 

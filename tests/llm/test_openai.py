@@ -24,8 +24,8 @@ ANSWER = "And it slept, The cat sat on the mat."
 
 
 def model(server: Server, name: str = "tiny", **options: object) -> OpenAI:
-    given = {"timeout": 5.0, "retries": 4, "concurrency": 4, **options}
-    return OpenAI(name, base_url=server.url, **given)  # type: ignore[arg-type]
+    settings = {"timeout": 5.0, "retries": 4, "concurrency": 4, **options}
+    return OpenAI(name, base_url=server.url, **settings)  # type: ignore[arg-type]
 
 
 def prompts(count: int) -> list[Prompt]:
@@ -82,11 +82,13 @@ def test_what_is_asked_and_what_comes_back_and_no_redirect_is_followed() -> None
         (-0.5, -0.5, -0.5),
     )
     with (
-        Server() as other,
-        Server(script=[Raw(308, "", {"Location": f"{other.url}/chat/completions"})] * 9) as server,
+        Server() as second_server,
+        Server(
+            script=[Raw(308, "", {"Location": f"{second_server.url}/chat/completions"})] * 9
+        ) as server,
     ):
         message = trouble(server, concurrency=1)
-    assert other.connections == 0, "not even a question without a text"
+    assert second_server.connections == 0, "not even a question without a text"
     assert message.startswith(f"{server.url} redirects elsewhere (308)")
     assert len(server.requests) == 1
 
@@ -336,8 +338,8 @@ def test_a_server_elsewhere_wants_a_key(
 ) -> None:
     if value is not None:
         monkeypatch.setenv("OPENAI_API_KEY", value)
-    own = OpenAI("gpt-4o-mini")
-    for act in (own.check, lambda: next(own.generate(prompts(1))), lambda: next(own.embed(["a"]))):
+    gpt = OpenAI("gpt-4o-mini")
+    for act in (gpt.check, lambda: next(gpt.generate(prompts(1))), lambda: next(gpt.embed(["a"]))):
         with pytest.raises(UserError, match=message):
             act()
 

@@ -107,7 +107,7 @@ def expired_with_more(batch: Body) -> Body:
 
 
 @pytest.mark.parametrize(
-    ("twist", "what", "missing"),
+    ("twist", "field", "missing"),
     [
         (no_output, "status", 4),
         (no_files_yet, "status", 4),
@@ -123,10 +123,10 @@ def test_a_silent_batch_is_kept_and_paid_once(
     server: TwistedServer,
     tmp_path: Path,
     twist: Twist,
-    what: str,
+    field: str,
     missing: int,
 ) -> None:
-    setattr(server, what, twist)
+    setattr(server, field, twist)
     for _ in range(3):
         with pytest.raises(
             UserError, match=r"says nothing of batch batch-0: .*give_up_batch=batch-0"
@@ -135,7 +135,7 @@ def test_a_silent_batch_is_kept_and_paid_once(
         assert "in 8 looks over 0.008 s" in str(caught.value)
         assert len(server.batches) == 1
         assert len(contents(tmp_path / "journal")) == 4 - missing, "what was answered is kept"
-    setattr(server, what, unchanged)  # the server recovers
+    setattr(server, field, unchanged)  # the server recovers
     assert all(reply.answer for reply in ask())
     assert (len(server.batches), len(server.paid)) == (1, 4)
 
@@ -203,12 +203,12 @@ NOTHING = [
 
 
 @pytest.mark.parametrize("body", NOTHING)
-@pytest.mark.parametrize("what", ["status", "content"])
+@pytest.mark.parametrize("field", ["status", "content"])
 def test_what_says_nothing_is_looked_for_again(
-    ask: Callable[..., list[Reply]], server: TwistedServer, body: str, what: str
+    ask: Callable[..., list[Reply]], server: TwistedServer, body: str, field: str
 ) -> None:
-    looks = [Raw(200, body, {"Content-Type": "text/html"})] * 5 if what == "status" else [body] * 5
-    setattr(server, what, lambda value: looks.pop() if looks else value)
+    looks = [Raw(200, body, {"Content-Type": "text/html"})] * 5 if field == "status" else [body] * 5
+    setattr(server, field, lambda value: looks.pop() if looks else value)
     assert all(reply.answer for reply in ask())
     assert (len(server.batches), looks) == (1, [])
 
@@ -237,12 +237,12 @@ def test_no_field_of_a_batch_line_is_a_traceback(
 ) -> None:
     ask(TEXTS[:1])
     (line,) = server.files["file-1"]
-    key, asked = line["custom_id"], Asked(model="tiny", url=None)
+    key, tiny_server = line["custom_id"], Asked(model="tiny", url=None)
     for path in spots(line):
         for value in STRANGE:
             changed = json.dumps(replaced(path, value, line)).encode()
             lines = read_lines(
-                changed + b"\n" + json.dumps({**line, "custom_id": "other"}).encode(), asked
+                changed + b"\n" + json.dumps({**line, "custom_id": "other"}).encode(), tiny_server
             )
             assert "other" in lines.outcomes
             assert lines.unreadable or key in lines.outcomes or path == ("custom_id",)
@@ -251,7 +251,7 @@ def test_no_field_of_a_batch_line_is_a_traceback(
 def test_an_answer_beats_an_error_for_the_same_request_and_the_first_answer_counts() -> None:
     body = {"choices": [{"message": {"content": "It is so."}}]}
     good = {"custom_id": "a", "response": {"status_code": 200, "body": body}}
-    other = {
+    second = {
         "custom_id": "a",
         "response": {"status_code": 200, "body": {"choices": [{"message": {"content": "No."}}]}},
     }
@@ -264,7 +264,7 @@ def test_an_answer_beats_an_error_for_the_same_request_and_the_first_answer_coun
         "custom_id": "a",
         "response": {"status_code": 401, "body": {"error": {"message": "No."}}},
     }
-    for order in ([good, other, expired, denied], [denied, expired, good, other]):
+    for order in ([good, second, expired, denied], [denied, expired, good, second]):
         content = "\n".join(map(json.dumps, order)).encode()
         lines = read_lines(content, Asked(model="tiny", url=None))
         assert lines.outcomes["a"].text == "It is so."  # type: ignore[union-attr]

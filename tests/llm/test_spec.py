@@ -58,8 +58,8 @@ def test_options_go_to_the_client_and_to_sampling_by_their_types() -> None:
 def test_a_local_model_takes_the_device_that_its_text_does_not_name(tmp_path: Path) -> None:
     text = f"transformers:{tmp_path}(batch=2)"
     assert read_model(text).connect(device="cpu").device == "cpu"
-    named = read_model(f"transformers:{tmp_path}(device=meta)").connect(device="cpu")
-    assert named.device == "meta"
+    meta_model = read_model(f"transformers:{tmp_path}(device=meta)").connect(device="cpu")
+    assert meta_model.device == "meta"
 
 
 def test_batches_are_asked_for_apart() -> None:

@@ -36,7 +36,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def own(known: Path, tmp_path: Path) -> Path:
+def copied(known: Path, tmp_path: Path) -> Path:
     """A copy to be broken."""
     return Path(shutil.copytree(known, tmp_path / "own"))
 
@@ -168,7 +168,7 @@ def test_tokens_are_drawn_as_stated(
 def test_a_seed_repeats_the_answers_and_no_other_chance_is_touched(known: Path) -> None:
     texts = ["a" * n for n in range(1, 13)]
     state = torch.random.get_rng_state()
-    first, same, other, unseeded, again = (
+    first, same, different, unseeded, again = (
         [
             answer.text
             for answer in answers(
@@ -177,33 +177,33 @@ def test_a_seed_repeats_the_answers_and_no_other_chance_is_touched(known: Path) 
         ]
         for seed in (9, 9, 8, None, None)
     )
-    assert first == same != other
+    assert first == same != different
     assert unseeded != again
     assert len(set(first)) > 3, "one seed is not one chance"
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
 def test_a_model_is_known_by_its_content_and_float32_unless_another_precision_is_named(
-    known: Path, own: Path
+    known: Path, copied: Path
 ) -> None:
     first = Transformers(known)
     assert first.identity == f"transformers:{first.revision}"
-    assert (first.name, Transformers(str(own) + "/").name) == ("model", "own")
+    assert (first.name, Transformers(str(copied) + "/").name) == ("model", "own")
     assert first.spec == {
         "llm": first.identity,
         "model": "model",
         "revision": first.revision,
         "precision": "float32",
     }
-    (own / "README.md").write_text("words for people")
-    assert Transformers(own).identity == first.identity
-    assert Transformers(own, precision="bfloat16").identity == f"{first.identity}:bfloat16"
-    edit(own / "config.json", rms_norm_eps=1e-6)
-    assert Transformers(own).identity != first.identity
-    edit(own / "config.json", dtype="bfloat16")
-    assert Transformers(own)._model.dtype == torch.float32
+    (copied / "README.md").write_text("words for people")
+    assert Transformers(copied).identity == first.identity
+    assert Transformers(copied, precision="bfloat16").identity == f"{first.identity}:bfloat16"
+    edit(copied / "config.json", rms_norm_eps=1e-6)
+    assert Transformers(copied).identity != first.identity
+    edit(copied / "config.json", dtype="bfloat16")
+    assert Transformers(copied)._model.dtype == torch.float32
     for name in ("bfloat16", "float16"):
-        assert Transformers(own, precision=name)._model.dtype == getattr(torch, name)
+        assert Transformers(copied, precision=name)._model.dtype == getattr(torch, name)
 
 
 def edit(file: Path, **changes: object) -> None:
@@ -237,14 +237,14 @@ def without(file: str) -> Callable[[Path], None]:
     ],
 )
 def test_a_folder_that_holds_no_model_is_an_error(
-    own: Path, damage: Callable[[Path], None], message: str
+    copied: Path, damage: Callable[[Path], None], message: str
 ) -> None:
-    damage(own)
+    damage(copied)
     with pytest.raises(UserError, match=rf"\A[^\n]*{message}[^\n]*\Z"):
-        list(Transformers(own).arrivals([Prompt("a")], Sampling()))
+        list(Transformers(copied).arrivals([Prompt("a")], Sampling()))
     if "lack" not in message:
         with pytest.raises(UserError, match=message):
-            Transformers(own).check()
+            Transformers(copied).check()
 
 
 @pytest.mark.parametrize(
@@ -263,33 +263,33 @@ def test_options_that_cannot_be_are_refused(
 
 
 def test_own_code_is_not_run_settings_do_not_count_and_a_template_may_refuse(
-    own: Path, tmp_path: Path
+    copied: Path, tmp_path: Path
 ) -> None:
     edit(
-        own / "config.json",
+        copied / "config.json",
         auto_map={"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Mine"},
     )
-    (own / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
-    llm = Transformers(own)
+    (copied / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    llm = Transformers(copied)
     llm.check()
     assert answers(llm, "a", sampling=Sampling(temperature=0, max_tokens=2))[0].text == "aa", (
         "Llama is built in"
     )
     assert not (tmp_path / "ran").exists()
     edit(
-        own / "generation_config.json",
+        copied / "generation_config.json",
         repetition_penalty=50.0,
         temperature=9.0,
         top_k=1,
         max_new_tokens=2,
     )
-    [answer] = answers(Transformers(own), "b", sampling=Sampling(temperature=0, max_tokens=7))
+    [answer] = answers(Transformers(copied), "b", sampling=Sampling(temperature=0, max_tokens=7))
     assert answer.text == "aaaaaaa"
     edit(
-        own / "tokenizer_config.json",
+        copied / "tokenizer_config.json",
         chat_template="{{ raise_exception('no system message, please') }}",
     )
-    [[reply]] = Transformers(own).arrivals([Prompt("a")], Sampling())
+    [[reply]] = Transformers(copied).arrivals([Prompt("a")], Sampling())
     assert reply.failure == Failure(
         "refused", "the model's chat template does not take it: no system message, please"
     )

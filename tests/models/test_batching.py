@@ -102,14 +102,14 @@ def test_each_item_gets_its_vector_the_longest_first_in_batches_of_so_many_token
 
 @pytest.mark.parametrize("done", [0, 2])
 def test_work_that_is_taken_up_again_gives_the_same_bits(tmp_path: Path, done: int) -> None:
-    whole = all_of(Work(TEXTS), tmp_path / "whole")
+    uninterrupted = all_of(Work(TEXTS), tmp_path / "whole")
     first, second = Work(TEXTS, stop_after=done), Work(TEXTS)
     with pytest.raises(KeyboardInterrupt):
         all_of(first, tmp_path / "resumed")
     resumed = all_of(second, tmp_path / "resumed")
     computed = [text for work in (first, second) for batch in work.batches for text in batch]
     assert sorted(computed) == sorted(TEXTS), "only what is missing is computed"
-    assert resumed.tobytes() == whole.tobytes()
+    assert resumed.tobytes() == uninterrupted.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ class TestCounts:
 @pytest.mark.neural
 class TestEnds:
     @pytest.mark.parametrize(
-        ("prompt", "text", "budget", "kept"),
+        ("prompt", "text", "budget", "remaining"),
         [
             ("", "ab cde", 6, "ab cd"),
             ("", "ab cde", 4, "ab"),
@@ -268,16 +268,17 @@ class TestEnds:
             ("doc: ", "abcde", 3, ""),
         ],
     )
-    def test_by_hand(self, tiny: Path, prompt: str, text: str, budget: int, kept: str) -> None:
+    def test_by_hand(self, tiny: Path, prompt: str, text: str, budget: int, remaining: str) -> None:
         (end,) = Tokens(tiny, prompt=prompt).ends([text], np.array([budget]))
-        assert text[:end] == kept
+        assert text[:end] == remaining
 
     @given(st.lists(st.tuples(PLAIN, st.integers(0, 70)), max_size=8))
     @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_what_is_kept_has_as_many_tokens_as_may_stay(
-        self, tiny: Path, given: list[tuple[str, int]]
+        self, tiny: Path, budgeted_texts: list[tuple[str, int]]
     ) -> None:
-        texts, budgets = [t for t, _ in given], np.array([b for _, b in given], dtype=np.int64)
+        texts = [text for text, _ in budgeted_texts]
+        budgets = np.array([budget for _, budget in budgeted_texts], dtype=np.int64)
         ends = Tokens(tiny).ends(texts, budgets)
         for text, budget, end in zip(texts, budgets.tolist(), ends, strict=True):
             assert letters(text[:end]) == min(letters(text), max(budget, 2))
@@ -366,8 +367,11 @@ def test_a_pairs_key_is_its_texts_and_nothing_else(
         for q, d, pair in zip(query, document, pairs.pair_of_entry, strict=True)
     }
     assert len(pairs) == len(keys) == len(set(keys.values()))
-    for (text, other), expected in keys.items():
-        assert TextPairs.from_texts([text], [other], ints(0), ints(0)).keys[0].tobytes() == expected
+    for (text, document_text), expected in keys.items():
+        assert (
+            TextPairs.from_texts([text], [document_text], ints(0), ints(0)).keys[0].tobytes()
+            == expected
+        )
 
 
 @settings(max_examples=80)

@@ -95,7 +95,7 @@ def test_a_short_name_is_the_askers_or_asks_for_a_folder(
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "named"),
+    ("file", "content", "code"),
     [
         ("modules.json", [{"type": "own.Module"}], "module 'own.Module'"),
         (
@@ -119,10 +119,10 @@ def test_a_short_name_is_the_askers_or_asks_for_a_folder(
     ],
 )
 def test_modules_that_are_not_the_librarys_are_refused(
-    tmp_path: Path, file: str, content: Any, named: str
+    tmp_path: Path, file: str, content: Any, code: str
 ) -> None:
     write_json(tmp_path / file, content)
-    with refused(f"{tmp_path}: its {named} is code of the model's own, which is never run"):
+    with refused(f"{tmp_path}: its {code} is code of the model's own, which is never run"):
         module.refuse_code(tmp_path)
 
 
@@ -142,8 +142,8 @@ def test_classes_of_the_libraries_are_left_alone_and_a_fingerprint_is_of_files_a
     write_json(tmp_path / "config.json", {})
     plain = fingerprint(tmp_path, None, "x")
     others = [
-        fingerprint(tmp_path, *what)
-        for what in ((None, "y"), ("x", None), (), ("None", "x"), ("None x",))
+        fingerprint(tmp_path, *options)
+        for options in ((None, "y"), ("x", None), (), ("None", "x"), ("None x",))
     ]
     assert len({plain, *others}) == 6
     (tmp_path / "README.md").write_text("read by people")
@@ -157,14 +157,14 @@ def test_an_architecture_of_the_models_own_is_refused_and_code_beside_a_built_in
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("transformers")
-    own = {"model_type": "own", "auto_map": {"AutoModel": "own.Model"}}
+    foreign_config = {"model_type": "own", "auto_map": {"AutoModel": "own.Model"}}
     for file in ("config.json", "0_Transformer/config.json"):
-        write_json(tmp_path / file, own)
+        write_json(tmp_path / file, foreign_config)
         with refused(
             f"{tmp_path}: its architecture 'own' is code of the model's own, which is never run"
         ):
             module.refuse_code(tmp_path)
-        write_json(tmp_path / file, {**own, "model_type": "bert"})
+        write_json(tmp_path / file, {**foreign_config, "model_type": "bert"})
         module.refuse_code(tmp_path)
 
 

@@ -91,15 +91,15 @@ def test_company_and_order_change_a_vector_within_the_stated_tolerance(
 ) -> None:
     texts = ["ab" * (number % 13) + " river" * (number % 3) + str(number) for number in range(90)]
     model = encoder_of(tiny, precision=precision)
-    whole = encoded(model, texts)
-    assert np.abs(whole).max() > 0.5
+    uncut = encoded(model, texts)
+    assert np.abs(uncut).max() > 0.5
     for size in (1, 3):
         monkeypatch.setenv("RANKTILT_CACHE", str(own_cache / f"pieces of {size}"))
         monkeypatch.setattr(batching, "MOST_ROWS", size)
         monkeypatch.setattr(batching, "WRITE_EVERY", size)
-        assert encoded(model, texts[:20]) == pytest.approx(whole[:20], abs=tolerance)
+        assert encoded(model, texts[:20]) == pytest.approx(uncut[:20], abs=tolerance)
     monkeypatch.setenv("RANKTILT_CACHE", str(own_cache / "away"))
-    assert encoded(model, texts[70:][::-1])[::-1] == pytest.approx(whole[70:], abs=tolerance)
+    assert encoded(model, texts[70:][::-1])[::-1] == pytest.approx(uncut[70:], abs=tolerance)
 
 
 @neural
@@ -297,15 +297,15 @@ def test_the_models_prompts_or_the_users_stand_before_texts(
         folder / "config_sentence_transformers.json",
         {"prompts": {"query": "ask ", "document": "tell "}},
     )
-    own = encoder_of(folder, query_prefix="q ", document_prefix="")
+    prefixed = encoder_of(folder, query_prefix="q ", document_prefix="")
     for model, kind, text in (
         (encoder_of(folder), "query", "ask red"),
         (encoder_of(folder), "document", "tell red"),
-        (own, "query", "q red"),
-        (own, "document", "red"),
+        (prefixed, "query", "q red"),
+        (prefixed, "document", "red"),
     ):
         assert encoded(model, ["red"], kind) == pytest.approx(encoded(plain, [text]), abs=1e-5)
-    assert own.tokens.prompt == ""
+    assert prefixed.tokens.prompt == ""
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,10 @@ def naive_causal(folder: Path, text: str, before: str = "") -> list[float]:
     """Read the text after the start token, and what is given."""
     torch = pytest.importorskip("torch")
     model, tokenizer = loaded(folder)
-    given, ids = (tokenizer(side, add_special_tokens=False)["input_ids"] for side in (before, text))
-    ids, first = [tokenizer.bos_token_id, *given, *ids], len(given) + 1
+    before_ids, ids = (
+        tokenizer(side, add_special_tokens=False)["input_ids"] for side in (before, text)
+    )
+    ids, first = [tokenizer.bos_token_id, *before_ids, *ids], len(before_ids) + 1
     with torch.no_grad():
         chances = model(torch.tensor([ids])).logits[0].log_softmax(-1)
     return [-float(chances[position - 1, ids[position]]) for position in range(first, len(ids))]
@@ -106,7 +108,7 @@ def test_golden_values_of_stories_in_pieces(
     rounded = exact(stories, precision="bfloat16").score([SENTENCES, REVERSED], label="scoring")
     np.testing.assert_allclose(rounded.perplexity, naive, rtol=0.05)
     texts = [SENTENCES, "Lily", REVERSED, SENTENCES[:40]]
-    whole = exact(stories).score(texts, label="scoring").perplexity
+    together = exact(stories).score(texts, label="scoring").perplexity
     monkeypatch.setenv("RANKTILT_CACHE", str(own_cache / "pieces"))
     monkeypatch.setattr(likelihood, "_LOGITS_A_BATCH", 512 * 40)
     monkeypatch.setattr(likelihood, "_LOGITS_AT_ONCE", 512 * 3)
@@ -115,7 +117,7 @@ def test_golden_values_of_stories_in_pieces(
     monkeypatch.setitem(
         model.__dict__, "_logits", lambda rows: sizes.append(len(rows)) or plain(rows)
     )
-    np.testing.assert_allclose(model.score(texts, label="scoring").perplexity, whole, atol=1e-5)
+    np.testing.assert_allclose(model.score(texts, label="scoring").perplexity, together, atol=1e-5)
     assert sizes == [1, 1, 2]
 
 

@@ -150,8 +150,8 @@ class RankerContract:
 
     def test_the_same_answer_twice(self, make: Make) -> None:
         first, second = toy(), toy()
-        made = make(first)
-        runs = [made.rank(first), made.rank(first), make(second).rank(second)]
+        first_ranker = make(first)
+        runs = [first_ranker.rank(first), first_ranker.rank(first), make(second).rank(second)]
         assert runs[0] == runs[1] == runs[2]
         assert len({run.scores.tobytes() for run in runs}) == 1
 
@@ -180,12 +180,12 @@ class RankerContract:
 
     def test_its_text_makes_it_again_and_names_its_run(self, make: Make) -> None:
         collection = toy()
-        for made in (make(collection), make(collection, k=7)):
-            assert ranker(repr(made)) == made
-            assert repr(ranker(repr(made))) == repr(made)
-        run = made.rank(collection)
-        assert run.name == run.spec.get("name", repr(made))
-        assert run.spec["ranker"] == repr(made)
+        for subject in (make(collection), make(collection, k=7)):
+            assert ranker(repr(subject)) == subject
+            assert repr(ranker(repr(subject))) == repr(subject)
+        run = subject.rank(collection)
+        assert run.name == run.spec.get("name", repr(subject))
+        assert run.spec["ranker"] == repr(subject)
 
     def test_identical_texts_get_identical_scores(self, make: Make) -> None:
         collection = copies(("human", "llm", "other"))

@@ -140,7 +140,9 @@ def test_a_pipeline_checks_every_stage_first_and_each_gives_candidates(
             raise UserError("no such model")
 
     monkeypatch.setattr(Counting, "check", check)
-    monkeypatch.setattr(Counting, "rank", lambda *given: steps.append("ranked") or rank(*given))
+    monkeypatch.setattr(
+        Counting, "rank", lambda *arguments: steps.append("ranked") or rank(*arguments)
+    )
     (BM25() >> Counting() >> Counting()).rank(toy())
     with refused("no such model"):
         (BM25() >> Counting() >> Counting(k=1)).rank(toy())
@@ -180,11 +182,11 @@ def written_as(words: str) -> Collection:
     )
 
 
-def same(run: Run, other: Run) -> bool:
+def same(run: Run, second: Run) -> bool:
     return (
-        run.queries == other.queries
-        and run == other
-        and run.scores.tobytes() == other.scores.tobytes()
+        run.queries == second.queries
+        and run == second
+        and run.scores.tobytes() == second.scores.tobytes()
     )
 
 
@@ -290,15 +292,17 @@ def test_which_documents_a_query_may_not_find_in_all_their_versions() -> None:
         source: [f"{source} words {n}" for n in range(3)] for source in ("human", "llm", "other")
     }
     three = versions(texts)
-    two = [row for row in three if row["source"] != "other"]
-    assert left_out(queried({"0": "words 0", "1": "words 1"}, two)) == {
+    human_and_llm = [row for row in three if row["source"] != "other"]
+    assert left_out(queried({"0": "words 0", "1": "words 1"}, human_and_llm)) == {
         q: [f"{q}-human", f"{q}-llm"] for q in "01"
     }
     assert left_out(queried({"0-llm": "llm words"}, three)) == {
         "0-llm": ["0-human", "0-llm", "0-other"]
     }
-    some = queried({"p": "x", "0": "y", "1": "number 1", "q": "w"}, DOCS, judged=["1", "q"])
-    assert left_out(some) == {"1": ["1"]}, "of judged queries alone"
+    partly_judged = queried(
+        {"p": "x", "0": "y", "1": "number 1", "q": "w"}, DOCS, judged=["1", "q"]
+    )
+    assert left_out(partly_judged) == {"1": ["1"]}, "of judged queries alone"
 
 
 @pytest.mark.data

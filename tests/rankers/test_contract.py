@@ -17,8 +17,12 @@ from tests.toy import write
 @pytest.fixture(scope="session")
 def rerankers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders of tiny re-rankers: with one label, with two, and a T5."""
-    one, two, t5 = (tmp_path_factory.mktemp(name) for name in ("one", "two", "t5"))
-    return {"one": tiny_classifier(one), "two": tiny_classifier(two, labels=2), "t5": tiny_t5(t5)}
+    one_label, two_labels, t5 = (tmp_path_factory.mktemp(name) for name in ("one", "two", "t5"))
+    return {
+        "one": tiny_classifier(one_label),
+        "two": tiny_classifier(two_labels, labels=2),
+        "t5": tiny_t5(t5),
+    }
 
 
 def typed(spec: str) -> Make:
@@ -62,7 +66,10 @@ class TestReplay(RankerContract):
             scores: dict[str, dict[str, float]] = {}
             for query, text in collection.queries_with_judgments.select("id", "text").iter_rows():
                 words = set(text.split())
-                shared = [len(words & set(other.lower().split())) for other in collection.texts()]
+                shared = [
+                    len(words & set(document_text.lower().split()))
+                    for document_text in collection.texts()
+                ]
                 scores[query] = {
                     doc: float(n) for doc, n in zip(collection.ids, shared, strict=True) if n
                 }

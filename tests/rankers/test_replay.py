@@ -124,11 +124,11 @@ def test_a_querys_own_document_is_dropped(
     docs = [{"id": name, "text": name} for name in ("a", "b", "c")]
     qrels = {"a": {"b": 1}, "b": {"c": 1}} if judged else {}
     collection = collection_of(docs, dict(zip("ab", words, strict=True)), qrels)
-    whole = {query: list(ranked.items()) for query, ranked in OWN.items()}
+    all_queries = {query: list(ranked.items()) for query, ranked in OWN.items()}
     run = replayed(tmp_path, OWN, collection)
-    assert entries(run) == (WITHOUT_OWN if dropped else whole)
+    assert entries(run) == (WITHOUT_OWN if dropped else all_queries)
     assert run.spec.get("own_documents_dropped") == (2 if dropped else None)
-    assert entries(Replay(run.spec["file"], exclude_self=False).rank(collection)) == whole
+    assert entries(Replay(run.spec["file"], exclude_self=False).rank(collection)) == all_queries
     assert entries(Replay(run.spec["file"], exclude_self=True).rank(collection)) == WITHOUT_OWN
 
 

@@ -135,9 +135,9 @@ rankers = st.one_of(
 @given(stages=st.lists(rankers, min_size=1, max_size=3))
 @settings(max_examples=40)
 def test_a_ranker_or_a_pipeline_reads_back_from_its_text(stages: list[Ranker]) -> None:
-    made = stages[0] if len(stages) == 1 else Pipeline(tuple(stages))
-    assert ranker(repr(made)) == made
-    assert repr(ranker(repr(made))) == repr(made)
+    parsed = stages[0] if len(stages) == 1 else Pipeline(tuple(stages))
+    assert ranker(repr(parsed)) == parsed
+    assert repr(ranker(repr(parsed))) == repr(parsed)
 
 
 def test_a_hub_name_is_taken_as_a_dense_model_or_as_what_the_table_knows() -> None:
@@ -169,13 +169,13 @@ def test_a_text_makes_a_ranker_that_prints_options_off_their_defaults_alone() ->
     ):
         assert ranker(text) == expected
         assert ranker(expected) is expected
-    for made, text in (
+    for built, text in (
         (BM25(k=1000), "bm25@1000"),
         (BM25(k1=0.9, b=0.4, k=100), "bm25(k1=0.9,b=0.4)@100"),
         (BM25(exclude_self=True, k1=0.1 + 0.2), "bm25(exclude_self=true,k1=0.30000000000000004)"),
         (Replay("a@b.trec", k=3), 'replay:"a@b.trec"@3'),
     ):
-        assert repr(made) == text
+        assert repr(built) == text
 
 
 OURS = ", ".join(ranker_names())

@@ -279,15 +279,18 @@ class Transformers(Portable, LLM):
         ends = (position for position, token in enumerate(tokens) if token in self._ends)
         end = next(ends, None)
         tokens = tokens[:end]
+        text = self._tokenizer.decode(tokens, skip_special_tokens=True)
+        token_logprobs = None if logprobs is None else tuple(logprobs[: len(tokens)])
+        token_texts = None if logprobs is None else self._token_texts(tokens)
         answer = Answer(
-            text=self._tokenizer.decode(tokens, skip_special_tokens=True),
+            text=text,
             finish="length" if end is None else "stop",
             prompt_tokens=len(job.tokens),
             completion_tokens=len(tokens),
             model=self.name,
             revision=self.revision,
-            logprobs=None if logprobs is None else tuple(logprobs[: len(tokens)]),
-            tokens=None if logprobs is None else self._token_texts(tokens),
+            logprobs=token_logprobs,
+            tokens=token_texts,
         )
         return Reply(number=job.number, answer=answer)
 

@@ -60,7 +60,7 @@ def copied(
 
 
 def reference(
-    folder: Path, found: Collection, similarity: str, *, sparse: bool = False
+    folder: Path, collection: Collection, similarity: str, *, sparse: bool = False
 ) -> np.ndarray[Any, Any]:
     """Scores of every query and document by sentence-transformers and plain products in float64."""
     from sentence_transformers import SentenceTransformer, SparseEncoder
@@ -69,7 +69,7 @@ def reference(
     options = {"convert_to_sparse_tensor": False} if sparse else {"convert_to_numpy": True}
     encoded = [
         model.encode(list(side), **options)
-        for side in (found.queries_with_judgments["text"], found.texts())
+        for side in (collection.queries_with_judgments["text"], collection.texts())
     ]
     sides = [np.asarray(side, dtype=np.float64) for side in encoded]
     if similarity == "cosine":
@@ -117,13 +117,13 @@ def test_the_models_own_similarity_is_the_default_and_models_of_another_kind_are
     tiny: Path, tmp_path: Path
 ) -> None:
     collection = copied()
-    for folder, similarity, other in (
+    for folder, similarity, opposite in (
         (tiny, "cosine", "dot"),
         (tiny_model(tmp_path, similarity="dot"), "dot", "cosine"),
     ):
         run = Dense(str(folder)).rank(collection)
         assert run == Dense(str(folder), similarity=similarity).rank(collection)
-        assert run != Dense(str(folder), similarity=other).rank(collection)
+        assert run != Dense(str(folder), similarity=opposite).rank(collection)
     folder = tiny_model(tmp_path / "other", similarity="euclidean")
     with refused(
         f"dense:{folder}: the model asks for 'euclidean', which is not supported; choose cosine or dot"
@@ -159,9 +159,9 @@ def test_a_reranked_run_says_where_it_comes_from_and_is_cut_where_a_depth_is_typ
     assert run.name == f"dense:{tiny}(max_tokens=5)"
     assert (run.spec["candidates"]["ranker"], run.spec["precision"]) == ("tfidf@9", "float32")
     assert run.spec["model"]["folder"] == str(tiny)
-    other = Dense(str(tiny_model(tmp_path, seed=1))).provenance()
-    assert other["model"]["fingerprint"] != run.spec["model"]["fingerprint"]
-    assert set(other["packages"]) == {"torch", "transformers", "sentence-transformers"}
+    second_model = Dense(str(tiny_model(tmp_path, seed=1))).provenance()
+    assert second_model["model"]["fingerprint"] != run.spec["model"]["fingerprint"]
+    assert set(second_model["packages"]) == {"torch", "transformers", "sentence-transformers"}
     share = run.spec["truncated"]["share"]
     assert share["human"] == share["llm"] > 0
     best = Dense(str(tiny), max_tokens=5, k=4).rank(collection, candidates)
@@ -262,8 +262,8 @@ def test_the_largest_weights_are_kept_whatever_the_parts_and_the_run_says_how_it
     stored, row = Sparse(str(splade), max_active_dims=few).encoder.encode(
         documents, "document", "x"
     )
-    whole, other = Sparse(str(splade)).encoder.encode(documents, "document", "x")
-    largest = np.sort(whole.take(other)[:, whole.shape[1] // 2 :])[:, -few:]
+    all_weights, rows = Sparse(str(splade)).encoder.encode(documents, "document", "x")
+    largest = np.sort(all_weights.take(rows)[:, all_weights.shape[1] // 2 :])[:, -few:]
     assert np.sort(stored.take(row)[:, few:]) == pytest.approx(largest, abs=1e-5)
     assert (np.count_nonzero(largest, axis=1) == few).any()
     spec = Sparse(str(splade), max_tokens=5).rank(toy()).spec
@@ -273,9 +273,9 @@ def test_the_largest_weights_are_kept_whatever_the_parts_and_the_run_says_how_it
         5,
     )
     collection = copied(sources=("human", "llm"))
-    whole = Sparse(str(splade), k=5).rank(collection)
+    searched = Sparse(str(splade), k=5).rank(collection)
     monkeypatch.setattr(sparse_module, "_TEXTS_AT_ONCE", 4)
-    assert Sparse(str(splade), k=5).rank(collection) == whole
+    assert Sparse(str(splade), k=5).rank(collection) == searched
 
 
 KEY = "sk-secret-0123456789"

@@ -154,12 +154,12 @@ def test_all_tied_with_the_last_come_however_many(
 
 
 def test_documents_pass_once_for_all_queries_divided_as_numpy_does() -> None:
-    held = Held(drawn(30_000, 4))
-    list(search(drawn(700, 4, 1), held, 3, cosine=False, label=""))
-    blocks = held.reads[:4]
+    documents = Held(drawn(30_000, 4))
+    list(search(drawn(700, 4, 1), documents, 3, cosine=False, label=""))
+    blocks = documents.reads[:4]
     assert blocks == [(0, 8192), (8192, 16384), (16384, 24576), (24576, 30000)]
     assert (
-        sum(stop - start for start, stop in held.reads) <= 2 * 30_000
+        sum(stop - start for start, stop in documents.reads) <= 2 * 30_000
     )  # and once more, at most, for the scores
     vectors = drawn(100, 33)
     vectors[7] = 0

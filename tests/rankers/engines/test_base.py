@@ -167,12 +167,14 @@ def test_as_many_failures_as_allowed_make_a_run_and_one_more_none(
     share: float, allowed: int
 ) -> None:
     texts = [f"words {i}" for i in range(10, 11 + allowed)]
-    made = Fake(answer=failing(*texts), max_failures=share, concurrency=1, k=3)
+    engine = Fake(answer=failing(*texts), max_failures=share, concurrency=1, k=3)
     failed = f"{allowed + 1} of {11 + allowed} queries failed, max_failures={share:g} allows {allowed} of 40: 'q1"
     with pytest.raises(UserError, match=f"^fake: {failed}"):
-        made.rank(many(40))
+        engine.rank(many(40))
     with data_warnings():
-        assert len(replace(made, answer=failing(*texts[1:])).rank(many(40)).queries) == 40 - allowed
+        assert (
+            len(replace(engine, answer=failing(*texts[1:])).rank(many(40)).queries) == 40 - allowed
+        )
 
 
 def replies(ask: Callable[[int], Hits], total: int, concurrency: int = 4) -> list[EngineReply]:
@@ -183,11 +185,11 @@ def test_each_question_is_answered_once_as_many_at_once_as_allowed_and_failures_
     None
 ):
     """The first call is alone, so that a client that it makes is there for the others."""
-    full, made = threading.Barrier(4), []  # passed only by four at once
+    full, clients = threading.Barrier(4), []  # passed only by four at once
 
     @functools.cache
     def client() -> Hits:
-        made.append(1)
+        clients.append(1)
         time.sleep(0.2)  # as long as others could begin, and make one of their own
         return GOOD
 
@@ -197,7 +199,7 @@ def test_each_question_is_answered_once_as_many_at_once_as_allowed_and_failures_
         return client()
 
     assert replies(ask, 17) == [EngineReply(number=number, hits=GOOD) for number in range(17)]
-    assert len(made) == 1
+    assert len(clients) == 1
     assert [reply.number for reply in replies(lambda number: GOOD, 3, 50)] == [0, 1, 2]
     assert replies(ask, 0) == []
     calls = Counter[int]()
@@ -247,10 +249,10 @@ LARGEST = float(np.finfo(np.float64).max)
     )
 )
 def test_scores_are_made_finite_and_to_fall_and_stay_where_they_do(scores: list[float]) -> None:
-    made = falling(scores)
-    assert len(made) == len(scores)
-    assert np.isfinite(made).all()
-    assert (np.diff(made.astype(np.float32)) < 0).all()
+    falling_scores = falling(scores)
+    assert len(falling_scores) == len(scores)
+    assert np.isfinite(falling_scores).all()
+    assert (np.diff(falling_scores.astype(np.float32)) < 0).all()
     finite = sorted(
         {float(np.float32(score)) for score in scores if abs(score) < 1e30}, reverse=True
     )
@@ -262,12 +264,12 @@ DISTANCES = [("d2-llm", 0.1), ("d1-human", 0.4), ("d3-llm", 0.7)]
 
 
 def test_distances_are_refused_until_the_order_is_named() -> None:
-    made = Fake(answer=lambda query, k: DISTANCES, k=3)
+    engine = Fake(answer=lambda query, k: DISTANCES, k=3)
     message = "fake: the scores rise along the given order in 3 of 3 lists; score_order=ascending (smaller is better, …"
     with refused(message):
-        made.rank(toy())
+        engine.rank(toy())
     ascending, by_rank = (
-        replace(made, score_order=order).rank(toy()) for order in ("ascending", "rank")
+        replace(engine, score_order=order).rank(toy()) for order in ("ascending", "rank")
     )
     assert entries(ascending)["q1"] == [("d2-llm", -0.1), ("d1-human", -0.4), ("d3-llm", -0.7)]
     assert ids(by_rank) == ids(ascending)
@@ -275,20 +277,20 @@ def test_distances_are_refused_until_the_order_is_named() -> None:
     with refused(
         "fake: the scores fall along the given order in 3 of 3 lists, so that smaller is hardly better; …"
     ):
-        replace(made, answer=lambda query, k: GOOD, score_order="ascending").rank(toy())
+        replace(engine, answer=lambda query, k: GOOD, score_order="ascending").rank(toy())
     with refused(
         "fake: no result has a finite number as score; score_order=ascending (smaller is better, …"
     ):
-        replace(made, answer=lambda query, k: [(name, NAN) for name, _ in GOOD]).rank(toy())
+        replace(engine, answer=lambda query, k: [(name, NAN) for name, _ in GOOD]).rank(toy())
     with data_warnings() as lines:
-        assert ids(replace(made, score_order="score").rank(toy()))["q1"] == [
+        assert ids(replace(engine, score_order="score").rank(toy()))["q1"] == [
             "d2-llm",
             "d1-human",
             "d3-llm",
         ]
     assert "6 results with a score above the one before" in lines[0]
     with refused("unknown score_order of fake 'up' (valid: score, ascending, rank)"):
-        replace(made, score_order="up")
+        replace(engine, score_order="up")
 
 
 def response(**signs: Any) -> dict[str, Any]:
@@ -391,18 +393,18 @@ def search(query, k):
 
 def test_a_module_of_the_current_folder_is_asked(module: Module) -> None:
     name = module(WORDS)
-    made = ranker(f"engine:{name}:search(concurrency=2)@2")
-    assert repr(made) == f"engine:{name}:search(concurrency=2)@2"
-    assert made == Engine(f"{name}:search", concurrency=2, k=2)
+    engine = ranker(f"engine:{name}:search(concurrency=2)@2")
+    assert repr(engine) == f"engine:{name}:search(concurrency=2)@2"
+    assert engine == Engine(f"{name}:search", concurrency=2, k=2)
     collection = with_queries(
         {"b": "red apples", "empty": "", "unjudged": "old", "a": "old clock"}, ["a", "b", "empty"]
     )
-    run = made.rank(collection)
+    run = engine.rank(collection)
     assert ids(run) == {"b": ["d1-human", "d3-llm"], "empty": [], "a": ["d3-llm"]}
-    assert made.rank(collection) == run
+    assert engine.rank(collection) == run
     assert (run.name, run.spec["ranker"], run.spec["function"]["file"]) == (
-        repr(made),
-        repr(made),
+        repr(engine),
+        repr(engine),
         f"{name}.py",
     )
     assert len(run.spec["function"]["sha256"]) == 64

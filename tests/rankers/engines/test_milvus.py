@@ -257,7 +257,7 @@ def test_a_token_that_a_server_repeats_is_hidden(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("MILVUS_TOKEN", "root:secret")
     monkeypatch.setattr("ranktilt.rankers.engines.calls.PAUSES", (0.0, 0.0))
     monkeypatch.setattr("ranktilt.rankers.engines.milvus._CollectionIndex", RepeatingIndex)
-    monkeypatch.setattr("ranktilt.rankers.engines.milvus.client", lambda place: nullcontext(None))
+    monkeypatch.setattr("ranktilt.rankers.engines.milvus.client", lambda uri: nullcontext(None))
     with pytest.raises(UserError, match=r" \[ke") as caught:
         Milvus("http://127.0.0.1:1", mode="bm25").rank(toy())
     assert "root" not in str(caught.value)

@@ -74,9 +74,9 @@ class TestCounts:
         expected = [{"cat": 3, "sat": 1, "sit": 1}, {}, {}, {"cat": 1, "hat": 1}]
         assert counted(terms(collection(*texts), "english", "text")) == expected
         for times, kind in ((255, np.uint8), (256, np.uint16), (70_000, np.uint32)):
-            made = terms(collection("a " * times + "b", "b"), "whitespace", "text")
-            assert counted(made) == [{"a": times, "b": 1}, {"b": 1}]
-            assert made.table.times.dtype == kind
+            index_terms = terms(collection("a " * times + "b", "b"), "whitespace", "text")
+            assert counted(index_terms) == [{"a": times, "b": 1}, {"b": 1}]
+            assert index_terms.table.times.dtype == kind
 
     def test_counts_are_shared_by_rankers_and_made_once(self, tokenized: list[int]) -> None:
         shared = toy()
@@ -95,8 +95,10 @@ class TestCounts:
     ) -> None:
         with pytest.MonkeyPatch.context() as patch, limited(MemoryLimits(memory=memory)):
             patch.setattr(index, "CHUNK", chunk)
-            made = terms(collection(*(" ".join(words) for words in texts)), "whitespace", "text")
-        assert counted(made) == [dict(Counter(words)) for words in texts]
+            index_terms = terms(
+                collection(*(" ".join(words) for words in texts)), "whitespace", "text"
+            )
+        assert counted(index_terms) == [dict(Counter(words)) for words in texts]
 
 
 class TestOnDisk:
@@ -139,8 +141,8 @@ class TestOnDisk:
         self, folder: Path, tokenized: list[int]
     ) -> None:
         terms(collection(*TEXTS), "english", "title+text")
-        other = [{"id": f"x{n}", "text": text, "source": "llm"} for n, text in enumerate(TEXTS)]
-        terms(collection_of(other, {"q": "red"}, {"q": {"x0": 1}}), "english", "text")
+        llm_docs = [{"id": f"x{n}", "text": text, "source": "llm"} for n, text in enumerate(TEXTS)]
+        terms(collection_of(llm_docs, {"q": "red"}, {"q": {"x0": 1}}), "english", "text")
         assert len(tokenized) == 1
         first, texts = terms(collection(*TEXTS), "english", "text"), pl.Series(TEXTS)
         with IndexFolder.from_texts(texts, "english").writing() as writer:
@@ -152,18 +154,25 @@ class TestOnDisk:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(indexfile, "_TEXTS_A_HASH", 7)
-        whole = pl.Series([f"text {n} é" for n in range(20)])
-        parts = pl.concat([whole.slice(0, 9), whole.slice(9)], rechunk=False)
-        longer = pl.concat([pl.Series(["before"]), whole]).slice(1)
+        all_texts = pl.Series([f"text {n} é" for n in range(20)])
+        parts = pl.concat([all_texts.slice(0, 9), all_texts.slice(9)], rechunk=False)
+        longer = pl.concat([pl.Series(["before"]), all_texts]).slice(1)
         assert (
-            len({IndexFolder.from_texts(texts, "english").path for texts in (whole, parts, longer)})
+            len(
+                {
+                    IndexFolder.from_texts(texts, "english").path
+                    for texts in (all_texts, parts, longer)
+                }
+            )
             == 1
         )
         others = [
-            pl.concat([whole.slice(0, n), pl.Series(["x"]), whole.slice(n + 1)]) for n in range(20)
+            pl.concat([all_texts.slice(0, n), pl.Series(["x"]), all_texts.slice(n + 1)])
+            for n in range(20)
         ]
         assert (
-            len({IndexFolder.from_texts(texts, "english").path for texts in (whole, *others)}) == 21
+            len({IndexFolder.from_texts(texts, "english").path for texts in (all_texts, *others)})
+            == 21
         )
 
 
@@ -253,7 +262,7 @@ def by_hand(corpus: list[list[str]], query: list[str], weight: Weight) -> dict[i
     for row, words in enumerate(corpus):
         counts = Counter(words)
         shared = [word for word in query if word in counts]
-        df = {word: sum(word in other for other in corpus) for word in shared}
+        df = {word: sum(word in document for document in corpus) for word in shared}
         if shared:
             ratio = len(words) / mean
             sums[row] = math.fsum(weight(counts[w], ratio, len(corpus), df[w]) for w in shared)
@@ -359,11 +368,11 @@ def test_the_cut_of_many_documents_is_that_of_all(method: str) -> None:
     collection = collection_of(
         docs, {"q1": "b", "q2": "b c d", "q3": "z"}, {q: {"d0": 1} for q in ("q1", "q2", "q3")}
     )
-    whole = entries(ranker(f"{method}@1000000").rank(collection))
-    assert sum(map(len, whole.values())) > 3000
+    uncut = entries(ranker(f"{method}@1000000").rank(collection))
+    assert sum(map(len, uncut.values())) > 3000
     for k in (1, 5, 50):
         for query, best in entries(ranker(f"{method}@{k}").rank(collection)).items():
-            assert best == whole[query][: len(best)]
+            assert best == uncut[query][: len(best)]
             assert len(best) >= k or query == "q3"
 
 

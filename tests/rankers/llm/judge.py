@@ -36,12 +36,12 @@ class Judge:
     value: Callable[[str], float] = worth
     first: float = 0.0
     prose: float = 0.0
-    shown: list[list[str]] = field(default_factory=list)
+    listings: list[list[str]] = field(default_factory=list)
 
     def __call__(self, messages: list[dict[str, str]], body: dict[str, object]) -> str:
         prompt = messages[-1]["content"]
         items = [text for _, text in _ITEM.findall(prompt)]
-        self.shown.append(items)
+        self.listings.append(items)
         chance = random.Random(prompt)
         if chance.random() < self.prose:
             return f"{len(items)} passages have been provided."

@@ -278,7 +278,7 @@ def test_no_document_can_pass_for_another(own_cache: Path, monkeypatch: pytest.M
             line.startswith(f"[{number}] ") for number, line in enumerate(seen.split("\n"), 1)
         )
         assert not any(marker in seen for marker in _MARKERS)
-    assert all(len(passages) == 2 for passages in judge.shown)
+    assert all(len(passages) == 2 for passages in judge.listings)
 
 
 @pytest.mark.parametrize(

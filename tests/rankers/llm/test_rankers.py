@@ -73,14 +73,17 @@ def test_a_perfect_judge_sorts_as_far_as_the_method_reaches(
     for query in range(2):
         assert ids(run, query)[:sorted_to] == best(candidates[0])[:sorted_to]
         assert sorted(ids(run, query)) == sorted(candidates[0].ids)
-    made = ranker(text)
-    assert repr(made) == text.replace("method=heapsort,", "")
+    llm_ranker = ranker(text)
+    assert repr(llm_ranker) == text.replace("method=heapsort,", "")
     answers = run.spec["llm_answers"]
     if prompts is not None:
-        assert answers["requests"] == 2 * prompts == 2 * made.requests(count)
+        assert answers["requests"] == 2 * prompts == 2 * llm_ranker.requests(count)
     assert answers["kinds"] == {"ok": answers["requests"]}
     assert (
-        answers["fresh"] == len(server.requests) <= answers["requests"] <= 2 * made.requests(count)
+        answers["fresh"]
+        == len(server.requests)
+        <= answers["requests"]
+        <= 2 * llm_ranker.requests(count)
     )
 
 
@@ -103,11 +106,11 @@ def test_windows_cover_every_candidate_and_shuffled_answers_count_by_mean_place(
     for count in (*range(60), 100, 200):
         for window in (2, 5, 20, 50):
             for step in {1, window // 2, window - 1}:
-                made = list(windows(count, window, step))
-                covered = {rank for start, stop in made for rank in range(start, stop)}
+                spans = list(windows(count, window, step))
+                covered = {rank for start, stop in spans for rank in range(start, stop)}
                 assert covered == set(range(count if count > 1 else 0))
-                assert all(0 < stop - start <= window for start, stop in made)
-                assert all(later[1] > earlier[0] for earlier, later in itertools.pairwise(made))
+                assert all(0 < stop - start <= window for start, stop in spans)
+                assert all(later[1] > earlier[0] for earlier, later in itertools.pairwise(spans))
     rankings = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [1, 2, 0, 3]])
     assert borda(rankings) == [1, 0, 2, 3], "places 1/3, 1, 2, 8/3 of the four"
     assert borda(np.array([[2, 0, 1], [0, 2, 1]])) == [2, 0, 1], "a tie goes as in the first"
@@ -121,10 +124,10 @@ def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_r
     answers = run.spec["llm_answers"]
     assert answers["kinds"] == {"off-format": 30}
     assert answers["unreadable"] == "20 passages have been provided."
-    places = np.array(
+    ranks = np.array(
         [[ids(candidates[1], q).index(name) for name in ids(run, q)] for q in range(30)]
     )
-    assert abs(np.corrcoef(np.tile(np.arange(20), 30), places.ravel())[0, 1]) < 0.15
+    assert abs(np.corrcoef(np.tile(np.arange(20), 30), ranks.ravel())[0, 1]) < 0.15
     silent, _ = served("listwise:openai:tiny(shuffles=2)", worths(5), Judge(prose=1.0))
     assert sorted(ids(silent)) == sorted(worths(5)[0].ids), (
         "none of the shuffled answers says anything"
@@ -132,11 +135,11 @@ def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_r
     warning = "100% of the answers decide nothing about their passages, which stand in random order"
     others = worths(4)
     fine, _ = served("listwise:openai:tiny", others)
-    for (collection, _), made, count, warned in (
+    for (collection, _), audited_run, count, warned in (
         (candidates, run, "30 answers: 30 off-format; ", True),
         (others, fine, "2 answers: 2 ok; ", False),
     ):
-        notes = " ".join(note_sentences(audit(collection, made, "nDCG@3", by=None).notes))
+        notes = " ".join(note_sentences(audit(collection, audited_run, "nDCG@3", by=None).notes))
         assert (count in notes, warning in notes) == (True, warned)
     message = (
         r"100% of 2 answers could not be read, max_failures=0.5 allows 50% \(first: '3 passages"
@@ -215,7 +218,7 @@ def test_a_preset_prints_as_what_it_stands_for_in_the_papers_words() -> None:
         ),
         ("pairwise:openai:m", "pairwise:openai:m(text=title,prompt=pairwise-neutral)"),
     ):
-        assert [repr(one) for one in read_rankers([typed], "wang")] == [printed]
+        assert [repr(stage) for stage in read_rankers([typed], "wang")] == [printed]
     from importlib import resources
 
     prompt = (
@@ -322,12 +325,14 @@ def test_a_folders_query_likelihood_is_that_of_the_query_behind_passage(
     texts = {"a": "He went to the shop.", "b": "Lily had a question."}
     likelihood = ranker(f"pointwise:transformers:{stories}(method=query-likelihood)")
     run = likelihood.rank(*texts_of(texts))
-    given = [
+    passage_prompts = [
         f"Passage: {text}\nPlease write a question based on this passage.\n"
         for text in texts.values()
     ]
     expected = (
-        -Likelihood(folder=stories).score(["question"] * 2, given, label="expected").perplexity
+        -Likelihood(folder=stories)
+        .score(["question"] * 2, passage_prompts, label="expected")
+        .perplexity
     )
     np.testing.assert_allclose(run.scores, sorted(expected, reverse=True))
     assert ids(run)[0] == "ab"[int(np.argmax(expected))]
@@ -397,8 +402,8 @@ def test_no_dry_run_says_too_little(
 
 
 def test_every_ranker_that_asks_a_language_model_is_among_these() -> None:
-    named = {name for name in RANKERS if issubclass(ranker_class(name), LLMRanker)}
-    assert named == {method.partition("(")[0] for method in (*EXACT, *OPEN)}
+    llm_rankers = {name for name in RANKERS if issubclass(ranker_class(name), LLMRanker)}
+    assert llm_rankers == {method.partition("(")[0] for method in (*EXACT, *OPEN)}
 
 
 def test_what_later_passes_and_later_stages_may_ask_is_said(
@@ -444,20 +449,20 @@ def test_the_audit_finds_what_the_judge_favours(
                     {"id": f"{origin}-{source}", "text": text, "source": source, "origin": origin}
                 )
         judged[f"q{query}"] = {f"q{query}t0-human": 1, f"q{query}t0-llm": 1}
-    collection, each = (
+    collection, size = (
         collection_of(docs, {name: f"question {name}" for name in judged}, judged),
         2 * TOPICS,
     )
     order = np.concatenate(
-        [each * query + np.array(chance.sample(range(each), each)) for query in range(QUERIES)]
+        [size * query + np.array(chance.sample(range(size), size)) for query in range(QUERIES)]
     )
-    scores = np.tile(np.arange(each, 0, -1, dtype=np.float64), QUERIES)
-    candidates = Run(tuple(judged), np.arange(QUERIES + 1) * each, order, scores, collection.ids)
+    scores = np.tile(np.arange(size, 0, -1, dtype=np.float64), QUERIES)
+    candidates = Run(tuple(judged), np.arange(QUERIES + 1) * size, order, scores, collection.ids)
     run, _ = served(
         "listwise:openai:tiny(window=12,step=6)", (collection, candidates), Judge(value=value)
     )
-    found = audit(collection, [run], ["nDCG@3"], resamples=1_000)
-    assert found.verdict(found.runs[0]).side == side
+    result = audit(collection, [run], ["nDCG@3"], resamples=1_000)
+    assert result.verdict(result.runs[0]).side == side
 
 
 @pytest.mark.neural

@@ -57,7 +57,7 @@ def test_ids_and_the_histories_of_later_versions_are_read(tmp_path: Path) -> Non
 def test_answers_are_read_in_the_forms_of_public_tools(tmp_path: Path) -> None:
     message = {"role": "assistant", "content": "[2] > [1]", "reasoning_content": "[1] > [2]?"}
     completion = {"choices": [{"message": message}]}
-    asked = {"messages": [{"role": "user", "content": [{"type": "text", "text": "[1] a"}]}]}
+    request = {"messages": [{"role": "user", "content": [{"type": "text", "text": "[1] a"}]}]}
     by_id, by_text = {"query": "q", "ids": ["d1", "d2"]}, {"prompt": "[1] a"}
     parts = [{"type": "thinking", "thinking": "[1] > [2]?"}, {"type": "text", "text": "[2] > [1]"}]
     records: list[dict[str, object]] = [
@@ -66,10 +66,10 @@ def test_answers_are_read_in_the_forms_of_public_tools(tmp_path: Path) -> None:
         {**by_id, "response": "[2] > [1]"},
         {**by_id, **completion},
         {**by_text, "outputs": [{"text": "[2] > [1]"}]},
-        {**asked, "response": completion},
+        {**request, "response": completion},
         {
             "custom_id": "1",
-            "request": {"body": asked},
+            "request": {"body": request},
             "response": {"status_code": 200, "body": completion},
         },
     ]
@@ -200,7 +200,7 @@ def test_equal_texts_can_be_either_document_and_queries_of_equal_text_are_not_to
     assert matched(SAME, FLEAS, SAME) == MatchedCall(0, ((3, 4), (0,), (3, 4)))
     assert matched(FLEAS, RIVERS) == MatchedCall(0, ((0,), (1,)))
     assert matched(FLEAS, RIVERS, query="fleas") == MatchedCall(1, ((0,), (1,)))
-    other, same = (
+    different, same = (
         CandidateTexts(
             queries=("a", "b"),
             texts=("fleas", text),
@@ -210,7 +210,7 @@ def test_equal_texts_can_be_either_document_and_queries_of_equal_text_are_not_to
         for text in ("Fleas", "fleas")
     )
     fleas = call(prompt("fleas", [FLEAS, RIVERS]))
-    assert other.match(fleas) == MatchedCall(0, ((0,), (1,)))
+    assert different.match(fleas) == MatchedCall(0, ((0,), (1,)))
     assert same.match(fleas) == "fits 2 queries of equal passages"
     assert same.match(fleas._replace(query="b")) == MatchedCall(1, ((0,), (1,)))
 

@@ -111,11 +111,11 @@ def test_each_pair_of_texts_is_scored_once_and_candidates_need_a_text(
     shared: Shared, tmp_path: Path
 ) -> None:
     docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(["red", "red", "old", "red"])]
-    named = collection_of(
+    judged = collection_of(
         docs, {"a": "red", "b": "old", "c": "cold"}, {query: {"d0": 1} for query in "abc"}
     )
     collection = replace(
-        named, queries=named.queries.with_columns(text=pl.Series(["red", "old", "red"]))
+        judged, queries=judged.queries.with_columns(text=pl.Series(["red", "old", "red"]))
     )
     SCORED.clear()
     shared.rank(

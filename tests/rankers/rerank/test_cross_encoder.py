@@ -35,7 +35,7 @@ DOCUMENTS = [
 
 
 @pytest.fixture(scope="session")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_classifier(tmp_path_factory.mktemp("one"))
 
 
@@ -50,10 +50,10 @@ def candidates_of(queries: Texts, documents: Texts) -> tuple[Collection, Run]:
 
 
 def scores(
-    made: CrossEncoder, queries: Texts = QUERIES, documents: Texts = DOCUMENTS
+    reranker: CrossEncoder, queries: Texts = QUERIES, documents: Texts = DOCUMENTS
 ) -> np.ndarray[Any, Any]:
     """Scores of each query and each document by a re-ranker."""
-    run = made.rank(*candidates_of(queries, documents))
+    run = reranker.rank(*candidates_of(queries, documents))
     table = np.full((len(queries), len(documents)), np.nan)
     table[run.entry_queries, run.docs] = run.scores
     return table
@@ -75,15 +75,15 @@ def exact(folder: Path, **options: Any) -> CrossEncoder:
 
 
 def test_one_label_scores_as_the_reference_does_and_so_does_a_folder_that_it_saved(
-    one: Path, tmp_path: Path
+    classifier: Path, tmp_path: Path
 ) -> None:
-    expected = reference(one)[:, :, 0]
+    expected = reference(classifier)[:, :, 0]
     assert expected.std() > 0.05
-    assert scores(exact(one)) == pytest.approx(expected, abs=1e-5)
+    assert scores(exact(classifier)) == pytest.approx(expected, abs=1e-5)
     from sentence_transformers import CrossEncoder as Reference
     from torch.nn import Identity
 
-    saved = Reference(str(one), device="cpu", activation_fn=Identity(), max_length=20)
+    saved = Reference(str(classifier), device="cpu", activation_fn=Identity(), max_length=20)
     saved.prompts, saved.default_prompt_name = {"ask": "please: "}, "ask"
     saved.save_pretrained(str(tmp_path))
     expected = reference(tmp_path)[:, :, 0]
@@ -93,7 +93,7 @@ def test_one_label_scores_as_the_reference_does_and_so_does_a_folder_that_it_sav
 
 
 def test_two_labels_score_the_probability_of_relevance_and_monobert_takes_no_other(
-    tmp_path: Path, one: Path
+    tmp_path: Path, classifier: Path
 ) -> None:
     folder = tiny_classifier(tmp_path, labels=2, seed=3)
     expected = reference(folder, apply_softmax=True)[:, :, 1]
@@ -103,8 +103,10 @@ def test_two_labels_score_the_probability_of_relevance_and_monobert_takes_no_oth
     assert scores(bert) == pytest.approx(expected, abs=1e-5)
     change(folder / "config.json", id2label={"0": "relevant", "1": "irrelevant"}, label2id=None)
     assert scores(bert) == pytest.approx(1 - expected, abs=1e-5)
-    with pytest.raises(UserError, match=rf"got 'bert' with 1 label; cross-encoder:{one} takes it$"):
-        MonoBERT(str(one)).rank(*candidates_of(QUERIES, DOCUMENTS))
+    with pytest.raises(
+        UserError, match=rf"got 'bert' with 1 label; cross-encoder:{classifier} takes it$"
+    ):
+        MonoBERT(str(classifier)).rank(*candidates_of(QUERIES, DOCUMENTS))
     folder = tiny_classifier(tmp_path / "electra")
     change(
         folder / "config.json",
@@ -145,27 +147,31 @@ def test_own_limits_cut_as_if_the_texts_were_shorter(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
 def test_sizes_of_batches_and_the_cache_change_a_score_within_the_stated_tolerance(
-    one: Path, precision: str, tolerance: float, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+    classifier: Path,
+    precision: str,
+    tolerance: float,
+    own_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ranker = CrossEncoder(str(one), precision=precision)
-    whole = scores(ranker)
+    ranker = CrossEncoder(str(classifier), precision=precision)
+    usual = scores(ranker)
     monkeypatch.setenv("RANKTILT_CACHE", str(own_cache / "pieces"))
     monkeypatch.setattr(batching, "WRITE_EVERY", 5)
     monkeypatch.setattr(batching, "MOST_ROWS", 2)
     first = scores(ranker, QUERIES[:1], DOCUMENTS[2:3])
     pieces = scores(ranker)
     assert pieces[:1, 2:3].tobytes() == first.tobytes()
-    assert pieces == pytest.approx(whole, abs=tolerance)
-    assert pieces == pytest.approx(scores(exact(one)), abs=tolerance)
+    assert pieces == pytest.approx(usual, abs=tolerance)
+    assert pieces == pytest.approx(scores(exact(classifier)), abs=tolerance)
 
 
-def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> None:
-    fingerprint = exact(one).scorer().fingerprint
-    assert exact(one, k=3, text="title").scorer().fingerprint == fingerprint
-    assert exact(one, max_document_tokens=9).scorer().fingerprint != fingerprint
-    scores(exact(one))
+def test_the_cache_holds_one_raw_score_a_pair(classifier: Path, own_cache: Path) -> None:
+    fingerprint = exact(classifier).scorer().fingerprint
+    assert exact(classifier, k=3, text="title").scorer().fingerprint == fingerprint
+    assert exact(classifier, max_document_tokens=9).scorer().fingerprint != fingerprint
+    scores(exact(classifier))
     assert (own_cache / "pairs" / fingerprint).is_dir()
-    scores(exact(one, max_document_tokens=9))
+    scores(exact(classifier, max_document_tokens=9))
     keys = [
         sum(file.stat().st_size for file in row.folder.glob("*.keys"))
         for row in cache_contents()[:2]
@@ -265,9 +271,9 @@ def test_the_score_is_the_probability_of_true_after_the_literal_prompt_or_of_oth
     assert scores(exact_t5(t5), documents=PROMPTED).ravel() == pytest.approx(expected, abs=1e-5)
     folder = tiny_t5(tmp_path, answers=("▁true", "▁false", "▁oui", "▁non"))
     usual = scores(exact_t5(folder), documents=PROMPTED)
-    other = scores(exact_t5(folder, true_token="oui", false_token="non"), documents=PROMPTED)
+    renamed = scores(exact_t5(folder, true_token="oui", false_token="non"), documents=PROMPTED)
     turned = scores(exact_t5(folder, true_token="▁false", false_token="true"), documents=PROMPTED)
-    assert np.abs(usual - other).max() > 0.01
+    assert np.abs(usual - renamed).max() > 0.01
     assert turned == pytest.approx(1 - usual, abs=1e-6)
 
 
@@ -278,9 +284,9 @@ def test_a_long_document_is_cut_and_a_query_of_more_than_half_the_room_too_and_t
     for query in ("red apples", "Grüße, café?"):
         front = tokens(t5, f"Query: {query} Document: {LONG[0]}")[:-1]
         assert len(front) > 150
-        whole = front[: 150 - len(end)] + end
+        prompt = front[: 150 - len(end)] + end
         assert scores(exact_t5(t5), [query], [LONG[0]])[0, 0] == pytest.approx(
-            probability(t5, [whole])[0], abs=1e-5
+            probability(t5, [prompt])[0], abs=1e-5
         )
     before, between, behind = (
         tokens(t5, part)[:-1] for part in ("Query:", "Document:", "Relevant:")
@@ -291,10 +297,10 @@ def test_a_long_document_is_cut_and_a_query_of_more_than_half_the_room_too_and_t
     assert (
         len(document) > len(query) > room - half
     )  # the document is longer here, and so gets the odd token
-    whole = before + query[:half] + between + document[: room - half] + behind + [1]
-    assert len(whole) == 150
+    prompt = before + query[:half] + between + document[: room - half] + behind + [1]
+    assert len(prompt) == 150
     assert scores(exact_t5(t5), [LONG[1]], [LONG[0]])[0, 0] == pytest.approx(
-        probability(t5, [whole])[0], abs=1e-5
+        probability(t5, [prompt])[0], abs=1e-5
     )
 
 
@@ -313,7 +319,7 @@ def test_what_is_said_to_be_cut_is_what_is_cut(
     _, read = fit_texts(
         scorer.tokenizer, ([query] * len(pairs), pairs.documents), scorer.limits, around
     )
-    cut = [text != whole for text, whole in zip(read, pairs.documents, strict=True)]
+    cut = [text != document for text, document in zip(read, pairs.documents, strict=True)]
     assert scorer.truncated(pairs, "").tolist() == cut
     assert 0 < sum(cut) < len(pairs)
 
@@ -326,8 +332,8 @@ def test_what_is_no_monot5_is_refused(tmp_path: Path) -> None:
     folder = tiny_t5(tmp_path, answers=("▁oui", "▁non"))
     with refused(f"{folder}: its vocabulary has no token '▁true'; set true_token and false_token"):
         scores(exact_t5(folder))
-    for named, expected in ((150, 150), (10**30, LIMIT), (None, LIMIT)):
-        change(folder / "tokenizer_config.json", model_max_length=named)
+    for saved, expected in ((150, 150), (10**30, LIMIT), (None, LIMIT)):
+        change(folder / "tokenizer_config.json", model_max_length=saved)
         assert exact_t5(folder).scorer().limits.pair == expected
     change(folder / "config.json", decoder_start_token_id=None)
     with pytest.raises(UserError, match="no decoder_start_token_id"):

@@ -423,6 +423,7 @@ def falling(scores: Sequence[float]) -> Scores:
             previous = float32(numbers[rank - 1])
             if not float32(numbers[rank]) < previous or math.isinf(numbers[rank]):
                 numbers[rank] = float(np.nextafter(previous, float32(-np.inf)))
-        rounded = np.array(numbers).astype(np.float32)
+        changed = np.array(numbers)
+        rounded = changed.astype(np.float32)
     falls = np.isfinite(rounded).all() and (np.diff(rounded) < 0).all()
-    return np.array(numbers) if falls else ranks
+    return changed if falls else ranks
