@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.data.files import decode_text, read_bytes
-from ranktilt.errors import DataError, UserError, counted
+from ranktilt.errors import UserError, counted
 from ranktilt.judging.result import Estimate, FamilyPreference, FamilyScale, Favour
 from ranktilt.judging.systems import SystemValues
 from ranktilt.measures.ranking import Floats
@@ -42,27 +40,6 @@ _SCALES: Mapping[str, Callable[[Floats], Floats]] = {
     "ranks": _ranks,
     "z": _z,
 }
-
-
-def read_families(path: str | Path) -> dict[str, str]:
-    """Read which family each run is of: two columns with tabs or blanks, ``run`` and ``family``; a header may begin."""
-    path, found = Path(path), dict[str, str]()
-    for number, line in enumerate(decode_text(path, read_bytes(path)).splitlines(), start=1):
-        fields = line.split("\t") if "\t" in line else line.split()
-        if not line.strip() or (
-            number == 1 and [field.strip() for field in fields[:2]] == ["run", "family"]
-        ):
-            continue
-        if len(fields) != 2 or not all(field.strip() for field in fields):
-            raise DataError(
-                path, f"expected a run and its family (2 fields), got {len(fields)}", line=number
-            )
-        name, family = (field.strip() for field in fields)
-        if found.setdefault(name, family) != family:
-            raise DataError(path, f"a second family ({family}) for run {name!r}", line=number)
-    if not found:
-        raise DataError(path, "expected runs and their families, got none")
-    return found
 
 
 def families_of(runs: Sequence[str], families: Mapping[str, str]) -> dict[str, list[str]]:
