@@ -42,10 +42,13 @@ _SCALES: Mapping[str, Callable[[Floats], Floats]] = {
 }
 
 
-def families_of(runs: Sequence[str], families: Mapping[str, str]) -> dict[str, list[str]]:
+def families_of(
+    runs: Sequence[str], families: Mapping[str, str], *, joined: bool = False
+) -> dict[str, list[str]]:
     """List the runs of each family, families as they are named first.
 
-    `UserError` where a run has no family, or no family can be compared.
+    `UserError` where a run has no family, or no family can be compared; where clusters of repeats
+    were `joined`, a family that they leave with one system is not tested, and not refused.
     """
     lost = [run for run in runs if run not in families]
     if lost:
@@ -58,19 +61,22 @@ def families_of(runs: Sequence[str], families: Mapping[str, str]) -> dict[str, l
             found.setdefault(family, []).append(run)
     if len(found) < 2:
         raise UserError(f"expected systems of two families or more, got only {next(iter(found))!r}")
-    if not any(min(len(some), len(runs) - len(some)) > 1 for some in found.values()):
+    if not joined and not any(min(len(some), len(runs) - len(some)) > 1 for some in found.values()):
         raise UserError("a family needs two systems, and two others, to be compared; no family has")
     return found
 
 
 def family_preferences(
-    every: Sequence[SystemValues], families: Mapping[str, str]
+    every: Sequence[SystemValues], families: Mapping[str, str], *, joined: bool = False
 ) -> list[FamilyPreference]:
-    """Test every judge, measure and family on each scale, with one verdict where all scales agree."""
+    """Test every judge, measure and family on each scale, with one verdict where all scales agree.
+
+    `joined` says whether clusters of repeats count as one system each.
+    """
     of = [
         (values, family, np.isin(values.runs, members))
         for values in every
-        for family, members in _compared(families_of(values.runs, families)).items()
+        for family, members in _compared(families_of(values.runs, families, joined=joined)).items()
     ]
     tests = [
         [

@@ -122,6 +122,7 @@ def judge(
         raise UserError("expected the grades of at least one judge: --judge FILE")
     models = any(isinstance(grades, Grades) for grades in named.values())
     files = {name: _file(grades) for name, grades in named.items()}
+    human_file = "" if human is None else _file(human)
     steps = grade_steps([human, *named.values()])
     human = stepped(human, steps)
     named = {name: stepped(grades, steps) for name, grades in named.items()}
@@ -147,7 +148,7 @@ def judge(
         if queries < FEWEST_QUERIES:
             notes.append(few_queries_note(pairs_of_judge.judge, queries))
     how = {"resamples": resamples, "seed": seed}
-    draws = QueryDraws(**how)
+    draws = QueryDraws(resamples=resamples, seed=seed)
     found: dict[str, Any] = {
         "agreements": tuple(
             row
@@ -170,12 +171,12 @@ def judge(
         measure(one) for one in ([measures] if isinstance(measures, str | Measure) else measures)
     ]
     if runs:
-        groups = SystemGroups(families=families or {}, clusters=clusters or {})
+        system_groups = SystemGroups(families=families or {}, clusters=clusters or {})
         fields, more_notes = _systems(
             graded,
             runs,
             asked,
-            groups,
+            system_groups,
             tags={run.name: tags.get(run.spec.get("file", ""), "") for run in runs},
             human_sample=human_sample,
             correction=correction,
@@ -185,9 +186,7 @@ def judge(
         found |= fields
         notes += more_notes
     elif families or clusters or human_sample is not None:
-        raise UserError(
-            f"{_systems_asked(families, clusters)}: need runs (--runs DIR)"
-        )
+        raise UserError(f"{_systems_asked(families, clusters)}: need runs (--runs DIR)")
     if collection is not None and len(collection.sources) > 1:
         groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
         notes += [remark.text for remark in groups.remarks]
@@ -196,6 +195,7 @@ def judge(
     weaknesses = tuple(Weakness(one.judge, gap) for one in probed for gap in one.gaps)
     spec = {
         "ranktilt": __version__,
+        "human": human_file,
         "judges": files,
         "top_grade": top,
         "relevant": relevant,
@@ -261,7 +261,7 @@ def _human(
     return frame, max(int(frame["grade"].max()), least) if top is None else top  # type: ignore[arg-type]
 
 
-def _file(grades: GradesOf) -> str:
+def _file(grades: GradesOf | pl.DataFrame) -> str:
     return str(grades) if isinstance(grades, str | Path) else ""
 
 
@@ -332,9 +332,7 @@ def _systems(
     return fields, [*notes, *more_notes]
 
 
-def _systems_asked(
-    families: Mapping[str, str] | None, clusters: Mapping[str, str] | None
-) -> str:
+def _systems_asked(families: Mapping[str, str] | None, clusters: Mapping[str, str] | None) -> str:
     """Name what is asked about systems."""
     if families:
         return "families"

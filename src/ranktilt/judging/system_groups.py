@@ -41,9 +41,7 @@ class SystemGroups:
 
     def after_joining(self) -> SystemGroups:
         """Return the families of systems and joined clusters."""
-        families = {
-            self.clusters.get(run, run): family for run, family in self.families.items()
-        }
+        families = {self.clusters.get(run, run): family for run, family in self.families.items()}
         return SystemGroups(families=families)
 
 
@@ -112,7 +110,9 @@ class _Rows:
         """Take a line in, or refuse it."""
         optional = sum(name == "cluster" for name in columns)
         if not len(columns) - optional <= len(fields) <= len(columns):
-            self._refuse(line, f"{_expected(columns)}, got {counted(len(fields), 'field', 'fields')}")
+            self._refuse(
+                line, f"{_expected(columns)}, got {counted(len(fields), 'field', 'fields')}"
+            )
         row = dict(zip(columns, fields, strict=False))
         for name in columns:
             if name != "cluster" and not row[name]:
@@ -217,12 +217,12 @@ def repeat_notes(values: SystemValues, tag_of: Mapping[str, str]) -> Iterator[st
     # Two queries correlate by ±1 whatever their values are.
     if values.has_intervals and count > 1:
         with np.errstate(invalid="ignore", divide="ignore"):
-            correlations = np.corrcoef(values.human)
+            correlations = np.atleast_2d(np.corrcoef(values.human))
     is_repeat = np.zeros((count, count), dtype=bool)
     reasons: dict[int, str] = {}
     for first, second in combinations(range(count), 2):
-        names = values.runs[first], values.runs[second]
-        reason = _repeat_reason(names, float(correlations[first, second]), tag_of)
+        pair = values.runs[first], values.runs[second]
+        reason = _repeat_reason(pair, float(correlations[first, second]), tag_of)
         if reason:
             is_repeat[first, second] = True
             reasons.setdefault(first, reason)
@@ -263,5 +263,3 @@ def _repeat_note(names: Sequence[str], reason: str) -> str:
         "independent ones, which makes intervals too narrow: a third column, cluster, in --systems "
         "FILE joins them"
     )
-
-

@@ -56,8 +56,10 @@ def system_results(
         "comparisons": tuple(compare_orders(every_values, correction=correction, seed=seed)),
         "rank_agreements": tuple(rank_agreement(values, seed=seed) for values in every_values),
         "system_pairs": tuple(pairs),
-        "preferences": tuple(family_preferences(every_values, families)) if families else (),
     }
+    if families:
+        preferences = family_preferences(every_values, families, joined=bool(groups.clusters))
+        fields["preferences"] = tuple(preferences)
     return fields, notes
 
 

@@ -290,6 +290,10 @@ class Document:
     """The answer in detail, a sentence each; what is quiet is a note."""
     answer_first: bool = False
     """Whether text begins with them, because tables are long; it ends with them otherwise."""
+    meaning: str = ""
+    """What the answer means for somebody who reads nothing else, in one or two sentences."""
+    hero: PageBlocks | None = None
+    """The figure that shows the answer, or none: at most one block, on the first screen of a page."""
     next_steps: tuple[NextCommand, ...] = ()
     """What to do next, each with its command."""
     legend: tuple[str, ...] = ()

@@ -91,9 +91,7 @@ def _by_order(value: float, samples: Floats, effective_n: float) -> _Statement:
     inference = infer(
         samples,
         value,
-        variance=TwoWayVariance(
-            of_queries=of_queries, of_both=of_queries, effective_n=effective_n
-        ),
+        variance=TwoWayVariance(of_queries=of_queries, of_both=of_queries, effective_n=effective_n),
         neutral=0.0,
         bounds=BOUNDS,
     )
