@@ -28,7 +28,7 @@ class Factor:
 
     name: str
     high: str
-    """What the high level is: ``shorter``."""
+    """What the high level is: ``halved``."""
     moves: Expected
     holds: tuple[str, ...] = ()
     """Probes that it must not move."""
@@ -95,7 +95,7 @@ RULES = _by_name(
     ),
     Factor(
         name="length",
-        high="shorter",
+        high="halved",
         moves={"words": -1},
         holds=("sentences", "readability"),
         edit=rules.shorter,

@@ -34,7 +34,7 @@ from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.numbers import count, decimal, estimate, number, p_value, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.sentences.factors import factor_sentences
+from ranktilt.reporting.sentences.factors import by_size, factor_sentences, meaning_sentence
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 
 _QUESTIONS = {
@@ -49,7 +49,6 @@ def view(effects: FactorEffects) -> Document:
     """Return what is said of effects of factors."""
     blocks: list[Block] = [
         _effects(effects),
-        PageBlocks(make=partial(_forest, effects)),
         *_sources(effects),
         *_adoptions(effects),
         _factors(effects),
@@ -67,6 +66,8 @@ def view(effects: FactorEffects) -> Document:
         sentences=tuple(
             Sentence(f"{sentence}.", emphasis="strong") for sentence in factor_sentences(effects)
         ),
+        meaning=meaning_sentence(effects),
+        hero=PageBlocks(make=partial(_forest, effects)),
         legend=tuple(_legend(effects)),
         notes=effects.notes,
     )
@@ -90,11 +91,19 @@ def _effects(effects: FactorEffects) -> Table:
             )
     return tabulated(
         "Effects, high less low",
-        effects.of(PRIMARY),
+        _sorted_rows(effects),
         columns,
         group=lambda row: (row.ranker,),
         groups=("ranker",),
     )
+
+
+def _sorted_rows(effects: FactorEffects) -> list[FactorEffect]:
+    """Return the effects on ranks, of each ranker the largest first."""
+    rows = list[FactorEffect]()
+    for ranker in effects.rankers:
+        rows += by_size(effects.of(PRIMARY, ranker))
+    return rows
 
 
 def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: FactorEffect) -> Cell:
@@ -109,7 +118,7 @@ def _forest(effects: FactorEffects) -> Iterator[Figure]:
     marks = {
         ranker: [
             Mark(row.effect, row.value, row.low, row.high, detectable=row.detectable)
-            for row in effects.of(PRIMARY, ranker)
+            for row in by_size(effects.of(PRIMARY, ranker))
         ]
         for ranker in effects.rankers
     }
@@ -189,7 +198,7 @@ def _factors(effects: FactorEffects) -> Table:
         (named("factor"), attrgetter("name")),
         (worded("low"), attrgetter("low")),
         (worded("high"), attrgetter("high")),
-        (worded("effects told"), lambda row: "yes" if row.analysed else "no: its check failed"),
+        (worded("effect reported"), lambda row: "yes" if row.analysed else "no: its check failed"),
     ]
     return tabulated("Factors", effects.factors, columns, only="page")
 
