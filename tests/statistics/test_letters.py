@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.statistics.letters import compact_letters, letter_sets, set_apart
+from ranktilt.statistics.letters import compact_letters, letter_sets
 
 Bools = npt.NDArray[np.bool_]
 
@@ -68,8 +68,3 @@ def test_no_set_of_letters_lies_within_another(differs: Bools) -> None:
 def test_letters_go_on_beyond_the_alphabet() -> None:
     letters = compact_letters(~np.eye(54, dtype=bool))
     assert (letters[25], letters[26], letters[51:]) == ("z", "A", ["Z", "a2", "b2"])
-
-
-def test_set_apart_differs_from_every_other() -> None:
-    assert set_apart(differing(4, "1-0", "1-2", "1-3", "0-3")) == [1]
-    assert set_apart(differing(1)) == []

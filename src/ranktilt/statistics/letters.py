@@ -68,9 +68,3 @@ def compact_letters(differs: Bools) -> list[str]:
         for member in members:
             letters[member] += letter
     return letters
-
-
-def set_apart(differs: Bools) -> list[int]:
-    """Return the members that differ from every other one; none where there is one member alone."""
-    count = len(differs)
-    return [] if count < 2 else np.flatnonzero(differs.sum(axis=1) == count - 1).tolist()

@@ -15,6 +15,7 @@ from ranktilt.reporting.sentences.verdicts import verdict_tone
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.audit_tables import control_sentences, legend
+from ranktilt.reporting.views.group_standings import standing_sentences
 
 
 def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
@@ -36,7 +37,11 @@ def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
 def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     """Give the verdicts and conflicts, the largest finding first, and then what controls change."""
     told = [Sentence(finding.sentence, _tone(finding), "strong") for finding in findings_of(audit)]
-    return (*told, *(Sentence(text, "warning", "strong") for text in control_sentences(audit)))
+    return (
+        *standing_sentences(audit),
+        *told,
+        *(Sentence(text, "warning", "strong") for text in control_sentences(audit)),
+    )
 
 
 def _tone(finding: Finding) -> Tone:

@@ -45,6 +45,7 @@ from ranktilt.reporting.views.audit_tables import (
     group_table,
 )
 from ranktilt.reporting.views.check_tables import check_table
+from ranktilt.reporting.views.group_standings import standing_section
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100
@@ -65,6 +66,7 @@ def audit_sections(
     """Lay out what was asked of an audit. Text shows the tables only."""
     audit = opened.audit
     return (
+        *standing_section(audit),
         PageSections(make=partial(_tilt, audit)),
         *_table(audit),
         PageSections(make=partial(_effectiveness, audit)),
