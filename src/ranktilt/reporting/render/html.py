@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import os
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -44,7 +46,8 @@ def render(document: Document, *, notes: bool = True) -> str:
         .get_template("page.html")
         .render(
             page=document,
-            terms=Glossary(),
+            terms=Glossary(names=document.names),
+            date=page_date(),
             engine=engine and engine[0],
             scripts=[Markup(script) for script in scripts],
             explores="explorer" in kinds,
@@ -52,6 +55,18 @@ def render(document: Document, *, notes: bool = True) -> str:
             version=__version__,
         )
     )
+
+
+def page_date() -> date:
+    """Return the date that a page names: today's, or that of ``SOURCE_DATE_EPOCH``.
+
+    That variable holds seconds since 1970, and makes a build give the same page on any day; see
+    https://reproducible-builds.org/specs/source-date-epoch/.
+    """
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not seconds.isdecimal():
+        return datetime.now(tz=UTC).date()
+    return datetime.fromtimestamp(int(seconds), tz=UTC).date()
 
 
 def html_fragment(document: Document) -> str:

@@ -55,7 +55,7 @@ MOST_ROWS = 42
 """Intervals that one figure can hold and still be read."""
 MOST_PAIRS = 4
 """Pairs of groups that are drawn."""
-_UNSEEN = "tilts too small for these queries to detect"
+_UNSEEN = "a tilt as small as this is found less than four times in five"
 _BAND = " Hatched: what random labels give; their median is level, not 0."
 
 
@@ -362,7 +362,8 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
         lines.append(
             ", ".join(filter(None, (corrected_p(tilt), counted(tilt.queries, "query", "queries"))))
         )
-        if known_size(tilt.detectable):  # nothing where the queries do not spread at all
+        # Nothing where the queries do not spread at all, or where a tilt was detected.
+        if known_size(tilt.detectable) and not tilt.favours:
             some = f"could detect {tilt.detectable:.0f} % or more"
             lines.append("could not detect any tilt" if tilt.detectable > 200 else some)
     band = (tilt.null_low, tilt.null_high) if not tilt.twins else (0.0, 0.0)
