@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -77,6 +77,19 @@ class Row:
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
+
+    @property
+    def shown_cells(self) -> tuple[Cell, ...]:
+        """Its cells, without intervals where each of them is 0 from end to end: it is one line then."""
+        intervals = [cell for cell in self.cells if cell.ends is not None and cell.text]
+        if not intervals or not all(map(_is_zero, intervals)):
+            return self.cells
+        return tuple(replace(cell, ends=None) if cell.text else cell for cell in self.cells)
+
+
+def _is_zero(cell: Cell) -> bool:
+    """Tell whether a value and both ends of its interval are printed as 0."""
+    return all(text.strip("+−*.0") == "" for text in (cell.text, *(cell.ends or ())))
 
 
 @dataclass(frozen=True)
@@ -256,6 +269,13 @@ class Section:
     """Its title in the navigation; empty where that is the title."""
 
     @property
+    def is_one_fold(self) -> bool:
+        """Whether all of it is unfolded together: it is folded, or holds folded blocks alone."""
+        blocks = self.shown("page")
+        are_folded = [getattr(block, "folded", False) for block in blocks]
+        return self.folded or (bool(blocks) and not self.lead and all(are_folded))
+
+    @property
     def nav_title(self) -> str:
         """Its title in the navigation."""
         return self.short_title or self.title
@@ -388,7 +408,7 @@ class Document:
         return [
             line
             for line in self.sentences
-            if line.text.removesuffix(".") != self.headline.removesuffix(".")
+            if line.text.removesuffix(".") not in self.headline
         ]
 
     @property

@@ -38,9 +38,9 @@ def render(document: Document, *, notes: bool = True) -> str:
 
     kinds = {block.kind for block in document.blocks("page")}
     engine = _engine() if "figure" in kinds else None
-    scripts = [_template("page.js")]
+    scripts = [_compact(_template("page.js"))]
     if "explorer" in kinds:
-        scripts.append("\n".join(map(_template, _EXPLORER)))
+        scripts.append(_compact("\n".join(map(_template, _EXPLORER))))
     return (
         _environment()
         .get_template("page.html")
@@ -105,7 +105,7 @@ def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
             heading = Cell(row.group[0], note=", ".join(filter(None, row.group[1:])))
             rows.append((True, [heading, *[Cell("")] * (len(table.columns) - 1)]))
         before = row.group
-        rows.append((row.rule, [_cell(cell) for cell in row]))
+        rows.append((row.rule, [_cell(cell) for cell in row.shown_cells]))
     return rows
 
 
@@ -137,6 +137,12 @@ def safe_json(value: Any) -> str:
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
+
+
+def _compact(script: str) -> str:
+    """Leave out the indentation and the comments of our scripts, which are lines of their own."""
+    lines = (line.strip() for line in script.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _template(name: str) -> str:

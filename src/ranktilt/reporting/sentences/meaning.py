@@ -111,7 +111,9 @@ def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
     if first.noun != "text":
         relevant = relevant.replace("that is", "that are")
     size = _so_what(favoured)
-    others = f" Of {counted(rest, 'other', 'others')} that is not shown." if rest else ""
+    others = ""
+    if rest:
+        others = f" That is not shown of {counted(rest, 'other ranker', 'other rankers')}."
     return (
         f"{subject} {verb} {side} {first.noun} ahead of {other} {first.noun}{relevant}, by more "
         f"than chance explains{size}.{others}"

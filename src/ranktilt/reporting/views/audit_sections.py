@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -88,7 +89,8 @@ def _tilt(audit: Audit) -> Iterator[Section]:
             else "Groups that hold different documents are level where labels dealt out at random stand, not at 0.",
             *([more] if len(pairs) < len(audit.tilted_pairs) else []),
         )
-        yield Section("tilt", title, lead, tuple(tilt_figure(audit, pair) for pair in pairs))
+        figures = tuple(tilt_figure(audit, pair) for pair in pairs)
+        yield Section("tilt", title, lead, figures, short_title="Every measure")
         return
     figures = tuple(_card_figures(audit))
     if figures:
@@ -104,7 +106,7 @@ def _card_figures(audit: Audit) -> Iterator[Figure]:
 
 def _table(audit: Audit) -> Iterator[Section]:
     if audit.measures:
-        yield Section("table", "The table", (), (group_table(audit),))
+        yield Section("table", "Every number", (), (group_table(audit),), short_title="Numbers")
 
 
 def _effectiveness(audit: Audit) -> Iterator[Section]:
@@ -114,8 +116,11 @@ def _effectiveness(audit: Audit) -> Iterator[Section]:
         "A ranker that tilts is not a poor one, and a level one is not a good one: both are to be "
         "looked at together."
     )
-    figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
-    yield Section("effectiveness", "Effectiveness beside tilt", (lead,), figures)
+    figures = tuple(
+        replace(effectiveness_figure(audit, pair), folded=True) for pair in drawn_pairs(audit)
+    )
+    title = "Effectiveness beside tilt"
+    yield Section("effectiveness", title, (lead,), figures, short_title="Effectiveness")
 
 
 def _card(audit: Audit) -> Iterator[Section]:
@@ -126,7 +131,11 @@ def _card(audit: Audit) -> Iterator[Section]:
         "side's right answers higher and yet fill the page with the other's."
     )
     yield Section(
-        "card", "Five questions, one run", (lead, *conflict_sentences(audit)), (card_table(audit),)
+        "card",
+        "Five questions, one run",
+        (lead, *conflict_sentences(audit)),
+        (card_table(audit),),
+        short_title="Five questions",
     )
 
 
@@ -139,11 +148,7 @@ def _lists(opened: LoadedAudit, budget: int) -> Iterator[Section]:
 def _queries(opened: LoadedAudit, budget: int) -> Section:
     found = explorer(opened, budget=budget) if budget else None
     if found is not None:
-        lead = "Which queries make the tilt, what was found for each, and what the two texts look like side by side."
-        if opened.audit.tilts and not any(tilt.twins for tilt in opened.audit.tilts):
-            lead = "Which queries make the difference, what was found for each, and what the texts say."
-        if not opened.audit.pairs:
-            lead = "How well each query is answered, and what was found for it."
+        lead = _queries_lead(opened.audit, has_texts=bool(found.texts))
         return Section("queries", "Queries", (lead, *opened.notes), (found,))
     if not budget:
         return Section(
@@ -153,6 +158,19 @@ def _queries(opened: LoadedAudit, budget: int) -> Section:
         )
     why = opened.notes or ("The audit was not opened together with its collection and runs.",)
     return Section("queries", "Queries", ("Queries, ranked lists and texts are left out.", *why))
+
+
+def _queries_lead(audit: Audit, *, has_texts: bool) -> str:
+    """Say what can be seen of the queries; nothing of texts where there are none."""
+    if not audit.pairs:
+        return "How well each query is answered, and what was found for it."
+    if audit.tilts and not any(tilt.twins for tilt in audit.tilts):
+        lead, texts = "Which queries make the difference", "what the texts say"
+    else:
+        lead, texts = "Which queries make the tilt", "what the two texts look like side by side"
+    if not has_texts:
+        return f"{lead}, and what was found for each."
+    return f"{lead}, what was found for each, and {texts}."
 
 
 def _confounds(audit: Audit) -> Iterator[Section]:
@@ -224,7 +242,8 @@ def ranks_section(opened: LoadedAudit) -> Section:
                 values, found, "Relevant documents of each group found down to a rank, in %"
             )
         )
-    return Section("ranks", title, (*lead, *more), (*figures, *tables))
+    leads = (*lead, *more)
+    return Section("ranks", title, leads, (*figures, *tables), short_title="Rank by rank")
 
 
 def _filled(one: RankShares) -> Floats:

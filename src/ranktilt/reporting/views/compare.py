@@ -29,9 +29,12 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
 from ranktilt.reporting.sentences.comparison import comparison_findings
+from ranktilt.reporting.sentences.meaning import comparison_meaning
 from ranktilt.reporting.sentences.verdicts import sides_legend, starred
+from ranktilt.reporting.views.readings import change_chart
 
 BEFORE_AND_AFTER = ("before", "after")
 _DODGE = 0.12
@@ -53,9 +56,38 @@ def view(comparison: Comparison) -> Document:
             Sentence(finding.sentence, emphasis="strong")
             for finding in comparison_findings(comparison)
         ),
+        meaning=comparison_meaning(comparison),
+        hero=PageBlocks(make=partial(_hero, comparison)),
+        names=tuple(name for runs in comparison.runs for name in runs),
         legend=tuple(legend(comparison)),
         notes=comparison.notes,
     )
+
+
+def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
+    """Draw the differences that verdicts are given on: of the tilt, and of effectiveness."""
+    primary = comparison.spec["primary"]
+    changes = [
+        change
+        for change in (*comparison.tilts, *comparison.effectiveness)
+        if change.measure == primary
+    ]
+    several_pairs, several_runs = len(comparison.pairs) > 1, len(comparison.runs) > 1
+
+    def label(change: Change) -> str:
+        words = ["effectiveness" if change.a == change.b else "tilt"]
+        words += [f"{change.a} | {change.b}"] if several_pairs and change.a != change.b else []
+        words += [change.run] if several_runs else []
+        return ", ".join(words)
+
+    new, old = _names(comparison)
+    title = f"{primary}: {new} less {old}"
+    estimates = list(comparison.estimates)
+    chart = change_chart(changes, label, title=title) or change_chart(
+        estimates, _named, title=f"Choices: {new} less {old}"
+    )
+    if chart is not None:
+        yield chart
 
 
 def _kind(comparison: Comparison) -> str:
@@ -71,7 +103,8 @@ def _kind(comparison: Comparison) -> str:
 def _table(comparison: Comparison) -> Table:
     columns = (named(""), *map(Column, comparison.measures), Column("queries"))
     rows = tuple(row for runs in comparison.runs for row in _run_rows(comparison, runs))
-    return Table(" beside ".join(_names(comparison)).capitalize(), columns, rows, groups=("runs",))
+    title = " beside ".join(_names(comparison)).capitalize()
+    return Table(title, columns, rows, groups=("runs",), folded=True)
 
 
 def _names(comparison: Comparison) -> tuple[str, str]:

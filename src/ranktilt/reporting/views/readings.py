@@ -86,7 +86,7 @@ def verdict_chart(
     if not verdicts:
         return None
     first = verdicts[0]
-    alike = [verdict for verdict in verdicts if verdict.primary == first.primary]
+    alike = [verdict for verdict in verdicts if _unit(verdict.effect) == _unit(first.effect)]
     rows = []
     for verdict in alike[:MOST_ROWS]:
         tone = verdict_tone(verdict, verdict.a)
@@ -101,6 +101,11 @@ def verdict_chart(
         scales=[scale_title(first.effect)],
         sides=(f"◀ {left}", f"{right} ▶") if is_sided else ("", ""),
     )
+
+
+def _unit(effect: Effect) -> tuple[str, str]:
+    """Return what must be the same of two effects on one scale."""
+    return effect.estimand.name, effect.estimand.suffix
 
 
 def _says(verdicts: Sequence[Verdict], drawn: int) -> str:

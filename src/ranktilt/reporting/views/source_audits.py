@@ -225,7 +225,9 @@ def _tilt_table(audits: SourceAudits) -> Table:
         f"{starred(audits.spec)}"
     )
     caption = f"{audits.reference} against each source"
-    return tabulated(caption, rows, columns, note=note, group=group, groups=tuple(heads))
+    return tabulated(
+        caption, rows, columns, note=note, group=group, groups=tuple(heads), folded=True
+    )
 
 
 def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:
