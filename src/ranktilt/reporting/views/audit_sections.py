@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -116,9 +115,7 @@ def _effectiveness(audit: Audit) -> Iterator[Section]:
         "A ranker that tilts is not a poor one, and a level one is not a good one: both are to be "
         "looked at together."
     )
-    figures = tuple(
-        replace(effectiveness_figure(audit, pair), folded=True) for pair in drawn_pairs(audit)
-    )
+    figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
     title = "Effectiveness beside tilt"
     yield Section("effectiveness", title, (lead,), figures, short_title="Effectiveness")
 
@@ -362,11 +359,14 @@ def _intervals(
     level: float | None = None,
 ) -> Figure:
     """Draw values with their intervals, and say how to read them."""
-    banded = any(mark.band != (0.0, 0.0) for some in marks.values() for mark in some)
+    drawn = [mark for some in marks.values() for mark in some]
+    banded = any(mark.band != (0.0, 0.0) for mark in drawn)
+    has_grey = any(known_size(mark.detectable) and not mark.is_detected for mark in drawn)
+    grey = f" Grey: {_UNSEEN}." if has_grey else ""
     margin = 0.0 if banded else audit.margin_points if level is None else level
     middle, rest = ("the hatched band", _BAND) if banded else ("0", "")
     shaded = f" Dotted: ±{margin:g} points, which count as level." if margin else ""
-    says = f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval. Grey: {_UNSEEN}.{shaded}{rest}"
+    says = f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval.{grey}{shaded}{rest}"
     drawing = forest(marks, x=x, sides=pair, margin=margin, names=sides_named(pair))
     return Figure(f"{title}, {pair[0]} against {pair[1]}", says, drawing)
 
@@ -455,6 +455,7 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
             margin=audit.margin_points if twins else 0.0,
             names=sides_named(pair),
         ),
+        folded=True,
     )
 
 

@@ -12,6 +12,7 @@ from ranktilt.auditing.comparison.match import RunPair
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import EVEN, Share
+from ranktilt.measures.base import Measure
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.reporting.document import (
     Cell,
@@ -65,29 +66,36 @@ def view(comparison: Comparison) -> Document:
 
 
 def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
-    """Draw the differences that verdicts are given on: of the tilt, and of effectiveness."""
-    primary = comparison.spec["primary"]
-    changes = [
-        change
-        for change in (*comparison.tilts, *comparison.effectiveness)
-        if change.measure == primary
-    ]
+    """Draw the differences that verdicts are given on, those that are shown first."""
+    verdicts = [verdict for verdict in comparison.verdicts() if verdict.kind != "identical"]
+    changes = sorted((verdict.changes[0] for verdict in verdicts), key=_is_unshown)
     several_pairs, several_runs = len(comparison.pairs) > 1, len(comparison.runs) > 1
 
     def label(change: Change) -> str:
-        words = ["effectiveness" if change.a == change.b else "tilt"]
+        words = [_quantity(change)]
         words += [f"{change.a} | {change.b}"] if several_pairs and change.a != change.b else []
         words += [change.run] if several_runs else []
         return ", ".join(words)
 
     new, old = _names(comparison)
-    title = f"{primary}: {new} less {old}"
-    estimates = list(comparison.estimates)
-    chart = change_chart(changes, label, title=title) or change_chart(
-        estimates, _named, title=f"Choices: {new} less {old}"
-    )
+    questions = dict.fromkeys(change.measure for change in changes if change.unit == " points")
+    subject = next(iter(questions)) if len(questions) == 1 else "Differences"
+    chart = change_chart(changes, label, title=f"{subject}: {new} less {old}")
     if chart is not None:
         yield chart
+
+
+def _is_unshown(change: Change) -> bool:
+    return not change.shown
+
+
+def _quantity(change: Change) -> str:
+    """Name what a difference is of, in a word or two."""
+    if isinstance(change.estimand, PreferenceOfPairs):
+        return f"{change.estimand.pairs} pairs"
+    if change.of_tilt:
+        return "tilt"
+    return "effectiveness" if isinstance(change.estimand, Measure) else change.name
 
 
 def _kind(comparison: Comparison) -> str:
