@@ -374,6 +374,8 @@ class Document:
                 shown.append(section)
             elif audience in ("page", "paper"):
                 shown += section.sections
+        if audience == "page":  # what holds figures for papers alone is no section of a page
+            return [section for section in shown if section.shown("page") or not section.blocks]
         return shown
 
     def blocks(self, audience: Audience) -> list[Block]:
@@ -405,11 +407,7 @@ class Document:
     @property
     def page_lines(self) -> list[Sentence]:
         """The sentences below a page's headline, without what it says already."""
-        return [
-            line
-            for line in self.sentences
-            if line.text.removesuffix(".") not in self.headline
-        ]
+        return [line for line in self.sentences if line.text.removesuffix(".") not in self.headline]
 
     @property
     def page_notes(self) -> list[str]:

@@ -88,7 +88,19 @@ class IntervalScale:
 
     def share(self, value: float) -> float:
         """Return where a value stands on the scale, in percent of its length."""
-        return round(100 * min(max((value - self.low) / (self.high - self.low), 0.0), 1.0), 2)
+        return round(100 * min(max((value - self.low) / (self.high - self.low), 0.0), 1.0), 1)
+
+    @property
+    def first_tick(self) -> float:
+        """Where the first tick stands, in percent of the scale's length."""
+        return self.share(self.ticks[0]) if self.ticks else 100.0
+
+    @property
+    def tick_step(self) -> float:
+        """How far ticks are apart, in percent of what is right of the first one."""
+        if len(self.ticks) < 2:
+            return 100.0
+        return round(100 * (self.ticks[1] - self.ticks[0]) / (self.high - self.ticks[0]), 3)
 
     def tick_text(self, tick: float) -> str:
         """Print a tick with the decimals that tell it from its neighbours."""

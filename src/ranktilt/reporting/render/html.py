@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import os
+import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -21,6 +22,7 @@ from ranktilt.reporting.tones import LOOKS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 _EXPLORER = tuple(
     f"explorer/{name}.js"
@@ -90,6 +92,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "rows": _rows,
         "json": lambda value: Markup(safe_json(value)),
+        "compact": _compact_style,
         "sign": lambda tone: LOOKS[tone].sign,
         "ended": lambda sentence: sentence if sentence.endswith(".") else f"{sentence}.",
     }
@@ -137,6 +140,15 @@ def safe_json(value: Any) -> str:
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
+
+
+def _compact_style(style: str) -> Markup:
+    """Leave out what a browser does not need of our style sheets: comments, and blanks around signs."""
+    from markupsafe import Markup
+
+    text = re.sub(r"/\*.*?\*/", "", str(style), flags=re.DOTALL)
+    text = re.sub(r"\s*([{};])\s*", r"\1", re.sub(r"([:,])\s+", r"\1", text))
+    return Markup(text.replace(";}", "}"))
 
 
 def _compact(script: str) -> str:

@@ -180,7 +180,10 @@ def _ruled(
 ) -> Ruled:
     """Lay out some columns: numbers keep to their lines, texts may wrap down to a few words."""
     texts = [
-        [_text(cells[n], "  " * (n == places[0] and any(row.group)), stacked=stacked) for n in places]
+        [
+            _text(cells[n], "  " * (n == places[0] and any(row.group)), stacked=stacked)
+            for n in places
+        ]
         for row, cells in ((row, row.shown_cells) for row in table.rows)
     ]
     ruled = Ruled(box=box.SIMPLE_HEAD, pad_edge=False)

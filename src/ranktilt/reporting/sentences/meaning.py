@@ -105,9 +105,7 @@ def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
     runs = list(dict.fromkeys(verdict.run for verdict in favoured))
     subject = join_words(runs) if len(runs) <= _MOST_NAMED else f"{len(runs)} rankers"
     verb = "puts" if len(runs) == 1 else "put"
-    relevant = (
-        " that is as relevant" if isinstance(first.effect.estimand, RelativeDelta) else ""
-    )
+    relevant = " that is as relevant" if isinstance(first.effect.estimand, RelativeDelta) else ""
     if first.noun != "text":
         relevant = relevant.replace("that is", "that are")
     size = _so_what(favoured)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -30,6 +31,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.explorer.section import BUDGET, explorer
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, curves, forest, scatter
 from ranktilt.reporting.figures.drawing import known_size
+from ranktilt.reporting.interval_chart import MOST_ROWS as MOST_ROWS_OF_CHART
 from ranktilt.reporting.numbers import decimal, interval, number, percent, signed
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.reload import LoadedAudit
@@ -88,13 +90,21 @@ def _tilt(audit: Audit) -> Iterator[Section]:
             else "Groups that hold different documents are level where labels dealt out at random stand, not at 0.",
             *([more] if len(pairs) < len(audit.tilted_pairs) else []),
         )
-        figures = tuple(tilt_figure(audit, pair) for pair in pairs)
-        yield Section("tilt", title, lead, figures, short_title="Every measure")
+        figures = [tilt_figure(audit, pair) for pair in pairs]
+        if _is_on_first_screen(audit):
+            figures = [replace(figure, only="paper") for figure in figures]
+        yield Section("tilt", title, lead, tuple(figures), short_title="Every measure")
         return
     figures = tuple(_card_figures(audit))
     if figures:
         lead = ("Nothing is judged, so the card's questions are asked instead.",)
         yield Section("tilt", title, lead, figures)
+
+
+def _is_on_first_screen(audit: Audit) -> bool:
+    """Tell whether the first screen of a page draws every tilt already."""
+    has_one_question = [repr(audit.primary)] == [repr(measure) for measure in audit.measures]
+    return has_one_question and len(audit.tilts) <= MOST_ROWS_OF_CHART
 
 
 def _card_figures(audit: Audit) -> Iterator[Figure]:
@@ -366,7 +376,9 @@ def _intervals(
     margin = 0.0 if banded else audit.margin_points if level is None else level
     middle, rest = ("the hatched band", _BAND) if banded else ("0", "")
     shaded = f" Dotted: ±{margin:g} points, which count as level." if margin else ""
-    says = f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval.{grey}{shaded}{rest}"
+    says = (
+        f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval.{grey}{shaded}{rest}"
+    )
     drawing = forest(marks, x=x, sides=pair, margin=margin, names=sides_named(pair))
     return Figure(f"{title}, {pair[0]} against {pair[1]}", says, drawing)
 

@@ -137,7 +137,9 @@ def change_chart(
         IntervalRow(label=label(change), readings=(change_reading(change, _tone(change)),))
         for change in alike[:MOST_ROWS]
     ]
-    drawn = f" Drawn: {len(rows)} of {len(changes)} differences." if len(rows) < len(changes) else ""
+    drawn = (
+        f" Drawn: {len(rows)} of {len(changes)} differences." if len(rows) < len(changes) else ""
+    )
     scale = f"difference, {unit or first.unit.strip()}".removesuffix(", ")
     return interval_chart(title, f"{_LINE} Black: no difference.{drawn}", rows, scales=[scale])
 

@@ -94,9 +94,12 @@ def _tilt_reading(choice: Choice, candidate: Candidate, pair: Pair) -> IntervalR
     ]
     is_changed = candidate != bench.baseline
     neutral = in_percent(tilt) * (tilt.neutral - tilt.estimand.neutral)
+    text = tilt_numbers(tilt) if math.isfinite(tilt.value) else "undefined"
+    if is_changed:
+        text = f"{before.estimand.answer(before.value)} → {text}"
     return IntervalReading(
         mark=_mark(tilt),
-        text=tilt_numbers(tilt) if math.isfinite(tilt.value) else "undefined",
+        text=text,
         tone=VERDICT_TONES[worst(outcomes)] if outcomes else "",
         before=_mark(before) if is_changed else None,
         neutral=neutral,
