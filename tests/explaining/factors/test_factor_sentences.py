@@ -23,7 +23,7 @@ def test_sentences_are_named_after_treatments() -> None:
     (sentence,) = factor_sentences(effects)
     number = r"\d+\.\d \[\d+\.\d, \d+\.\d\]"
     assert re.match(
-        rf"halving a text costs it {number} ranks under planted and tone=slangy lifts a text by "
+        rf"Halving a text costs it {number} ranks under planted and tone=slangy lifts a text by "
         rf"{number} ranks; no effect of replacing words of a text by synonyms is shown \(detectable:",
         sentence,
     )

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from ranktilt.errors import visible
 from ranktilt.reporting.document import Block, Cell, Document, Lines, Pairs, Table, shown_lines
+from ranktilt.reporting.shown_names import isolated
 from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
 # Blue and orange stay apart for every common kind of colour blindness.
@@ -41,7 +42,8 @@ class _VisibleConsole(Console):
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=visible(segment.text))
+            text = isolated(visible(segment.text))
+            yield segment if segment.control else segment._replace(text=text)
 
 
 def print_document(
@@ -179,10 +181,10 @@ def _ruled(
     """Lay out some columns: numbers keep to their lines, texts may wrap down to a few words."""
     texts = [
         [
-            _text(row.cells[n], "  " * (n == places[0] and any(row.group)), stacked=stacked)
+            _text(cells[n], "  " * (n == places[0] and any(row.group)), stacked=stacked)
             for n in places
         ]
-        for row in table.rows
+        for row, cells in ((row, row.shown_cells) for row in table.rows)
     ]
     ruled = Ruled(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, *cells in zip(places, *texts, strict=True):

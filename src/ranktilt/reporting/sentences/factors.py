@@ -158,6 +158,9 @@ def _movers(effects: FactorEffects, mains: Sequence[FactorEffect], ranker: str =
     clauses = []
     if moving := [row for row in mains if row.shown]:
         first, *others = _moves(effects, moving)
+        # A treatment in words begins the sentence; FACTOR=LEVEL stays as its user wrote it.
+        if ranker and "=" not in first.partition(" ")[0]:
+            first = first[:1].upper() + first[1:]
         where = f" under {ranker}" if ranker else ""
         clauses.append(join_words([first + where, *others]))
     idle = [row for row in mains if row.is_idle and not row.shown]

@@ -23,11 +23,10 @@ def meaning_sentence(audit: JudgeAudit) -> str:
     partial_judges = _partial_judges(audit)
     judges = main_contest(audit)
     parts = list[str]()
+    if by_chance:
+        parts.append(f"{_few_names(by_chance)} may agree with humans by chance alone")
     if judges is not None:
         parts.append(_choice(judges, {*by_chance, *partial_judges}))
-    if by_chance:
-        verb = "is" if len(by_chance) == 1 else "are"
-        parts.append(f"{_few_names(by_chance)} {verb} not shown to agree better than chance")
     if partial_judges:
         verb = "favours" if len(partial_judges) == 1 else "favour"
         parts.append(
@@ -75,7 +74,7 @@ def _choice(judges: Contest, excluded: set[str]) -> str:
         others = "the other" if len(candidates) < len(judges.names) else "these"
         return (
             f"These grades give no reason to prefer one of {others} {len(candidates)} judges: "
-            "choose by price or speed"
+            "choose by price"
         )
     return (
         f"Take {candidates[0]}, or a cheaper one of the {len(candidates) - 1} others that agree "
@@ -90,8 +89,8 @@ def _distance_from_humans(audit: JudgeAudit) -> Iterator[str]:
         return
     judge = "Even the best" if len(standings) > 1 else standings[0].judge
     yield (
-        f"{judge} is closer to chance (κ 0) than to full agreement (κ 1), so have humans check "
-        "what matters"
+        f"{judge} is nearer to chance (κ 0) than to full agreement (κ 1): let humans check what "
+        "matters"
     )
 
 

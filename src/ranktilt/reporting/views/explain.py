@@ -26,7 +26,8 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, curves, forest, histogram
 from ranktilt.reporting.headline import by_size, headline
 from ranktilt.reporting.numbers import DASH, always_signed, short_decimal
-from ranktilt.reporting.views.text_features import effect_figure, effect_table
+from ranktilt.reporting.sentences.meaning import explanation_meaning
+from ranktilt.reporting.views.text_features import effect_chart, effect_figure, effect_table
 
 _SMALL = 0.1
 _KEPT = 4
@@ -49,6 +50,9 @@ def view(found: Explanation) -> Document:
             if text
         ),
         answer_first=True,
+        meaning=explanation_meaning(found),
+        hero=PageBlocks(make=partial(effect_chart, effects, found.reference)),
+        names=(found.reference, *found.sources),
         sections=(
             *([_differences(found, effects)] if effects else []),
             *map(_section, found.results),

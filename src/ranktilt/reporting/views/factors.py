@@ -32,9 +32,27 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.numbers import count, decimal, estimate, number, p_value, percent, signed
+from ranktilt.reporting.interval_chart import (
+    MOST_ROWS,
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
+from ranktilt.reporting.numbers import (
+    count,
+    decimal,
+    estimate,
+    interval,
+    number,
+    p_value,
+    percent,
+    signed,
+)
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.factors import by_size, factor_sentences, meaning_sentence
+from ranktilt.reporting.sentences.treatments import treatment
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 
 _QUESTIONS = {
@@ -49,6 +67,7 @@ def view(effects: FactorEffects) -> Document:
     """Return what is said of effects of factors."""
     blocks: list[Block] = [
         _effects(effects),
+        PageBlocks(make=partial(_forest, effects)),
         *_sources(effects),
         *_adoptions(effects),
         _factors(effects),
@@ -67,7 +86,7 @@ def view(effects: FactorEffects) -> Document:
             Sentence(f"{sentence}.", emphasis="strong") for sentence in factor_sentences(effects)
         ),
         meaning=meaning_sentence(effects),
-        hero=PageBlocks(make=partial(_forest, effects)),
+        hero=PageBlocks(make=partial(_hero, effects)),
         legend=tuple(_legend(effects)),
         notes=effects.notes,
     )
@@ -114,6 +133,34 @@ def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: Fac
     return estimate(row, show, "*" * row.shown, emphasis="strong" if row.shown else "")
 
 
+def _hero(effects: FactorEffects) -> Iterator[IntervalChart]:
+    """Draw what each treatment does to the rank of a text, the largest effects of all rankers."""
+    mains = by_size(row for row in effects.of(PRIMARY) if not row.interaction)
+    if not mains:
+        return
+    factors = {factor.name: factor for factor in effects.factors}
+    rows = []
+    for row in mains[:MOST_ROWS]:
+        reading = IntervalReading(
+            mark=IntervalMark(value=row.value, low=row.low, high=row.high),
+            text=f"{signed(row.value)} {interval(row.low, row.high)}",
+            tone="" if row.shown else "unsure",
+        )
+        note = row.ranker if len(effects.rankers) > 1 else ""
+        label = treatment(factors[row.effect])
+        rows.append(IntervalRow(label=label, readings=(reading,), note=note))
+    drawn = (
+        f" Drawn: {len(rows)} of {len(mains)} effects, the largest." if mains[MOST_ROWS:] else ""
+    )
+    yield interval_chart(
+        "What each change does to the rank of a text",
+        f"Black: no change of rank. Line: 95 % interval. Grey: no effect is shown.{drawn}",
+        rows,
+        scales=["ranks"],
+        sides=("◀ costs ranks", "lifts it ▶"),
+    )
+
+
 def _forest(effects: FactorEffects) -> Iterator[Figure]:
     marks = {
         ranker: [
@@ -126,7 +173,8 @@ def _forest(effects: FactorEffects) -> Iterator[Figure]:
         "Ranks that a version moves up, high less low, with the 95 % interval; right of 0 the "
         "factor lifts a text."
     )
-    yield Figure("What each factor does to the rank", says, forest(marks, x="ranks"))
+    drawing = forest(marks, x="ranks")
+    yield Figure("What each factor does to the rank", says, drawing, folded=True)
 
 
 def _sources(effects: FactorEffects) -> Iterator[Table]:

@@ -34,7 +34,7 @@ from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.audit_tables import confound_table
 from ranktilt.reporting.views.judge_agreement import (
     agreement_section,
-    hero_figures,
+    hero_chart,
     trust_section,
 )
 from ranktilt.reporting.views.judge_systems import (
@@ -64,7 +64,7 @@ def view(audit: JudgeAudit) -> Document:
             Sentence(finding.sentence, finding.tone, "strong") for finding in judge_findings(audit)
         ),
         meaning=meaning_sentence(audit),
-        hero=PageBlocks(make=partial(hero_figures, audit)),
+        hero=PageBlocks(make=partial(hero_chart, audit)),
         next_steps=judge_next_commands(audit),
         legend=tuple(_legend(audit)),
         notes=audit.notes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 
@@ -19,7 +19,6 @@ from ranktilt.reporting.document import (
     Cell,
     Column,
     ColumnOf,
-    Figure,
     Row,
     Section,
     Table,
@@ -27,10 +26,17 @@ from ranktilt.reporting.document import (
     tabulated,
     worded,
 )
-from ranktilt.reporting.figures.charts import Mark, forest
+from ranktilt.reporting.interval_chart import (
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
 from ranktilt.reporting.numbers import count, decimal, estimate, fixed, number, p_value, signed
 from ranktilt.reporting.sentences.judge_standings import (
     Contest,
+    coefficient_words,
     contest,
     main_contest,
     standing_words,
@@ -45,15 +51,10 @@ _COEFFICIENTS: tuple[tuple[str, str], ...] = (
     ("weighted_kappa", "weighted κ"),
     ("alpha", "α"),
 )
-_DRAWN = ("kappa", "binary_kappa", "weighted_kappa", "alpha")
-"""Coefficients that are drawn of a judge that stands alone."""
+_MOST_DRAWN = 12
+"""Rows of the first screen's figure."""
 _MOST_PRINTED = 3
 """Judges whose tables of grades are printed as text; a page folds them."""
-_TONES: dict[Tone, str] = {
-    "good": "among the best",
-    "unsure": "agrees less",
-    "": "not tested",
-}
 
 
 def trust_section(audit: JudgeAudit) -> Iterator[Section]:
@@ -65,13 +66,13 @@ def trust_section(audit: JudgeAudit) -> Iterator[Section]:
     yield Section("trust", "Which judge can you trust?", (), blocks)
 
 
-def hero_figures(audit: JudgeAudit) -> Iterator[Figure]:
+def hero_chart(audit: JudgeAudit) -> Iterator[IntervalChart]:
     """Draw the agreement of each judge with humans, the best first; of one judge its coefficients."""
     judges = main_contest(audit)
     if judges is not None:
-        yield from _standing_figures(judges)
+        yield _standing_chart(judges)
     elif audit.agreements:
-        yield from _coefficient_figures(_best_first(audit))
+        yield _coefficient_chart(_best_first(audit))
 
 
 def _best_first(audit: JudgeAudit) -> list[Agreement]:
@@ -81,29 +82,30 @@ def _best_first(audit: JudgeAudit) -> list[Agreement]:
     return sorted(audit.overall, key=lambda row: place[row.judge])
 
 
-def _standing_figures(judges: Contest) -> Iterator[Figure]:
+def _standing_chart(judges: Contest) -> IntervalChart:
     worse = {standing.judge for standing in judges.worse}
-    marks = {}
-    for standing in (judges.best, *judges.indistinct, *judges.worse):
+    standings = (judges.best, *judges.indistinct, *judges.worse)
+    ordered = sorted(standings, key=lambda standing: -standing.value)[:_MOST_DRAWN]
+    rows = []
+    for standing in ordered:
         tone: Tone = "unsure" if standing.judge in worse else "good"
-        mark = Mark(
-            label=standing.judge,
-            value=standing.value,
-            low=standing.low,
-            high=standing.high,
+        reading = IntervalReading(
+            mark=IntervalMark(value=standing.value, low=standing.low, high=standing.high),
+            text=standing_words(standing),
             tone=tone if judges.is_tested else "",
-            hover=(standing.judge, f"{statistic_name(standing)} {standing_words(standing)}"),
         )
-        marks[standing.judge] = [mark]
-    # Vega draws judges from above: the values stand in their order, the best first.
-    ordered = dict(sorted(marks.items(), key=lambda pair: -pair[1][0].value))
+        rows.append(IntervalRow(label=standing.judge, readings=(reading,)))
     name = statistic_name(judges.best)
-    yield Figure(
+    says = "Black: agreement by chance. Line: 95 % interval of each judge by itself."
+    if judges.is_tested:
+        says += " Green: cannot be distinguished from the best, on the same queries."
+    if len(ordered) < len(standings):
+        says += f" Drawn: the best {len(ordered)} of {len(standings)} judges."
+    return interval_chart(
         f"Agreement of each judge with humans: {name}",
-        "The farther right, the better; 0 is chance, 1 is full agreement. Among the best: cannot be "
-        "distinguished from the best judge. Line: 95 % interval of each judge by itself; whether two "
-        "differ is tested on the same queries.",
-        forest(ordered, x=f"{name} with humans", names=_TONES),
+        says,
+        rows,
+        scales=[f"{name}; 1 is full agreement"],
     )
 
 
@@ -187,7 +189,11 @@ def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
         return
     overall = _best_first(audit)
     columns: list[ColumnOf] = [(named("judge"), attrgetter("judge")), *_coefficients()]
-    blocks: list[Block] = [tabulated("Agreement with human grades", overall, columns)]
+    # Of several judges the first table has κ already.
+    is_folded = main_contest(audit) is not None
+    blocks: list[Block] = [
+        tabulated("Agreement with human grades", overall, columns, folded=is_folded)
+    ]
     strata = [row for row in audit.agreements if row.stratum != "all"]
     if strata:
         blocks.append(
@@ -206,18 +212,23 @@ def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
     yield Section("agreement", "How far does a judge agree with humans?", (), tuple(blocks))
 
 
-def _coefficient_figures(agreements: list[Agreement]) -> Iterator[Figure]:
-    """Draw the coefficients of judges of which none can be compared with another."""
-    titles = dict(_COEFFICIENTS)
-    marks: dict[str, list[Mark]] = {}
+def _coefficient_chart(agreements: Sequence[Agreement]) -> IntervalChart:
+    """Draw the coefficients of the judge, or of judges of which none can be compared with another."""
+    rows = []
     for agreement in agreements:
-        for name in _DRAWN:
-            value = getattr(agreement, name)
-            marks.setdefault(agreement.judge, []).append(Mark(titles[name], *value))
-    yield Figure(
+        front = f"{agreement.judge}: " if len(agreements) > 1 else ""
+        for name, title in _COEFFICIENTS[1:]:
+            value, low, high = getattr(agreement, name)
+            reading = IntervalReading(
+                mark=IntervalMark(value=value, low=low, high=high),
+                text=coefficient_words(value, low, high),
+            )
+            rows.append(IntervalRow(label=front + title, readings=(reading,)))
+    return interval_chart(
         "Agreement with human grades",
-        "The farther right, the better; 0 is chance, 1 is full agreement. Lines: 95 % intervals.",
-        forest(marks, x="agreement with humans"),
+        "Black: agreement by chance; 1 is full agreement. Line: 95 % interval.",
+        rows[:_MOST_DRAWN],
+        scales=["agreement"],
     )
 
 

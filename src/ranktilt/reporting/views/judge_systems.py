@@ -195,7 +195,7 @@ def _orders(audit: JudgeAudit) -> Table:
     ]
     return tabulated(
         "Order of systems, and differences of two that are significant",
-        audit.rank_agreements,
+        sorted(audit.rank_agreements, key=lambda row: -np.nan_to_num(row.tau.value, nan=-2.0)),
         columns,
     )
 
@@ -226,6 +226,7 @@ def _plots(audit: JudgeAudit) -> Iterator[Figure]:
             "queries.",
             drawing,
             half=True,
+            folded=True,
         )
 
 

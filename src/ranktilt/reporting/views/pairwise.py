@@ -25,10 +25,13 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.provenance import provenance
+from ranktilt.reporting.sentences.meaning import pairwise_meaning
 from ranktilt.reporting.sentences.pairwise import pairwise_findings
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
+from ranktilt.reporting.views.readings import verdict_chart
 
 
 def view(found: PairwiseAudit) -> Document:
@@ -41,11 +44,13 @@ def view(found: PairwiseAudit) -> Document:
                 "choices",
                 "What is chosen",
                 (),
-                (*_trained(found), _table(found), PageBlocks(make=partial(_figure, found))),
+                (*_trained(found), _table(found), PageBlocks(make=partial(_paper_figure, found))),
             ),
             provenance(found.spec, found.notes),
         ),
         sentences=tuple(_sentences(found)),
+        meaning=pairwise_meaning(found),
+        hero=PageBlocks(make=partial(_hero, found)),
         legend=tuple(legend(found)),
         notes=found.notes,
         sides=(found.protected, found.unprotected),
@@ -87,8 +92,25 @@ def _ratio(value: float) -> str:
     return "∞" if value == float("inf") else decimal(value, 2)
 
 
-def _figure(found: PairwiseAudit) -> Iterator[Figure]:
-    """The preference as points from a half, with what counts as level."""
+def _hero(found: PairwiseAudit) -> Iterator[IntervalChart]:
+    """Draw the preference on each kind of pairs as points from a half."""
+    verdicts = [
+        finding.verdict
+        for finding in pairwise_findings(found)
+        if finding.verdict is not None and not isnan(finding.verdict.effect.value)
+    ]
+    chart = verdict_chart(
+        verdicts,
+        lambda verdict: verdict.effect.name.removeprefix("preference on "),
+        title=f"How much more often than half the time {found.protected} documents are chosen",
+        sides=(found.unprotected, found.protected),
+    )
+    if chart is not None:
+        yield chart
+
+
+def _paper_figure(found: PairwiseAudit) -> Iterator[Figure]:
+    """Draw the same for a paper."""
     decided = [one for one in found.outcomes if one.decided]
     if not decided:
         return
@@ -113,6 +135,7 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
         f"How often {found.protected} documents are chosen",
         "Right of 0: more often than not.",
         drawing,
+        only="paper",
     )
 
 
