@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from functools import partial
 from math import isnan
 
-from ranktilt.auditing.pairwise.result import EVEN, PairOutcome, PairwiseAudit
+from ranktilt.auditing.pairwise.result import (
+    EVEN,
+    MOST_POSITION_BIAS,
+    PairOutcome,
+    PairwiseAudit,
+)
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import (
     Cell,
@@ -143,13 +148,24 @@ def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
     for finding in pairwise_findings(found):
         tone = "" if finding.verdict is None else verdict_tone(finding.verdict, found.protected)
         yield Sentence(finding.sentence, tone, "strong")
-    said = [_first_named(outcome) for outcome in found.outcomes if not isnan(outcome.first.value)]
-    if said:
-        biased = any(one.first.uneven for one in found.outcomes)
-        yield Sentence(
-            f"Position bias{'' if biased else ' is not shown'}: the document shown first is named in "
-            f"{join_words(said)}; 50 % is none"
-        )
+    known = [outcome for outcome in found.outcomes if not isnan(outcome.first.value)]
+    if known:
+        yield _position_bias(known)
+
+
+def _position_bias(outcomes: Sequence[PairOutcome]) -> Sentence:
+    """Say how often the document shown first is named; a large bias is a warning."""
+    shares = join_words([_first_named(outcome) for outcome in outcomes])
+    is_large = any(outcome.has_large_position_bias for outcome in outcomes)
+    front = "Position bias is not shown"
+    if is_large or any(outcome.first.uneven for outcome in outcomes):
+        front = "Position bias"
+    end = "50 % is none"
+    if is_large:
+        most = f"{100 * MOST_POSITION_BIAS:g}"
+        end += f". More than {most} points from it: place decides much of what is chosen"
+    text = f"{front}: the document shown first is named in {shares}; {end}"
+    return Sentence(text, "warning" if is_large else "")
 
 
 def _first_named(outcome: PairOutcome) -> str:
