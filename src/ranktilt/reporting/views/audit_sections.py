@@ -110,7 +110,9 @@ def _is_on_first_screen(audit: Audit) -> bool:
 def _card_figures(audit: Audit) -> Iterator[Figure]:
     for pair in audit.pairs[:MOST_PAIRS]:
         if answers := _primary_answers(audit, pair):
-            yield card_figure(audit, pair, answers)
+            figure = card_figure(audit, pair, answers)
+            is_drawn = len(audit.runs) * len(audit.pairs) <= MOST_ROWS_OF_CHART
+            yield replace(figure, only="paper") if is_drawn else figure
 
 
 def _table(audit: Audit) -> Iterator[Section]:
