@@ -298,6 +298,18 @@ def test_the_first_screen_holds_the_answer(
 
 
 @pytest.mark.long
+def test_marks_have_the_colour_of_their_side(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["audit, clear"], width=1280)
+    for tone in ("first", "second", "unsure"):
+        colours = browser.run(
+            f"['.track .line.{tone}', '.numbers.{tone} .sign'].map(one => document.querySelector(one))"
+            ".map((one, n) => getComputedStyle(one)[n ? 'color' : 'backgroundColor'])"
+        )
+        assert colours[0] == colours[1]
+        assert colours[0] not in ("rgba(0, 0, 0, 0)", "rgb(0, 0, 0)")
+
+
+@pytest.mark.long
 def test_a_bench_prints_on_few_pages(browser: Browser, pages: dict[str, Path]) -> None:
     import base64
 

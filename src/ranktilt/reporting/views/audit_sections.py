@@ -90,10 +90,10 @@ def _tilt(audit: Audit) -> Iterator[Section]:
             else "Groups that hold different documents are level where labels dealt out at random stand, not at 0.",
             *([more] if len(pairs) < len(audit.tilted_pairs) else []),
         )
-        figures = [tilt_figure(audit, pair) for pair in pairs]
+        figures = tuple(tilt_figure(audit, pair) for pair in pairs)
         if _is_on_first_screen(audit):
-            figures = [replace(figure, only="paper") for figure in figures]
-        yield Section("tilt", title, lead, tuple(figures), short_title="Every measure")
+            figures = tuple(replace(figure, only="paper") for figure in figures)
+        yield Section("tilt", title, lead, figures, short_title="Every measure")
         return
     figures = tuple(_card_figures(audit))
     if figures:
