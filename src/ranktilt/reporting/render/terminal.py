@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
@@ -28,6 +29,7 @@ _TONES: dict[Tone, str] = {
     "unsure": "yellow",
 }
 _EMPHASIS = {"": "", "strong": "bold", "quiet": "dim", "alarm": "bold red"}
+_CODE = re.compile(r"(\x1b\[[0-9;]*m)")
 _WIDE = 400
 _PLAIN = 140
 """Letters to which a table of plain text shrinks where texts that wrap allow it."""
@@ -42,8 +44,7 @@ class _VisibleConsole(Console):
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            text = isolated(visible(segment.text))
-            yield segment if segment.control else segment._replace(text=text)
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
 
 
 def print_document(
@@ -105,7 +106,14 @@ def _printing(stream: IO[str], terminal: IO[str] | None) -> Iterator[tuple[Conso
     terminal = terminal or (stream if stream.isatty() else None)
     buffer = io.StringIO()
     yield _console(buffer, terminal), terminal is None
-    stream.write("".join(f"{line.rstrip(' ')}\n" for line in buffer.getvalue().splitlines()))
+    lines = buffer.getvalue().splitlines()
+    stream.write("".join(f"{_isolated_line(line.rstrip(' '))}\n" for line in lines))
+
+
+def _isolated_line(line: str) -> str:
+    """Keep words from right to left together, between the codes of colours and styles."""
+    parts = _CODE.split(line)
+    return "".join(part if place % 2 else isolated(part) for place, part in enumerate(parts))
 
 
 def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:

@@ -240,7 +240,8 @@ def explanation_meaning(explanation: Explanation) -> str:
     if shown:
         return (
             f"The sides' texts differ in {counted(len(shown), 'property', 'properties')} by more "
-            "than chance explains. A ranker may go by these; that one does, only an audit shows."
+            f"than chance explains. A ranker may go by {'it' if len(shown) == 1 else 'these'}; that "
+            "one does, only an audit shows."
         )
     if effects:
         return "The sides' texts are alike in what was measured: a tilt would need another reason."

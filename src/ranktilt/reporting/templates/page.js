@@ -66,7 +66,7 @@
   };
 
   // A figure in a fold has no width to be drawn in: it is drawn when it is unfolded.
-  const unfolded = (plot) => plot.clientWidth > 0;
+  const unfolded = (plot) => !plot.closest("details:not([open])");
 
   const drawAll = async () => {
     if (!window.vegaLite) return;

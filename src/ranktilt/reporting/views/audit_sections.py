@@ -92,10 +92,10 @@ def _tilt(audit: Audit) -> Iterator[Section]:
             else "Groups that hold different documents are level where labels dealt out at random stand, not at 0.",
             *([more] if len(pairs) < len(audit.tilted_pairs) else []),
         )
-        figures = [tilt_figure(audit, pair) for pair in pairs]
+        figures = tuple(tilt_figure(audit, pair) for pair in pairs)
         if _is_on_first_screen(audit):
-            figures = [replace(figure, only="paper") for figure in figures]
-        yield Section("tilt", title, lead, tuple(figures), short_title="Every measure")
+            figures = tuple(replace(figure, only="paper") for figure in figures)
+        yield Section("tilt", title, lead, figures, short_title="Every measure")
         return
     figures = tuple(_card_figures(audit))
     if figures:
@@ -112,7 +112,9 @@ def _is_on_first_screen(audit: Audit) -> bool:
 def _card_figures(audit: Audit) -> Iterator[Figure]:
     for pair in audit.pairs[:MOST_PAIRS]:
         if answers := _primary_answers(audit, pair):
-            yield card_figure(audit, pair, answers)
+            figure = card_figure(audit, pair, answers)
+            is_drawn = len(audit.runs) * len(audit.pairs) <= MOST_ROWS_OF_CHART
+            yield replace(figure, only="paper") if is_drawn else figure
 
 
 def _table(audit: Audit) -> Iterator[Section]:

@@ -78,8 +78,8 @@ def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
         return ", ".join(words)
 
     new, old = _names(comparison)
-    questions = dict.fromkeys(change.measure for change in changes if change.unit == " points")
-    subject = next(iter(questions)) if len(questions) == 1 else "Differences"
+    is_of_measure = bool(changes) and changes[0].unit == " points"
+    subject = changes[0].measure if is_of_measure and comparison.measures else "Differences"
     chart = change_chart(changes, label, title=f"{subject}: {new} less {old}")
     if chart is not None:
         yield chart

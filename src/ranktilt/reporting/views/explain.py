@@ -120,7 +120,8 @@ def _figure(one: ProbeFigure, probe: str) -> Figure:
             x=one.axis,
             reached=one.edges,
         )
-    return Figure(one.title, one.says, drawing, layout=layouts.get(kind, ""))
+    layout = layouts.get(kind, "")
+    return Figure(one.title, one.says, drawing, layout=layout, folded=True)
 
 
 def _table(table: ProbeTable) -> Table:
@@ -143,7 +144,7 @@ def _table(table: ProbeTable) -> Table:
         for row in table.rows
     ]
     rows = (Row(tuple(map(Cell, *both))) for both in zip(texts, values, strict=True))
-    return Table(table.title, columns, tuple(rows))
+    return Table(table.title, columns, tuple(rows), folded=True)
 
 
 def _legend(found: Explanation) -> Iterator[str]:

@@ -128,11 +128,11 @@ def change_chart(
     title: str,
     unit: str = "",
 ) -> IntervalChart | None:
-    """Return the chart of the first differences that are counted in the unit of the first of all."""
+    """Return the chart of the first differences that are counted as the first of all is."""
     if not changes:
         return None
     first = changes[0]
-    alike = [change for change in changes if change.unit == first.unit]
+    alike = [change for change in changes if _change_unit(change) == _change_unit(first)]
     rows = [
         IntervalRow(label=label(change), readings=(change_reading(change, _tone(change)),))
         for change in alike[:MOST_ROWS]
@@ -142,6 +142,11 @@ def change_chart(
     )
     scale = f"difference, {unit or first.unit.strip()}".removesuffix(", ")
     return interval_chart(title, f"{_LINE} Black: no difference.{drawn}", rows, scales=[scale])
+
+
+def _change_unit(change: Change) -> str:
+    """Return what must be the same of two differences on one scale: points, or the estimand."""
+    return change.unit if change.unit.strip() else change.name
 
 
 def _tone(change: Change) -> Tone:

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ranktilt.explaining.base import EffectSize
-from ranktilt.reporting.document import Cell, Column, Figure, Table, named, tabulated, worded
+from ranktilt.reporting.document import (
+    Audience,
+    Cell,
+    Column,
+    Figure,
+    Table,
+    named,
+    tabulated,
+    worded,
+)
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.interval_chart import (
     MOST_ROWS,
@@ -62,7 +71,10 @@ def effect_figure(effects: Sequence[EffectSize], reference: str) -> Figure | Non
     if not marks:
         return None
     description = f"Hedges' g with its 95 % interval; right of 0: more than in {reference}."
-    return Figure("How far texts differ from their twins", description, forest({"": marks}, x="g"))
+    drawing = forest({"": marks}, x="g")
+    # The first screen has drawn the same where its rows are enough.
+    only: Audience = "paper" if len(marks) <= MOST_ROWS else ""
+    return Figure("How far texts differ from their twins", description, drawing, only=only)
 
 
 def effect_chart(effects: Sequence[EffectSize], reference: str) -> Iterator[IntervalChart]:
