@@ -22,6 +22,8 @@ from ranktilt.data.load import load
 from ranktilt.data.run import Run
 from ranktilt.registry import ranker
 from ranktilt.reporting.output import table
+from ranktilt.reporting.sentences.controls import control_change
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.toy import write
 
 pytestmark = pytest.mark.data
@@ -111,7 +113,7 @@ class TestDL19:
         assert means(found) == pytest.approx([0.5058], abs=5e-5)
         assert (
             f"{dl19.docs.height - len(texts):,} documents without length, in no group"
-            in found.notes
+            in note_sentences(found.notes)
         )
         assert [(t.twins, t.null_low < 0 < t.null_high) for t in found.tilts] == [(False, True)] * 3
         (short_long,) = (
@@ -264,7 +266,7 @@ class TestNFCorpus:
         ).controls
         assert plain.tilts[0].value == found.tilts[0].value == pytest.approx(raw, abs=1.5)
         assert length.tilts[0].value == pytest.approx(cut, abs=1.5)
-        assert length.changed == "3,584 of 7,266 documents changed"
+        assert control_change(length.control_change) == "3,584 of 7,266 documents changed"
         assert length.moves[0].high < -30
 
 

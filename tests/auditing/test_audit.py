@@ -14,6 +14,7 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Collection, DataError, Run, audit, compare, gate, load
 from ranktilt.auditing.effects import Effect
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused
 from tests.reporting.audits import ordered, twins
 from tests.toy import collection_of, run_of, toy, write_cocktail, write_run
@@ -211,7 +212,7 @@ class TestGroups:
         assert [mean(found, "R@2", g) for g in found.groups] == pytest.approx([2 / 3, 1, 0])
         assert [mean(found, "RR", g) for g in found.groups] == pytest.approx([1, 1 / 2, 0])
         assert not found.tilts[0].twins
-        assert "2 documents without gender, in no group" in found.notes
+        assert "2 documents without gender, in no group" in note_sentences(found.notes)
         collection = twins(3)
         extra = pl.DataFrame({"id": ["x"], "text": ["x"], "source": ["claude"], "origin": ["x"]})
         wider = Collection(
@@ -224,7 +225,7 @@ class TestGroups:
         assert np.isnan(mean(found, "RR", "claude"))
         assert (
             "human and claude have no Relative Δ: one of them has no relevant document"
-            in found.notes
+            in note_sentences(found.notes)
         )
 
     def test_queries_with_relevant_documents_in_one_group_only_are_excluded_and_counted(
@@ -256,9 +257,9 @@ class TestWhatTheRunLacks:
                 0,
             ]
             assert mean(found, "P@3", "human") == pytest.approx((1 / 3 + 1 / 3) / 3)
-            assert ("hand: 1 judged query not in the run, counted as 0" in found.notes) is (
-                "q2" not in scores
-            )
+            assert (
+                "hand: 1 judged query not in the run, counted as 0" in note_sentences(found.notes)
+            ) is ("q2" not in scores)
 
     def test_queries_without_judgments_count_nowhere_and_without_relevant_documents_they_are_undefined(
         self,
@@ -343,10 +344,10 @@ class TestUnknown:
         }
         found = audit(collection, self.run(scores), ["RR"])
         assert per_query(found, "RR", "all")[3] == 0
-        assert found.notes[0].startswith(
+        assert note_sentences(found.notes)[0].startswith(
             "r: 3 entries of 2 documents not in the collection (first: 'nobody'); "
         )
-        assert found.notes[1].startswith(
+        assert note_sentences(found.notes)[1].startswith(
             "1 judgment of unknown documents and 2 judgments of unknown queries count in "
         )
 
@@ -383,7 +384,8 @@ def test_fractions_are_gains_as_they_are_and_relevant_to_other_measures_from_1_o
     np.testing.assert_array_equal(found.values, whole.values)
     fractions = int((halved.qrels["grade"] % 1 == 0.5).sum())
     assert any(
-        note.startswith(f"{fractions} grade") and "(first: 0.5)" in note for note in found.notes
+        note.startswith(f"{fractions} grade") and "(first: 0.5)" in note
+        for note in note_sentences(found.notes)
     )
 
 
@@ -445,12 +447,14 @@ def test_excluded_queries_and_dropped_resamples_are_said() -> None:
     collection = collection_of(docs, {name: f"x {name}" for name in qrels}, qrels)
     run = run_of(collection, {"p": {"a": 2.0, "b": 1.0}, "q": {}, "s": {}, "r": {"a": 1.0}})
     found = audit(collection, run, "nDCG@3")
-    assert "1 of 4 queries excluded: no relevant document of both human and llm" in found.notes
+    assert "1 of 4 queries excluded: no relevant document of both human and llm" in note_sentences(
+        found.notes
+    )
     dropped = found.tilts[0].dropped
     assert 2_700 < dropped < 3_300  # a resample lacks p (2/3)³ = 8/27 of the time
     assert (
         f"up to {dropped:,} of 10,000 resamples dropped for human and llm: both sides were 0"
-        in found.notes
+        in note_sentences(found.notes)
     )
 
 
@@ -558,7 +562,11 @@ class TestOneQueryAgain:
     def test_it_is_said_once_for_runs_with_the_same_ones(self) -> None:
         given = repeating(2, ["text"] * 2 + distinct_texts(2)[2:])
         runs = [replace(tossed(given, shuffled=True), spec={"ranker": name}) for name in ("r", "s")]
-        [note] = [note for note in audit(given, runs, ["nDCG@1"]).notes if "repeat" in note]
+        [note] = [
+            note
+            for note in note_sentences(audit(given, runs, ["nDCG@1"]).notes)
+            if "repeat" in note
+        ]
         assert note.startswith(
             "warning: r, s: 1 query repeats others, by text or by ranking and judgments (first: 'q0"
         )

@@ -16,6 +16,7 @@ from ranktilt.auditing.comparison.match import RunPair, match
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
 from ranktilt.reporting.sentences.comparison import change_sentence
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.correction import detectable_effect
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.refusals import refused
@@ -77,7 +78,7 @@ class TestByHand:
         assert (mean.queries, mean.excluded, mean.value) == (3, 1, pytest.approx(50 / 3))
         assert (
             "2 of 4 queries excluded: not both human and llm are defined under both runs"
-            in found.notes
+            in note_sentences(found.notes)
         )
 
     def test_a_group_without_any_value_leaves_the_tilt_undefined(self) -> None:
@@ -111,7 +112,7 @@ class TestOtherQueries:
         assert (change.new, change.old) == pytest.approx((100 * 0.25 / 0.375, -100 * 0.25 / 0.375))
         assert (change.queries, change.excluded) == (4, 0)
         assert (mean.new, mean.old, mean.queries) == (37.5, 37.5, 4)
-        assert found.notes[0] == (
+        assert note_sentences(found.notes)[0] == (
             "left out: 2 of 6 queries (33.3 %): 1 query only in the new audit ('q8'), "
             "1 query only in the old audit ('q9')"
         )
@@ -153,7 +154,9 @@ class TestOtherQueries:
         even = np.full(20, 0.5)
         new, old = (one(even[:n], even[:n], null=np.zeros(9)) for n in (20, 19))
         found = compared(new, old)
-        assert found.notes[0].endswith("('q19'); medians of random labels are those of all queries")
+        assert note_sentences(found.notes)[0].endswith(
+            "('q19'); medians of random labels are those of all queries"
+        )
         (verdict,) = found.verdicts()
         assert (
             verdict.sentence == "run: the two audits are identical on nDCG@5, on 19 common queries"
@@ -245,7 +248,7 @@ class TestOtherGroups:
         )  # of both +66.7
         found = compared(new, old)
         assert "human and llm are not twins: a tilt is the distance from the median of " in "".join(
-            found.notes
+            note_sentences(found.notes)
         )
         (change,) = found.tilts
         assert not change.twins
@@ -291,7 +294,7 @@ class TestMatching:
             compared(replace(new, spec={**new.spec, "primary": "P@1"}), old).spec["primary"]
             == "nDCG@5"
         )
-        assert found.left_out == (
+        assert note_sentences(found.left_out) == (
             "left out: 1 run only in the new audit ('b')",
             "left out: 1 run only in the old audit ('d')",
             "left out: 1 measure only in the new audit ('P@1')",
@@ -380,8 +383,8 @@ def test_what_cannot_be_compared_is_refused(
 
 def test_notes() -> None:
     even = np.full(30, 0.4)
-    assert compared(one(even, even), one(even, even)).notes == ()
-    assert compared(*[one(np.ones(29), np.ones(29))] * 2).notes == (
+    assert note_sentences(compared(one(even, even), one(even, even)).notes) == ()
+    assert note_sentences(compared(*[one(np.ones(29), np.ones(29))] * 2).notes) == (
         "warning: only 29 queries are compared; intervals from fewer than 30 are too narrow to rely on",
     )
     for rounding, who in (("none", "the new audit rounds"), ("paper", "both audits round")):
@@ -389,14 +392,17 @@ def test_notes() -> None:
             one(np.full(30, 0.4004), np.full(30, 0.3996), rounding=r) for r in ("paper", rounding)
         )
         found = compared(new, old)
-        assert found.notes == (
+        assert note_sentences(found.notes) == (
             f"{who} means before Relative Δ; here it is computed from unrounded means",
         )
         assert found.tilts[0].new == pytest.approx(0.2)
     lone = np.arange(40) == 0
     found = compared(one(lone, lone), one(np.ones(40), np.ones(40)))
     assert found.tilts[0].dropped / QUICK == pytest.approx((39 / 40) ** 40, abs=0.08)
-    assert "resamples dropped: both groups were 0 under one of the runs" in found.notes[-1]
+    assert (
+        "resamples dropped: both groups were 0 under one of the runs"
+        in note_sentences(found.notes)[-1]
+    )
 
 
 class TestVerdicts:

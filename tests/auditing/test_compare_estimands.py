@@ -18,6 +18,7 @@ from ranktilt.auditing.effects import Change
 from ranktilt.auditing.pairwise.result import QueryChoices
 from ranktilt.reporting.layouts.figures import paper_figures
 from ranktilt.reporting.layouts.results import cells_of, tables_of
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.views.compare import choices_of, ratios
 from tests.auditing.arrays import noisy, one
 from tests.refusals import refused
@@ -200,7 +201,8 @@ class TestOneAudit:
         assert comparison.spec["baseline_run"] == "neutral"
         assert comparison.spec["family_size"] == 2 * (2 + len(SIDED) + len(WHOLE))
         assert not any(
-            "is compared with" in note or "left out" in note for note in comparison.notes
+            "is compared with" in note or "left out" in note
+            for note in note_sentences(comparison.notes)
         )
         for change in comparison.estimates:
             effects = {e.run: e.value for e in AUDIT.card if e.measure == change.measure}
@@ -283,7 +285,7 @@ class TestTwoAudits:
             )
         assert any(
             "left out: 2 questions only in the new audit ('ExposureRatio@4 f,m', " in n
-            for n in other.notes
+            for n in note_sentences(other.notes)
         )
 
     def test_queries_may_stand_in_another_order(self) -> None:
@@ -395,15 +397,17 @@ def test_kinds_are_one_family_and_undecided_queries_and_other_pairs_are_noted() 
     found = compare(new, old, resamples=500)
     assert list(choices_of(found)) == ["relevant", "irrelevant"]
     assert all(np.isnan(change.p_corrected) for change in found.estimates)  # of four queries
-    assert not any("other pairs" in note for note in found.notes)
+    assert not any("other pairs" in note for note in note_sentences(found.notes))
     found = compare(result({**NEW, "q4": (0, 0)}), result({**OLD, "q4": (4, 0)}), resamples=500)
     assert (found.estimates[0].value, found.estimates[0].excluded) == (0.25, 1)
     assert (
         "1 of 5 queries excluded: preference on relevant pairs is not defined under both runs"
-        in found.notes
+        in note_sentences(found.notes)
     )
     found = compare(result(NEW), result(OLD, asked="y"), resamples=500)
-    assert found.notes[0].startswith("the models chose between other pairs of the same queries; ")
+    assert note_sentences(found.notes)[0].startswith(
+        "the models chose between other pairs of the same queries; "
+    )
 
 
 def test_choices_are_compared_on_the_queries_that_both_audits_hold() -> None:
@@ -412,7 +416,7 @@ def test_choices_are_compared_on_the_queries_that_both_audits_hold() -> None:
     found = compare(new, old, resamples=500, max_left_out=20)
     (change,) = found.estimates
     assert (change.new, change.old, change.queries) == (0.125, -0.125, 4)
-    assert found.notes[0] == (
+    assert note_sentences(found.notes)[0] == (
         "relevant pairs: left out: 1 of 5 queries (20.0 %): 1 query only in the new pairwise audit ('q7')"
     )
     assert found.verdicts()[0].sentence.endswith(", on 4 common queries")
@@ -428,7 +432,10 @@ def test_a_kind_of_pairs_that_one_audit_lacks_is_left_out() -> None:
     )
     found = compare(both, result(OLD), resamples=500)
     assert list(choices_of(found)) == ["relevant"]
-    assert found.notes[0] == "left out: irrelevant pairs, only in the new pairwise audit"
+    assert (
+        note_sentences(found.notes)[0]
+        == "left out: irrelevant pairs, only in the new pairwise audit"
+    )
 
 
 def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:

@@ -22,6 +22,8 @@ from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
+from ranktilt.reporting.sentences.controls import control_change, control_meaning
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.correction import correct
 from tests.toy import Table, collection_of, run_of, toy
 
@@ -115,7 +117,10 @@ class TestLength:
         move = found["length"].moves[0]
         assert move.value == pytest.approx(-raw.value)
         assert move.shown
-        assert (move.queries, found["length"].changed) == (8, "8 of 16 documents changed")
+        assert (move.queries, control_change(found["length"].control_change)) == (
+            8,
+            "8 of 16 documents changed",
+        )
 
     def test_the_shortest_of_three_versions_counts_and_groups_by_length_are_those_of_the_raw_texts(
         self,
@@ -140,7 +145,9 @@ class TestBoilerplate:
         llm = [("", "Sure! Here is the rewritten text:\n\nA b c."), ("", "Here we show  that.")]
         found = controlled(twins([("", "A b c."), ("", "x " * 6)], llm), Longest(), "boilerplate")
         assert seen("llm") == ["A b c.", "Here we show  that."]
-        assert rows(found)["boilerplate"].changed == "1 of 4 documents changed"
+        assert (
+            control_change(rows(found)["boilerplate"].control_change) == "1 of 4 documents changed"
+        )
         # The nine words of the first LLM text stood above the six of the second human one.
         assert (rows(found)[RAW].tilts[0].value, rows(found)["boilerplate"].tilts[0].value) == (
             -200,
@@ -155,11 +162,11 @@ class TestTitles:
         found = controlled(twins(human, llm), Longest(), "titles")
         assert seen("human", "title") == ["", "One", ""]
         assert seen("llm", "title") == ["", "Other", ""]
-        assert rows(found)["titles"].changed == "2 of 6 documents changed"
+        assert control_change(rows(found)["titles"].control_change) == "2 of 6 documents changed"
         found = controlled(twins([("T", "x y")], [("T", "z")]), Longest(text="text"), "titles")
         assert SEEN == []
         assert (
-            rows(found)["titles"].changed
+            control_change(rows(found)["titles"].control_change)
             == "nothing to change; raw values stand (2 of 2 documents changed)"
         )
         assert rows(found)["titles"].tilts[0].value == rows(found)[RAW].tilts[0].value == 200
@@ -175,7 +182,9 @@ class TestNearIdentical:
         collection = twins(self.HUMAN, self.LLM)
         found = controlled(collection, Longest(), "near-identical", measures=["RR"])
         assert SEEN == []
-        assert rows(found)["near-identical"].changed == "2 of 4 pairs left out"
+        assert (
+            control_change(rows(found)["near-identical"].control_change) == "2 of 4 pairs left out"
+        )
         # Left are the human document of six words, two of four words in a tie, and the LLM document
         # of one word.
         after = rows(found)["near-identical"].tilts[0]
@@ -186,23 +195,29 @@ class TestNearIdentical:
         )
 
         wider = controlled(collection, Longest(), "near-identical", near=0.6)
-        assert (rows(wider)["near-identical"].changed, wider.spec["near"]) == (
+        assert (
+            control_change(rows(wider)["near-identical"].control_change),
+            wider.spec["near"],
+        ) == (
             "3 of 4 pairs left out",
             0.6,
         )
-        assert "Jaccard ≥ 0.6" in rows(wider)["near-identical"].meaning
+        assert "Jaccard ≥ 0.6" in control_meaning(rows(wider)["near-identical"])
 
     def test_where_every_pair_is_alike_or_none_is_a_pair_nothing_is_left_to_compare(self) -> None:
         side = [("", "a b"), ("", "c")]
         found = rows(controlled(twins(side, side), Longest()))
         alike = found["near-identical"]
         assert (alike.tilts, alike.moves) == ((), ())
-        assert alike.changed == "2 of 2 pairs left out; nothing is left to compare"
+        assert (
+            control_change(alike.control_change)
+            == "2 of 2 pairs left out; nothing is left to compare"
+        )
         assert found["length"].tilts[0].value == 0
         found = rows(controlled(LONE, Longest()))
-        assert [row.changed for name, row in found.items() if name != RAW] == [
-            "no document has a twin"
-        ] * 5
+        assert [
+            control_change(row.control_change) for name, row in found.items() if name != RAW
+        ] == ["no document has a twin"] * 5
 
 
 class TestWhenARunIsRankedAgain:
@@ -213,7 +228,7 @@ class TestWhenARunIsRankedAgain:
         assert [row.control for row in made.controls] == ["raw", "near-identical"]
         assert (
             "run: a saved run cannot be ranked again; only near-identical applies to it"
-            in made.notes
+            in note_sentences(made.notes)
         )
         ranked = rows(controlled(collection, Longest(), "near-identical", measures=["RR"]))
         assert (
@@ -309,7 +324,7 @@ class TestStatistics:
         for missing, queries in (("zero", 4), ("exclude", 3)):
             raw = audit(collection, run, "RR", resamples=200, missing=missing)
             found = rows(controls(collection, [Longest()], [run], raw, which=["titles"]))
-            assert found["titles"].changed == "nothing to change"
+            assert control_change(found["titles"].control_change) == "nothing to change"
             assert found["titles"].tilts[0].queries == found["titles"].moves[0].queries == queries
 
 
@@ -362,7 +377,7 @@ class TestTokens:
         # Tokens are letters, two more a text, cut at 24: 5 of 10; 5 of 12, the title's letter among
         # them; 22 letters.
         assert texts == ["abc", "ab", "x" * 22, "abc", "ab", "z" * 5 + " " + "y" * 17]
-        assert found.changed == "4 of 6 documents changed"
+        assert control_change(found.control_change) == "4 of 6 documents changed"
         assert len(found.tilts) == 1
         _, texts = self.changed(tiny, self.HUMAN, self.LLM, max_tokens=6)  # the user's own limit
         assert texts == ["abc", "ab", "xxxx", "abc", "ab", "zzzz"]
@@ -372,7 +387,11 @@ class TestTokens:
         assert self.changed(tiny, human, llm)[1] == ["x" * 17, "y" * 17]
         SEEN.clear()
         found, texts = self.changed(tiny, human, llm, text="title")
-        assert (found.changed, found.tilts, texts) == ("it reads titles only", (), [])
+        assert (control_change(found.control_change), found.tilts, texts) == (
+            "it reads titles only",
+            (),
+            [],
+        )
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, decided, 
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
 from ranktilt.reporting.sentences.gate import limit_reason, row_reason
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.sequential import decision_sentence, query_count_sentence
 from ranktilt.statistics.variation import Variation
 from tests.auditing.arrays import audit_of, noisy, one, tilt
@@ -305,7 +306,7 @@ class TestRows:
         assert all(c.value == 0 == c.low == c.high for r in same.rows for c in r.checks)
         assert any(
             note.startswith("each growth of the 12 comparisons is judged by its own")
-            for note in same.notes
+            for note in note_sentences(same.notes)
         )
 
     @pytest.mark.parametrize(
@@ -383,7 +384,7 @@ def test_a_baseline_may_hold_more_and_an_audit_without_groups_is_refused() -> No
     assert [(r.run, r.measure, r.outcome) for r in found.rows] == [
         ("dense", "P@1", "inconclusive")
     ]  # of few queries
-    assert not [n for n in found.notes if "left out" in n or "each growth" in n]
+    assert not [n for n in note_sentences(found.notes) if "left out" in n or "each growth" in n]
     with refused("nothing to gate: this audit compares no groups; audit with --by COLUMN"):
         gate(audit_of(np.ones((1, 1, 1, 5)), groups=()))
 
@@ -404,9 +405,10 @@ def test_growth_is_of_the_queries_that_both_audits_hold() -> None:
         check
     )
     assert (
-        found.notes[0] == "left out: 1 of 20 queries (5.0 %): 1 query only in the new audit ('q0')"
+        note_sentences(found.notes)[0]
+        == "left out: 1 of 20 queries (5.0 %): 1 query only in the new audit ('q0')"
     )
-    assert any("only 19 queries compare the groups" in note for note in found.notes)
+    assert any("only 19 queries compare the groups" in note for note in note_sentences(found.notes))
     with refused("the audits are over different queries: …"):
         gate(new, baseline=old, max_left_out=4.9)
 

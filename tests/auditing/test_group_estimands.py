@@ -23,6 +23,7 @@ from ranktilt.auditing.null_distributions.pages import strata
 from ranktilt.measures import base
 from ranktilt.measures.exposure.base import GroupLists
 from ranktilt.reporting.sentences.answers import basis_words
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.auditing.calibration.synthetic_twins import SCHEMES, sampled, with_synthetic_twins
 from tests.refusals import refused
 from tests.toy import run_of, toy
@@ -119,7 +120,7 @@ class TestLabels:
             awrf.estimand, awrf
         )
         found = rt.audit(collection, run, "Share@2", by="kind", **QUICK)
-        assert [n.split(":")[0] for n in found.notes if "several" in n] == [
+        assert [n.split(":")[0] for n in note_sentences(found.notes) if "several" in n] == [
             "3 documents name several groups of kind"
         ]
         assert found.groups == ("all", "a", "b")
@@ -144,7 +145,7 @@ class TestLabels:
         )
         assert out.value != own.value
         found = rt.audit(collection, run, "nDCG@3", by="kind", **QUICK)
-        assert "80 documents without kind, in no group" in found.notes
+        assert "80 documents without kind, in no group" in note_sentences(found.notes)
 
     def test_a_judgment_of_a_document_that_is_not_there_is_of_no_stratum(self) -> None:
         collection, _ = listed(["abab"] * 2, LETTERS)

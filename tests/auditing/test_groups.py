@@ -22,6 +22,7 @@ from ranktilt.auditing.groups import (
 )
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.reporting.reload import reload
+from ranktilt.reporting.sentences.notes import note_sentence, note_sentences
 from tests.refusals import refused
 from tests.toy import collection_of, toy
 
@@ -360,7 +361,7 @@ class TestManyGroups:
         assert len(every.groups) == 63
         assert repr(few.tilts) == repr(every.tilts)
         assert repr(few.card) == repr(every.card)
-        assert few.notes == every.notes
+        assert note_sentences(few.notes) == note_sentences(every.notes)
         at = [every.groups.index(name) for name in few.groups[:-1]]
         np.testing.assert_array_equal(few.values[:, :, :-1], every.values[:, :, at])
 
@@ -523,7 +524,7 @@ def test_missing_values_are_no_group_and_words_are_said() -> None:
     )
     assert found.names == ("NA", "None", "a", "b")
     assert found.code.tolist() == [2, -1, -1, 3, 0, -1, -1, 1]
-    assert [remark.text for remark in found.remarks] == [
+    assert list(note_sentences(found.remarks)) == [
         "warning: kind 'NA' is a word, and so a group: 1 document has it",
         "warning: kind 'None' is a word, and so a group: 1 document has it",
     ]
@@ -538,7 +539,7 @@ def test_missing_values_are_no_group_and_words_are_said() -> None:
 def test_labels_that_differ_in_spelling_are_said() -> None:
     found = grouping(documents("source", ["ai", "AI", "human", "human ", "Ai"]), "source")
     assert set(found.names) == {"ai", "AI", "Ai", "human", "human "}
-    assert {f"{remark.text}; {remark.remedy}" for remark in found.remarks} == {
+    assert {note_sentence(replace(note, has_remedy=True)) for note in found.remarks} == {
         "warning: source 'ai', 'AI' and 'Ai' differ in case only, and are groups of their own; "
         "to make them one: --name AI=ai --name Ai=ai",
         "warning: source 'human' and 'human ' differ in blanks only, and are groups of their own; "
@@ -548,9 +549,8 @@ def test_labels_that_differ_in_spelling_are_said() -> None:
 
 def test_fractions_that_are_groups_are_said_to_be_numbers() -> None:
     [remark] = grouping(documents("score", [0.1, 0.4, 0.9]), "score").remarks
-    assert remark.text == "score: each of 3 values is a group"
-    assert (
-        remark.remedy
-        == "numbers from .1 to .9: --by score:2 makes bins, --by score:.5 parts them there"
+    assert note_sentence(remark) == "score: each of 3 values is a group"
+    assert note_sentence(replace(remark, has_remedy=True)).endswith(
+        "; numbers from .1 to .9: --by score:2 makes bins, --by score:.5 parts them there"
     )
     assert grouping(documents("grade", [1, 2, 3]), "grade").remarks == ()

@@ -9,12 +9,15 @@ import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, Run, audit, controls, ranker, table
-from ranktilt.auditing.notes import few_names, noise_notes
+from ranktilt.auditing.notes import noise_notes
 from ranktilt.auditing.numerical_noise import NumericalNoise, precision
 from ranktilt.auditing.provenance import files_of_runs
 from ranktilt.data.labels import from_labels
 from ranktilt.rankers.candidates import reranked_spec
 from ranktilt.rankers.rerank.cross_encoder import sigmoid
+from ranktilt.reporting.sentences.controls import control_change
+from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.sentences.notes.base import few_names
 from tests.auditing.arrays import tilt
 from tests.refusals import refused
 from tests.reporting.audits import ordered, twins
@@ -40,9 +43,9 @@ def notes(
     collection: Collection, scores: dict[str, dict[str, float]], *, card: bool = False
 ) -> tuple[str, ...]:
     measures = "RR" if collection.qrels.height else None
-    return audit(
-        collection, run_of(collection, scores, ranker="r"), measures, card=card, resamples=200
-    ).notes
+    run = run_of(collection, scores, ranker="r")
+    found = audit(collection, run, measures, card=card, resamples=200)
+    return note_sentences(found.notes)
 
 
 PAIR: dict[str, list[str | None]] = {"doc_id": ["a-h", "a-l"], "source": ["human", "llm"]}
@@ -126,13 +129,15 @@ def test_few_queries_that_find_anything_are_warned_of(queries: int, answered: in
         collection, [(BOTH[n % 2],) for n in range(answered)] + [()] * (queries - answered), "r"
     )
     result = audit(collection, run, ["nDCG@1", "RR"], resamples=200)
-    few = [note for note in result.notes if "few of" in note]
+    few = [note for note in note_sentences(result.notes) if "few of" in note]
     assert len(few) == (answered in (1, 29))
     assert all(
         f"on nDCG@1 ({answered}), RR ({answered}); intervals from fewer than 30 such" in note
         for note in few
     )
-    assert any("only 20 queries compare" in note for note in result.notes) == (queries == 20)
+    assert any("only 20 queries compare" in note for note in note_sentences(result.notes)) == (
+        queries == 20
+    )
 
 
 QUERIES = {"q1": "red", "q2": "blue", "q3": "green", "q4": "grey"}
@@ -188,7 +193,7 @@ class TestFailed:
         found, without = (
             audit(four(), run, "RR@10", resamples=100, missing=how) for how in ("zero", "exclude")
         )
-        assert found.notes[:2] == (
+        assert note_sentences(found.notes)[:2] == (
             "engine:m:f: 1 judged query not in the run, counted as 0",
             "engine:m:f: 1 judged query failed by the engine, not counted",
         )
@@ -201,7 +206,7 @@ class TestFailed:
         run = answered(*QUERIES)
         raw = audit(four(), run, "RR@10", resamples=100)
         found = controls(four(), [ranker("engine:m:f")], [run], raw, which=["length", "titles"])
-        assert [row.changed for row in found.controls[1:]] == [
+        assert [control_change(row.control_change) for row in found.controls[1:]] == [
             "the engine's documents cannot be changed"
         ] * 2
 
@@ -225,7 +230,9 @@ class TestFittedQueries:
         ]
         found = audit(toy(), runs, ["nDCG@3"], resamples=100)
         assert found.queries == ("q2", "q3")
-        assert "1 query left out for all runs: offset.json learned from them" in found.notes
+        assert "1 query left out for all runs: offset.json learned from them" in note_sentences(
+            found.notes
+        )
         alone = audit(toy().only_queries(["q2", "q3"]), runs[0], ["nDCG@3"], resamples=100)
         assert (found.values[0] == alone.values[0]).all()
 
@@ -243,7 +250,7 @@ class TestFittedQueries:
             resamples=100,
         )
         assert found.queries == THREE
-        assert not any("left out" in note for note in found.notes)
+        assert not any("left out" in note for note in note_sentences(found.notes))
         fitted = {"file": "f.json", "queries": list(THREE)}
         with refused(
             "nothing left to test on: f.json learned from all 3 queries; audit others, such as a test split"
@@ -357,7 +364,7 @@ def test_a_verdict_that_hangs_on_it_is_named() -> None:
     noise = NumericalNoise("mine", "human", "llm", "bfloat16", 1.5)
     level = replace(effect, value=0.0, low=-4.0, high=4.0, p_corrected=0.9)
     for given in (effect, level):
-        (warning,) = noise_notes([noise], [given], 5.0)
+        (warning,) = note_sentences(noise_notes([noise], [given], 5.0))
         assert warning.startswith(
             "warning: mine: the verdict on human and llm hangs on numerical noise: "
         )

@@ -29,6 +29,7 @@ from ranktilt.auditing.pairwise.choices import (
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import PairOutcome, Share
 from ranktilt.reporting.headline import headline
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.views import view
 from ranktilt.statistics.permutation import sign_flip_p
 from ranktilt.statistics.two_way import Dyads
@@ -177,7 +178,7 @@ def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(asked)
     assert {found.verdict(row).kind for row in found.outcomes} == {"inconclusive"}
     assert (
         "warning: 100% of the answers name no document (first: '2 passages have been provided.')"
-        in found.notes
+        in note_sentences(found.notes)
     )
     with refused(
         "pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5): 100% of 96 answers could not be read, "
@@ -201,13 +202,15 @@ def test_pairs_are_of_both_sides_seeded_and_of_their_kind() -> None:
         own = [name.split("-")[1] == query[1:] for name in (one, two)]
         assert own == [kind == "relevant"] * 2
         assert (one.split("-")[0], two.split("-")[0]) == ("female", "male")
-    assert drawn.notes == ()
+    assert note_sentences(drawn.notes) == ()
     some = draw_pairs(collection, sides, pairs=7, seed=3, queries=["q4", "q1"]).frame
     assert some.equals(drawn.frame.filter(pl.col("query").is_in(["q1", "q4"])))
     bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
     drawn = draw_pairs(bare, sides, pairs=2)
     assert drawn.frame["kind"].unique().to_list() == ["irrelevant"]
-    assert drawn.notes == ("no document is judged relevant: there are irrelevant pairs only",)
+    assert note_sentences(drawn.notes) == (
+        "no document is judged relevant: there are irrelevant pairs only",
+    )
 
 
 def test_candidates_bound_the_pairs() -> None:
@@ -220,12 +223,15 @@ def test_candidates_bound_the_pairs() -> None:
     )
     counts = drawn.frame.group_by("query", "kind", maintain_order=True).len()["len"]
     assert counts.to_list() == [1, 4, 1, 4]  # relevant and irrelevant ones of two queries
-    assert [note.split(" ")[0] for note in drawn.notes] == ["1", "2", "2"]
-    assert drawn.notes[2] == "2 queries have fewer than 9 irrelevant pairs; all were taken"
+    assert [note.split(" ")[0] for note in note_sentences(drawn.notes)] == ["1", "2", "2"]
+    assert (
+        note_sentences(drawn.notes)[2]
+        == "2 queries have fewer than 9 irrelevant pairs; all were taken"
+    )
     one_side = run_of(collection, {"q0": {"female-0-0": 1.0, "female-1-0": 1.0, "male-1-0": 1.0}})
     lacking = draw_pairs(collection, two_groups(collection, "gender"), pairs=1, candidates=one_side)
     assert lacking.frame.rows() == [("q0", "irrelevant", "male-1-0", "female-1-0")]
-    assert lacking.notes == (
+    assert note_sentences(lacking.notes) == (
         "2 queries without a text or candidates, not asked",
         "1 of 1 query without relevant documents on both sides",
     )
@@ -253,18 +259,22 @@ def test_documents_without_a_label_are_in_no_pair_and_of_two_groups_the_smaller_
     docs = collection.docs.with_columns(gender=pl.when(half).then("gender"))
     some = Collection(docs, collection.queries, collection.qrels)
     drawn = draw_pairs(some, two_groups(some, "gender"), pairs=50)
-    assert drawn.notes[0] == "warning: 24 of 48 documents without gender, in no pair"
+    assert (
+        note_sentences(drawn.notes)[0] == "warning: 24 of 48 documents without gender, in no pair"
+    )
     assert drawn.frame.filter(pl.col("kind") == "relevant").height == 4 * 9
     both = docs.with_columns(
         gender=pl.when(pl.col("id") == "male-0-0").then(pl.lit("female|male")).otherwise("gender")
     )
     several = Collection(both, collection.queries, collection.qrels)
     lost = "warning: 25 of 48 documents without gender or of several, in no pair"
-    assert two_groups(several, "gender").notes == (lost,)
+    assert note_sentences(two_groups(several, "gender").notes) == (lost,)
     sides = two_groups(
         several, "gender", "female"
     )  # a document of several is of the group that is named
-    assert sides.notes == ("warning: 24 of 48 documents without gender, in no pair",)
+    assert note_sentences(sides.notes) == (
+        "warning: 24 of 48 documents without gender, in no pair",
+    )
     assert sides.code[collection.ids.to_list().index("male-0-0")] == 1
     collection = people(queries=3)
     assert two_groups(collection, "gender").protected == "male"  # of two as large, the last
@@ -526,12 +536,14 @@ def test_choices_that_say_nothing_about_the_groups_are_counted(tmp_path: Path) -
     choices = ({"query": query, "first": a, "second": b, "choice": a} for query, a, b in rows)
     file = write(tmp_path / "some.jsonl", jsonl(choices))
     found = read_decisions(file, collection, two_groups(collection, "gender", "female"))
-    assert found.notes == (
+    assert note_sentences(found.notes) == (
         "some.jsonl: 1 choice not of female and male, left out",
         "some.jsonl: 1 choice of a relevant and an irrelevant one, left out",
     )
     result = pairwise(collection, found, resamples=100)
-    assert "1 pair in one order only, of which nobody knows whether both agree" in result.notes
+    assert "1 pair in one order only, of which nobody knows whether both agree" in note_sentences(
+        result.notes
+    )
     assert result.outcomes[0].pairs == 0
     assert (
         pairwise(collection, found, count_rule="each", resamples=100).outcomes[0].protected.value

@@ -14,6 +14,7 @@ from ranktilt.auditing.groups import is_property
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.reporting.reload import reload
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused
 
 QUICK: dict[str, Any] = {"resamples": 500}
@@ -109,11 +110,11 @@ def test_unit_of_the_column_does_not_matter() -> None:
 def test_documents_without_a_number_are_counted() -> None:
     collection = popular_collection(popular_documents(unknown=20))
     audit = rt.audit(collection, ranked(collection, 0.5), by="popularity", **QUICK)
-    assert any("20 documents without popularity" in note for note in audit.notes)
+    assert any("20 documents without popularity" in note for note in note_sentences(audit.notes))
 
 
 def test_note_says_how_to_make_groups() -> None:
-    notes = " ".join(audited(0.5).notes)
+    notes = " ".join(note_sentences(audited(0.5).notes))
     assert "popularity is taken for a property, and not for groups" in notes
     assert "--by popularity:2 makes bins" in notes
 

@@ -14,6 +14,7 @@ from scipy import stats
 
 from ranktilt import Audit, Collection, UserError, audit
 from ranktilt.auditing.effects import Effect
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.bootstrap import resampled_means
 from ranktilt.statistics.correction import correct
 from tests.auditing.test_audit import SCORES
@@ -491,7 +492,7 @@ class TestWhatARunLacks:
         found = audit(collection, runs, "nDCG@1", card=True, missing="exclude")
         assert [e.queries for e in found.card if e.estimand.key == "rank gap"] == [3, 1]
         assert found.by_group().filter(pl.col("group") == "all")["queries"].to_list() == [3, 1]
-        assert "one: 2 judged queries not in the run, not counted" in found.notes
+        assert "one: 2 judged queries not in the run, not counted" in note_sentences(found.notes)
 
     def test_queries_that_only_judgments_know_count_for_no_side(self) -> None:
         plain = toy()

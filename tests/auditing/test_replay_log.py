@@ -23,6 +23,7 @@ from ranktilt.auditing.replay_log import (
     log_runs,
     replay_log,
 )
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.views.replay_log import view
 from tests.rankers.llm.judge import WORDS, Answer, logged, rank_llm_text
 from tests.refusals import refused
@@ -248,7 +249,7 @@ def test_only_queries_with_a_call_count(tmp_path: Path) -> None:
     assert 0 < len(names) < TOPICS
     split = replay_log(half, EVERY, ["nDCG@5"], resamples=200)
     assert change(split, 0, "nDCG@5").queries == split.queries == len(names)
-    assert split.notes == ()
+    assert note_sentences(split.notes) == ()
     whole = found.runs[PUBLISHED].frame()
     complete = names[:-1]
     assert (
@@ -297,7 +298,7 @@ def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
     found = log_runs(log, CANDIDATES, EVERY)
     split = replay_log(found, EVERY, ["nDCG@5"], max_failures=0, resamples=200)
     assert [call.call for call in split.unmatched] == [1]
-    (note,) = split.notes
+    (note,) = note_sentences(split.notes)
     assert note.startswith(
         "warning: 1 call of 96 cannot be matched, which counts as failed (first: call 1 passage "
     )

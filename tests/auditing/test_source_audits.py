@@ -19,6 +19,7 @@ from ranktilt.auditing.significance import Columns
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
 from ranktilt.auditing.sources_apart import again_apart, take_apart
 from ranktilt.auditing.temperature_trend import Trend, trend
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.source_audits import trend_sentence, trend_sentences
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.trend import rank_correlation
@@ -94,15 +95,15 @@ def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
 def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
     found = made(sources=["llm-tmp0.2", "llm-tmp1.0"])
     assert found.trends == ()
-    assert "no trend of llm: 2 temperatures; a trend needs 3" in found.notes
+    assert "no trend of llm: 2 temperatures; a trend needs 3" in note_sentences(found.notes)
     columns = {"cold": {"temperature": 0.2}, "hot": {"temperature": 1.0}}
     apart = audit_sources(studied(columns), [decided({"cold": 1, "hot": 2})], "nDCG@1", **QUICK)
     assert not [
-        note for note in apart.notes if "no trend" in note
+        note for note in note_sentences(apart.notes) if "no trend" in note
     ]  # of two sources nobody expects one
     several = {name: {"temperature": number / 10} for number, name in enumerate("abc")}
     others = audit_sources(studied(several), [decided(dict.fromkeys("abc", 1))], "nDCG@1", **QUICK)
-    assert [note for note in others.notes if "no trend" in note] == [
+    assert [note for note in note_sentences(others.notes) if "no trend" in note] == [
         "no trend: 3 temperatures, each of a series of its own; sources of one model share a column "
         "'model'"
     ]
@@ -113,7 +114,7 @@ def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
     assert math.isnan(equal.trends[0].correlation)
     assert "no trend to ask for" in trend_sentences(equal)[0]
     few = [
-        note for note in equal.notes if "20 queries compare" in note
+        note for note in note_sentences(equal.notes) if "20 queries compare" in note
     ]  # each names its own two sides
     assert [note.split(": ")[1] for note in few] == ["llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0"]
 
@@ -138,7 +139,7 @@ def test_the_end_of_a_name_tells_it_where_no_column_does(name: str, expected: fl
     found = take_apart(studied({name: {}, "other": {"temperature": 0.5}, "b": {"temperature": 0}}))
     known = {source.source: source.temperature for source in found.sources}
     assert known == pytest.approx({name: expected, "other": 0.5, "b": 0.0}, nan_ok=True)
-    assert not any("other" in note for note in found.notes)
+    assert not any("other" in note for note in note_sentences(found.notes))
 
 
 def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
@@ -190,7 +191,10 @@ def test_only_documents_that_every_source_rewrote_are_compared() -> None:
     assert (
         pair.qrels.group_by("query_id").len()["len"].to_list() == [2] * 32
     )  # the others compete, unjudged
-    assert "32 of 40 rewritten documents are common to all (llm-tmp1.0 lacks 8)" in found.notes[1]
+    assert (
+        "32 of 40 rewritten documents are common to all (llm-tmp1.0 lacks 8)"
+        in note_sentences(found.notes)[1]
+    )
 
 
 def test_documents_outside_of_a_pool_are_no_lack_and_judgments_of_unknown_ones_stay() -> None:
@@ -199,14 +203,14 @@ def test_documents_outside_of_a_pool_are_no_lack_and_judgments_of_unknown_ones_s
     qrels = whole.qrels.filter(pl.col("query_id").str.tail(-1).cast(int) < 32)
     found = made(Collection(docs, whole.queries, qrels))
     assert [t.twins for t in found.tilts] == [True] * 3
-    assert not [note for note in found.notes if "do not cover" in note]
+    assert not [note for note in note_sentences(found.notes) if "do not cover" in note]
     whole = studied()
     strange = pl.DataFrame(
         {"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=whole.qrels.schema
     )
     with_strange = Collection(whole.docs, whole.queries, pl.concat([whole.qrels, strange]))
     found = made(with_strange)
-    assert [note for note in found.notes if "unknown" in note] == [
+    assert [note for note in note_sentences(found.notes) if "unknown" in note] == [
         "1 judgment of unknown documents counts in the row 'all' and in no group"
     ]
 
@@ -248,13 +252,15 @@ def test_a_part_is_made_again_from_the_whole() -> None:
 def test_without_common_documents_all_of_each_source_are_compared() -> None:
     audits = made(apart())
     assert [tilt.queries for tilt in audits.tilts] == [1, 39, 39]
-    assert audits.notes[1].startswith("warning: no document was rewritten by every source: all ")
+    assert note_sentences(audits.notes)[1].startswith(
+        "warning: no document was rewritten by every source: all "
+    )
 
 
 def test_a_source_of_several_temperatures_is_in_no_trend() -> None:
     (source,) = take_apart(mixed()).sources
     assert math.isnan(source.temperature)
-    assert take_apart(mixed()).notes == (
+    assert note_sentences(take_apart(mixed()).notes) == (
         "source 'a' holds documents of 2 temperatures, 0.2 to 0.7, so it is in no trend; give each "
         "temperature a source of its own",
     )
@@ -332,7 +338,7 @@ def test_json_holds_everything_and_a_source_without_a_temperature_in_no_trend() 
     assert [t["kind"] for t in content["trends"]] == ["rises", "rises"]
     assert [v["b"] for v in content["verdicts"]] == [source.source for source in found.sources]
     assert content["sentences"] == list(trend_sentences(found))
-    assert content["notes"] == list(found.notes)
+    assert [note["sentence"] for note in content["notes"]] == list(note_sentences(found.notes))
     assert (content["spec"]["resamples"], content["spec"]["family_size"]) == (300, 8)
 
 
@@ -500,7 +506,7 @@ def test_a_gate_judges_each_source() -> None:
     assert row.b == "llm-tmp0.7"
     grown = gate(audits, baseline=audits)
     assert {row.outcome for row in grown.rows} == {"level"}
-    assert grown.notes[-1].startswith("each growth of the 3 comparisons is judged")
+    assert note_sentences(grown.notes)[-1].startswith("each growth of the 3 comparisons is judged")
     for options, message in (
         ({"pairs": [("human", "robot")]}, "unknown pair of groups 'human,robot'"),
         ({"baseline": audits.audits[0]}, "audit and baseline: one is of several sources"),

@@ -8,7 +8,6 @@ import pytest
 
 from ranktilt import Collection, Run, audit
 from ranktilt.auditing.answer.gate import check_growth, check_tilt
-from ranktilt.auditing.notes import few_names
 from ranktilt.auditing.pairwise.choices import SCHEMA, Decisions, pairwise
 from ranktilt.auditing.pairwise.pairs import two_groups
 from ranktilt.auditing.sequential import sequential_audit
@@ -18,7 +17,10 @@ from ranktilt.judging.judge import judge
 from ranktilt.rankers.base import Ranker, cut
 from ranktilt.rankers.llm.base import returned_input
 from ranktilt.reporting.sentences.factors import factor_headline
+from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.sentences.notes.base import few_names
 from ranktilt.reporting.sentences.sequential import decision_sentence
+from ranktilt.reporting.sentences.variation import variation_words
 from ranktilt.statistics.variation import Variation
 from tests.auditing.arrays import tilt
 from tests.auditing.test_gate import change
@@ -61,7 +63,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.words)
 def test_half_of_the_lists_must_vary(case: Case) -> None:
-    assert (case.variation.enough, case.variation.words) == (case.enough, case.words)
+    assert (case.variation.enough, variation_words(case.variation)) == (case.enough, case.words)
 
 
 def test_only_level_needs_variation() -> None:
@@ -225,7 +227,10 @@ def test_a_choice_by_place_is_not_level() -> None:
         "the choice follows the order in which the documents were shown in 40 of 40 pairs"
         in verdict.sentence
     )
-    assert any(note.startswith("warning: first: the choice follows") for note in found.notes)
+    assert any(
+        note.startswith("warning: first: the choice follows")
+        for note in note_sentences(found.notes)
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,10 +250,10 @@ def test_a_judge_of_one_grade_is_not_level(grade: str, outcome: str, code: int) 
     # Six twins a query, whose human grades are 0, 0, 0, 1, 1, 2: humans tell documents apart in all
     # 40 queries.
     said = "judge: all documents get the same grade in 40 of 40 queries"
-    assert [note for note in gated.notes if said in note] == [
-        note for note in found.notes if said in note
+    assert [note for note in note_sentences(gated.notes) if said in note] == [
+        note for note in note_sentences(found.notes) if said in note
     ]
-    assert any(said in note for note in gated.notes) == (outcome == "inconclusive")
+    assert any(said in note for note in note_sentences(gated.notes)) == (outcome == "inconclusive")
 
 
 def test_a_dead_ranker_tells_nothing_of_factors() -> None:
@@ -265,7 +270,10 @@ def test_a_dead_ranker_tells_nothing_of_factors() -> None:
     assert factor_headline(found).endswith(
         "nothing is shown: all documents have the same score in 12 of 12 lists, so that no factor could move a document"
     )
-    assert any(note.startswith("warning: ") and "12 of 12 lists" in note for note in found.notes)
+    assert any(
+        note.startswith("warning: ") and "12 of 12 lists" in note
+        for note in note_sentences(found.notes)
+    )
 
 
 def test_growth_needs_variation() -> None:

@@ -15,6 +15,7 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Run
 from ranktilt.cli.options import read_rankers
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, sided
 from tests.reporting.readers import explorers
 from tests.toy import raw_qrels, write, write_cocktail, write_run
@@ -108,7 +109,7 @@ def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -
     assert refused.code == 2
     found = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "R@10", "--ignore-unknown")
     said = "1 judgment of unknown documents and 2 judgments of unknown queries count in the row 'all' and in no group"
-    assert said in found.notes
+    assert said in note_sentences(found.notes)
     everyone = dict(zip(found.queries, found.values[0, 0, 0], strict=True))
     assert everyone["q1"] == pytest.approx(2 / 5)
     assert everyone["q9"] == 0
@@ -238,7 +239,7 @@ def test_judgments_can_be_left_out_or_replaced_and_labels_added(
     )
     found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--groups", table, "--by", "side")
     assert found.groups == ("all", "east", "west")
-    assert "2 documents without side, in no group" in found.notes
+    assert "2 documents without side, in no group" in note_sentences(found.notes)
     assert found.spec["inputs"][-1]["path"] == str(table)
 
 

@@ -14,6 +14,7 @@ from ranktilt import Collection, SourceAudits, load, save
 from ranktilt.auditing.controls import CONTROLS
 from ranktilt.data.labels import LabelFile, labelled, read_labels, with_labels
 from ranktilt.reporting.reload import reload, reload_sources
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.cli.conftest import Cli, sided
 from tests.cli.conftest import refused as refused_by
 from tests.cli.test_audit import QUICK, RANKERS, saved
@@ -97,7 +98,7 @@ class TestSeveralModels:
         folder, run = sided(tmp_path / "sided"), tmp_path / "run.trec"
         found = saved(cli, tmp_path, folder, "-r", "bm25", *option)
         assert found.spec["collection"].get("without_sources") is None
-        assert any(note.startswith("mixed: 3 sources") for note in found.notes) == (
+        assert any(note.startswith("mixed: 3 sources") for note in note_sentences(found.notes)) == (
             option[0] != "--by"
         )
         assert cli("rank", folder, "-r", "bm25", "-o", run).code == 0

@@ -105,7 +105,7 @@ def test_responses_without_queries_say_what_they_need(cli: Cli, tmp_path: Path) 
     code, out, _ = cli("check", path, "--format", "json")
     report = json.loads(out)
     assert (code, report["kind"], report["is_readable"]) == (1, "a run", False)
-    assert "--queries FILE" in report["notes"][0]
+    assert "--queries FILE" in report["notes"][0]["error"]
     write(tmp_path / "folder" / "q1.json", content)
     code, out, _ = cli("check", tmp_path / "folder", "--format", "json")
     assert (code, json.loads(out)["contents"]["queries"]) == (0, "1")

@@ -28,6 +28,7 @@ from ranktilt.data.run import Run
 from ranktilt.data.text.label_values import NO_LABEL
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.explaining.check import check
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused
 from tests.toy import QRELS, TEXTS, Table, collection_of, toy, tsv, write, write_run
 
@@ -372,7 +373,7 @@ def test_an_unlabelled_document_is_counted_keeps_its_rank_and_counts_in_the_row_
     mine = run(tmp_path, {"q1": {"web-7": 9.0, **SCORES["q1"]}, "q2": SCORES["q2"]})
     found = audit(labelled(label_file(tmp_path), [mine]), mine, card=True, depth=1, resamples=200)
     note = f"{mine.name}: 1 entry of 1 document without a label (first: 'web-7'); these keep their ranks and belong to "
-    assert [text for text in found.notes if text.startswith(note)]
+    assert [text for text in note_sentences(found.notes) if text.startswith(note)]
     assert found.card[0].value == pytest.approx((0 - 1) / 2)
     mine = run(tmp_path)
     found = labelled(label_file(tmp_path), [mine], qrels=judgments(tmp_path, ("q2", "web-7", 1)))
@@ -452,12 +453,12 @@ def test_missing_values_and_spellings_are_one_rule_for_every_format(
     assert read["source"].to_list() == ["ai", None, "AI", "NA", "human"]
     found = grouping(from_labels(read, queries=["q"]), "source")
     assert found.names == ("human", "AI", "NA", "ai")
-    assert [remark.text.split(",")[0] for remark in found.remarks] == [
+    assert [text.split(",")[0] for text in note_sentences(found.remarks)] == [
         "warning: source 'ai' and 'AI' differ in case only",
         "warning: source 'NA' is a word",
     ]
-    [remedy] = [remark.remedy for remark in found.remarks if "--name" in remark.remedy]
-    assert remedy.endswith("--name AI=ai")
+    alike = replace(found.remarks[0], has_remedy=True)
+    assert note_sentences([alike])[0].endswith("; to make them one: --name AI=ai")
     named = read_labels(replace(LabelFile(str(path)), names={"AI": "ai"}))
     assert named["source"].to_list() == ["ai", None, "ai", "NA", "human"]
 
@@ -501,4 +502,4 @@ def test_every_door_says_that_sources_differ_in_case_only() -> None:
     qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["d1"], "grade": [1]})
     collection = Collection(pl.DataFrame(docs), queries, qrels)
     remark = "source 'ai' and 'AI' differ in case only, and are groups of their own"
-    assert any(remark in note for note in check(collection).notes)
+    assert any(remark in note for note in note_sentences(check(collection).notes))

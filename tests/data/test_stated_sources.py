@@ -14,6 +14,7 @@ from ranktilt.data.labels import from_labels, with_labels
 from ranktilt.data.stated_sources import columns_of_few_values, with_named_side, with_source
 from ranktilt.explaining.explain import explain
 from ranktilt.reporting.sentences.check import check_sentence
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused
 from tests.toy import collection_of, toy, write, write_beir, write_run
 
@@ -157,7 +158,7 @@ def test_columns_that_could_be_the_source() -> None:
     ):
         grouping(made, "source")
     checked = rt.check(collection([None]))
-    assert checked.notes == (
+    assert note_sentences(checked.notes) == (
         "the 1 document has no source, and no column of few values could name it",
         "texts are not examined: no document names its source",
     )
@@ -186,7 +187,7 @@ def test_check_of_two_sources_counts_the_others() -> None:
         toy().docs.head(1).with_columns(id=pl.lit("more"), source=pl.lit(None, pl.String))
     )
     checked = rt.check(rt.Collection(docs, toy().queries, toy().qrels))
-    assert "1 document without source, in no group" in checked.notes
+    assert "1 document without source, in no group" in note_sentences(checked.notes)
     assert [row.value for row in checked.faults] == pytest.approx(
         [row.value for row in rt.check(toy()).faults], nan_ok=True
     )
@@ -199,9 +200,9 @@ def test_contents_have_a_row_without_source() -> None:
         ("ai", 1, 0),
         (None, 2, 0),
     ]  # one of them has the origin of ai's, and is no source's twin
-    assert checked.notes == ("2 documents without source, in no group",)
+    assert note_sentences(checked.notes) == ("2 documents without source, in no group",)
     plain = rt.check(collection([None, None, None], is_ai=[True, False, True]))
-    assert plain.notes == (
+    assert note_sentences(plain.notes) == (
         "the 3 documents have no source; column 'is_ai' (false, true) could name it: ranktilt audit DIR --by is_ai",
         "texts are not examined: no document names its source",
     )
@@ -216,7 +217,7 @@ def test_explain_leaves_the_others_out_and_says_so() -> None:
     assert [result.rows for result in explained.results] == [
         result.rows for result in explain(toy(), probes=["words", "perplexity"]).results
     ]
-    assert explained.notes[-1] == "1 document without source, in no group"
+    assert note_sentences(explained.notes)[-1] == "1 document without source, in no group"
 
 
 def test_named_side_is_that_of_all_documents_or_none() -> None:
@@ -251,7 +252,7 @@ def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
     assert tilt.value == pytest.approx(
         200 * (0.5 - 0.63093) / (0.5 + 0.63093), abs=1e-3
     )  # -23.2: favours ai
-    assert "6 documents without source, in no group" in audited.notes
+    assert "6 documents without source, in no group" in note_sentences(audited.notes)
     sourceless = pl.col("source").replace({"human": None})
     one_left = rt.audit(
         rt.Collection(given.docs.with_columns(sourceless), given.queries, given.qrels),
@@ -261,14 +262,17 @@ def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
     means = {row["group"]: row["mean"] for row in one_left.by_group().iter_rows(named=True)}
     assert means == {"all": pytest.approx(1.0), "ai": pytest.approx(0.63093, abs=1e-5)}
     assert one_left.tilts == ()
-    assert one_left.notes == (
+    assert note_sentences(one_left.notes) == (
         "12 documents without source, in no group",
         "only source 'ai' is left, so nothing is compared",
     )
     unjudged = rt.audit(
         rt.Collection(one_left_docs(given), given.queries, given.qrels.clear()), run
     )
-    assert unjudged.notes[2] == "run: ai holds 33.3 % of the first 10 ranks (mean of 6 queries)"
+    assert (
+        note_sentences(unjudged.notes)[2]
+        == "run: ai holds 33.3 % of the first 10 ranks (mean of 6 queries)"
+    )
 
 
 def one_left_docs(given: rt.Collection) -> pl.DataFrame:

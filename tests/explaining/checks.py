@@ -12,6 +12,7 @@ from ranktilt.auditing.effects import Equivalence
 from ranktilt.data.cache import Stored
 from ranktilt.data.collection import Collection
 from ranktilt.data.contents import Contents, QueryContents, SourceContents
+from ranktilt.data.notes.base import Remark
 from ranktilt.data.run import Run
 from ranktilt.explaining.base import Cosines, Distribution
 from ranktilt.explaining.check import CheckResult, check
@@ -183,7 +184,9 @@ def toy_check(names: tuple[str, ...] = ("human", "llm"), *, map: bool = True) ->
         similarity=tuple(toy_similarity(name, seed, map=map) for seed, name in enumerate(others)),
         effectiveness=tuple(row for name in others for row in toy_effectiveness(name)),
         notes=(
-            "both sides are restricted to their 40 pairs: 3 documents without a twin are left out",
+            Remark(
+                text="both sides are restricted to their 40 pairs: 3 documents without a twin are left out"
+            ),
         ),
     )
 

@@ -18,6 +18,7 @@ from ranktilt.explaining.attribution import SCORE_GAP, attribute, gaps
 from ranktilt.explaining.base import TextProbe
 from ranktilt.explaining.text_probes import QueryWordsProbe
 from ranktilt.rankers.base import score_documents
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy, versions
 
@@ -39,7 +40,7 @@ def test_what_is_attributed_does_not_depend_on_what_is_retrieved(k: int) -> None
     share, low, high = share_of_length(found)
     assert low < 0.5 < high
     assert (share, table(found)["long"]["twins"]) == (pytest.approx(0.5, abs=0.03), 20 * k // 2)
-    assert f"planted: {20 * k:,} documents scored for 20 queries" in found.notes[0]
+    assert f"planted: {20 * k:,} documents scored for 20 queries" in note_sentences(found.notes)[0]
 
 
 def test_judged_pairs_come_first_and_no_share_of_retrieved_ones_is_named(
@@ -187,7 +188,10 @@ def test_what_all_twins_differ_alike_in_and_pairs_without_a_value_are_left_out(
     )
     assert list(table(found)) == ["what remains", "long"]
     by = f"{-always:+g}" if always else "0"
-    assert f"toy, llm: left out, because all twins differ by the same: same ({by})" in found.notes
+    assert (
+        f"toy, llm: left out, because all twins differ by the same: same ({by})"
+        in note_sentences(found.notes)
+    )
     holes = np.arange(whole.docs.height, dtype=float) ** 2
     holes[[3, 4, ORIGINS + 4]] = np.nan  # of two origins, in every query
     found = attribute(
@@ -196,7 +200,7 @@ def test_what_all_twins_differ_alike_in_and_pairs_without_a_value_are_left_out(
         [property_of("holes", holes), LONG],
     )
     assert table(found)["long"]["twins"] == QUERIES * (ORIGINS - 2)
-    assert "toy, llm: 24 pairs are left out: no value of holes (24)" in found.notes
+    assert "toy, llm: 24 pairs are left out: no value of holes (24)" in note_sentences(found.notes)
 
 
 def test_a_ranker_that_goes_by_one_property_gets_it_back_and_parts_of_either_sign_are_told_apart() -> (
@@ -266,11 +270,14 @@ def test_properties_that_follow_from_each_other_are_said_to_and_figures_have_one
     nearly = lengths + 0.05 * np.random.default_rng(0).normal(size=len(lengths))
     run = scored(whole, lambda row: len(row["text"]), noise=1)
     found = attribute(whole, [run], [LONG, property_of("nearly", nearly), ROUND])
-    (note,) = [note for note in found.notes if "inflation" in note]
+    (note,) = [note for note in note_sentences(found.notes) if "inflation" in note]
     assert re.search(r"which of long \(\d{3,}\) and nearly \(\d{3,}\) is uncertain", note)
     found = attribute(whole, [run], [LONG, property_of("twice", 2 * lengths)])
     assert found.tables[0].rows[1]["inflation"] == "∞"
-    assert any("which of long (∞) and twice (∞) is uncertain" in note for note in found.notes)
+    assert any(
+        "which of long (∞) and twice (∞) is uncertain" in note
+        for note in note_sentences(found.notes)
+    )
     whole = twins()
     steep, flat = (
         scored(whole, lambda row, by=by: by * len(row["text"]) + (row["source"] == "llm"), noise=1)
@@ -299,7 +306,7 @@ def test_one_query_speaks_of_documents_only() -> None:
     gap = gaps(whole, one, "human", "llm")["score"].to_numpy()
     half = stats.t.ppf(0.975, ORIGINS - 1) * gap.std(ddof=1) / math.sqrt(ORIGINS)
     assert row["gap high"] - row["mean gap"] == pytest.approx(half)
-    assert any("there is one query" in note for note in found.notes)
+    assert any("there is one query" in note for note in note_sentences(found.notes))
 
 
 def test_what_cannot_be_attributed_is_one_line() -> None:

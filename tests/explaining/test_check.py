@@ -30,6 +30,7 @@ from ranktilt.measures.ndcg import nDCG
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.reporting.sentences.check import equivalence_words
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
 from tests.explaining.checks import LetterVectors, toy_check, toy_effectiveness
 from tests.toy import QUERIES, collection_of, run_of, toy, versions, write_cocktail
@@ -133,14 +134,16 @@ def test_one_source_has_contents_and_without_judgments_effectiveness_is_left_out
         (),
     )
     assert (found.is_compared, found.fair, found.contents.sources[0].documents) == (False, False, 3)
-    assert found.notes == (
+    assert note_sentences(found.notes) == (
         "effectiveness is left out: there are no two sides to compare",
         "similarity is left out: there are no two sides to compare",
     )
     for qrels in (toy().qrels.clear(), toy().qrels.with_columns(grade=pl.lit(0))):
         found = check(replace(toy(), qrels=qrels), [ranker("bm25")])
         assert (found.effectiveness, found.terms[0].jaccard.count) == ((), 3)
-        assert found.notes == ("effectiveness is left out: no document is judged relevant",)
+        assert note_sentences(found.notes) == (
+            "effectiveness is left out: no document is judged relevant",
+        )
 
 
 def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
@@ -153,7 +156,7 @@ def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
         == ["llm"]
     )
     assert (found.sources, found.fair) == (("llm", "gpt"), False)
-    assert found.notes[0].startswith("gpt has no document of the same origin")
+    assert note_sentences(found.notes)[0].startswith("gpt has no document of the same origin")
     part = replace(whole, docs=whole.docs.filter(~pl.col("id").is_in(["3-llm", "4-gpt"])))
     found = check(part, [ranker("bm25")])
     assert [
@@ -162,7 +165,7 @@ def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
     assert any(
         "effectiveness of human and llm is that of a search among 11 pairs alone: 1 document"
         in note
-        for note in found.notes
+        for note in note_sentences(found.notes)
     )
 
 
@@ -216,7 +219,7 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
 
 def test_excluded_and_few_queries_are_noted_and_a_file_comes_back_equal(tmp_path: Path) -> None:
     few = replace(toy_effectiveness()[0], left_out=0, excluded=5, queries=12)
-    assert list(_effectiveness_notes((few,), "human")) == [
+    assert list(note_sentences(_effectiveness_notes((few,), "human"))) == [
         "5 of 17 queries excluded: no relevant document on both sides",
         "warning: only 12 queries are compared; t tests of fewer than 30 are not to rely on",
     ]

@@ -27,6 +27,7 @@ from ranktilt.explaining.text_probes import (
     shared_terms,
 )
 from ranktilt.reporting.output import table
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.explaining.checks import LetterVectors, exclaiming
 from tests.house.tree import ROOT
 from tests.refusals import refused
@@ -75,7 +76,8 @@ def test_the_effect_of_a_property_of_texts_by_hand_and_by_default_all_that_can_r
     names = "words overlap type-token specificity query-words sentences readability perplexity"
     assert [result.probe for result in found.results] == names.split()
     left_out = [
-        note.partition(" is left out: it needs an encoder, such as ")[0] for note in found.notes
+        note.partition(" is left out: it needs an encoder, such as ")[0]
+        for note in note_sentences(found.notes)
     ]
     assert left_out == ["similarity", "spectrum", "truncation"]
     assert Explanation.load(found.save(tmp_path / "explanation.json")) == found
@@ -94,7 +96,9 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
         ["words"],
     )
     assert [effect.pairs for effect in found.results[0].effects] == [0, 12]
-    assert found.notes == ("gpt has no twins of human: nothing of it can be compared",)
+    assert note_sentences(found.notes) == (
+        "gpt has no twins of human: nothing of it can be compared",
+    )
     alone = Collection(llm, exclaiming().queries, exclaiming().qrels.clear())
     with refused(
         "nothing to explain: no other source has twins of llm (documents with the same origin); "
@@ -170,7 +174,10 @@ def test_twins_by_gender(shared_data: Path) -> None:
     )
     assert found.sources == ("F", "M")
     assert [effect.pairs for effect in found.results[0].effects] == [232, 232]
-    assert [note.partition(":")[2].split()[0] for note in found.notes] == ["67", "67"]
+    assert [note.partition(":")[2].split()[0] for note in note_sentences(found.notes)] == [
+        "67",
+        "67",
+    ]
     assert {row["property"] for row in found.results[-1].rows} == {
         "what remains",
         "specificity",
@@ -414,7 +421,9 @@ def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> No
     overlap = found.results[1]
     assert [round(row["mean"], 2) for row in overlap.rows] == [0.58, 0.69]
     assert re.search(r"mean overlap 0\.69, Jaccard 0\.58", page)
-    assert found.notes == ("llama-2-7b-chat-tmp0.2: 2 twins are identical to those of human",)
+    assert note_sentences(found.notes) == (
+        "llama-2-7b-chat-tmp0.2: 2 twins are identical to those of human",
+    )
 
 
 def test_pairs_without_a_value_on_both_sides_and_undefined_values_are_left_out() -> None:

@@ -18,6 +18,7 @@ from ranktilt.explaining.perplexity import PerplexityProbe
 from ranktilt.explaining.spectrum import SpectrumProbe, singular_values, spectrum
 from ranktilt.explaining.vectors import DocumentVectors
 from ranktilt.papers.dai.theorem import Condition, check_theorem, conditions, divergence, read_twin
+from ranktilt.reporting.sentences.probes import findings_words
 from tests.llm.server import Server, vector
 from tests.rankers.tiny import language_model
 from tests.refusals import refused
@@ -287,16 +288,15 @@ def test_values_within_rounding_are_not_compared() -> None:
     for values, true in ((found.reference, exact[0]), (found.values, exact[1])):
         assert (abs(values - true)[:known] <= found.rounding).all()
     docs = versions({"human": "tt", "llm": "tt"})
-    says = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (found,)).figures[0].says
+    probed = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (found,))
+    says = findings_words(probed.figures[0].findings)
     assert says.endswith(f"{found.relative[-1]:.3f} at the last that is above rounding.")
     coarse = spectrum(DocumentVectors(vectors.stored, vectors.row, "float16"), "llm", rows)
     assert coarse.rounding > 1_000 * found.rounding
     with np.errstate(invalid="ignore"):
         nothing = spectrum(*vectors_of(np.zeros((9, 3)), np.zeros((9, 3))))
-    says = (
-        SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,)).figures[0].says
-    )
-    assert says == "llm: no value is above rounding."
+    probed = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,))
+    assert findings_words(probed.figures[0].findings) == "llm: no value is above rounding."
 
 
 def test_vectors_of_a_server_that_alone_knows_their_length(

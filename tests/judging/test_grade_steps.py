@@ -11,6 +11,7 @@ import pytest
 from ranktilt.errors import UserError
 from ranktilt.judging.grades import grade_steps
 from ranktilt.judging.judge import judge
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.toy import write
 
 
@@ -72,4 +73,6 @@ def test_workbench_ratings_are_judged_as_whole_grades_are(tmp_path: Path) -> Non
         write(tmp_path / "human.qrels", lines(human)),
     )
     assert fractions.agreements == whole.agreements
-    assert "grades are fractions: 1/2 is a step, so that 1 is grade 2 here" in fractions.notes
+    assert "grades are fractions: 1/2 is a step, so that 1 is grade 2 here" in note_sentences(
+        fractions.notes
+    )

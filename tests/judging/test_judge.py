@@ -31,6 +31,7 @@ from ranktilt.measures.base import measure
 from ranktilt.reporting.output import table
 from ranktilt.reporting.sentences.gate import row_reason
 from ranktilt.reporting.sentences.judging import judge_findings
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.judging.judged import FAMILIES, QUERIES, bed, grades, runs, whole
 from tests.refusals import refused
 from tests.toy import collection_of, versions
@@ -58,7 +59,7 @@ def test_pairs_of_one_side_are_counted_and_never_zero() -> None:
     assert found.pairs.rows() == [("q1", "a", 0, 0), ("q2", "a", 2, 1)]
     assert (found.human_only, found.judge_only, found.human_queries) == (1, 1, 1)
     assert found.more.rows() == [("q9", "a", 2)]
-    assert found.notes() == [
+    assert list(note_sentences(found.notes())) == [
         "j: 1 pair graded by humans only and 1 by the judge only left out, not counted as 0",
         "j: 1 query graded by humans only left out",
         "j: 1 query graded by the judge only left out",
@@ -92,7 +93,7 @@ def test_suspicious_grades_few_common_pairs_and_stray_grades_are_pointed_out() -
         ),
     ):
         found = judge({"j": judged}, HUMAN, resamples=100)
-        assert warning in found.notes
+        assert warning in note_sentences(found.notes)
         (row,) = found.overall
         assert (row.kappa.value == 1.0) if judged is HUMAN else np.isnan(row.kappa.value)
     # Of 30 pairs each one is shared: ids that coincide by chance.
@@ -101,12 +102,13 @@ def test_suspicious_grades_few_common_pairs_and_stray_grades_are_pointed_out() -
     )
     assert any(
         "shares only 1 pair with the human grades" in note
-        for note in side_by_side(human, judged, "j").notes()
+        for note in note_sentences(side_by_side(human, judged, "j").notes())
     )
     # As in a published judge of 4,423 pairs with two fives.
     judged = pairs(*(("q", f"d{n}", n % 4) for n in range(200)), ("q", "x", 5))
     frame, notes = read_grades(judged, 3, "j")
-    assert (frame.height, notes) == (200, ["warning: j: 1 grade outside 0 to 3 left out (5)"])
+    assert frame.height == 200
+    assert note_sentences(notes) == ("warning: j: 1 grade outside 0 to 3 left out (5)",)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +207,12 @@ def test_gaps_by_hand() -> None:
     assert twins.filter(~pl.col("same")).height == 1
     found = judge({"j": judged}, collection=collection, top_grade=3, resamples=100)
     assert found.main_gaps[0].value == pytest.approx(-0.5)
-    assert "j: 1 twin graded on one side only left out of the grade gap" in found.notes
-    assert "j: 1 twin with two human grades left out of the grade gap" in found.notes
+    assert "j: 1 twin graded on one side only left out of the grade gap" in note_sentences(
+        found.notes
+    )
+    assert "j: 1 twin with two human grades left out of the grade gap" in note_sentences(
+        found.notes
+    )
 
 
 def test_systems_are_ordered_as_scipy_orders_them_and_raised_beyond_the_mean_one() -> None:
@@ -294,7 +300,9 @@ def test_few_human_labels_repair_a_judges_means_and_further_queries_of_the_judge
     )
     assert {(one.queries, np.isnan(one.truth)) for one in found.corrected} == {(12, True)}
     assert np.median([one.effective for one in found.corrected]) > 13
-    assert any(note.startswith("good: 12 human queries are worth") for note in found.notes)
+    assert any(
+        note.startswith("good: 12 human queries are worth") for note in note_sentences(found.notes)
+    )
 
 
 def test_labels_are_drawn_by_whole_queries_and_runs_of_others_are_refused() -> None:
@@ -390,7 +398,7 @@ def test_values_of_few_queries_have_no_intervals() -> None:
     for estimate in (order.tau, order.rbo, kappa, found.systems[0].relative):
         assert not np.isnan(estimate.value)
         assert np.isnan([estimate.low, estimate.high]).all()
-    assert "good: 5 queries, so no intervals, which need 6 queries" in found.notes
+    assert "good: 5 queries, so no intervals, which need 6 queries" in note_sentences(found.notes)
     sentences = [finding.sentence for finding in judge_findings(found)]
     assert not any("nan" in sentence or "[" in sentence for sentence in sentences)
     (row,) = gate_judges(found, min_tau=0.1).rows
@@ -412,7 +420,8 @@ def test_few_labelled_queries_have_values_without_intervals() -> None:
     assert np.isnan([row.powered.low for row in found.corrected]).all()
     assert not np.isnan([row.powered.value for row in found.corrected]).any()
     assert (
-        "good: 3 human queries give values without intervals, which need 4 queries" in found.notes
+        "good: 3 human queries give values without intervals, which need 4 queries"
+        in note_sentences(found.notes)
     )
     assert "nan" not in table(found)
 

@@ -13,6 +13,7 @@ from ranktilt.errors import DataError, UserError
 from ranktilt.judging.evaluation_files import read_evaluations
 from ranktilt.judging.judge_scores import judge_scores
 from ranktilt.reporting.sentences.judging import preference_sentence
+from ranktilt.reporting.sentences.notes import note_sentences
 
 TREC_EVAL = """\
 num_ret               \t1\t100
@@ -192,7 +193,7 @@ def test_order_by_hand_and_what_is_missing_is_left_out() -> None:
     (order,) = found.rank_agreements
     assert (order.systems, order.queries) == (3, 2)
     assert order.tau.value == pytest.approx(1 / 3)
-    assert found.notes == (
+    assert note_sentences(found.notes) == (
         "j, nDCG@10: 1 system evaluated by humans only left out",
         "j, nDCG@10: 1 query without a value of every system left out, not counted as 0",
         "j, nDCG@10: 2 queries, so no intervals, which need 6 queries",

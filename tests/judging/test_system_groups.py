@@ -136,9 +136,8 @@ def test_a_cluster_has_a_name_of_its_own() -> None:
 
 
 def test_clusters_of_other_runs_are_refused() -> None:
-    assert cluster_notes(["a", "b", "c"], {"a": "x", "b": "x"}) == [
-        "x: 2 runs count as one system with their mean values"
-    ]
+    (note,) = cluster_notes(["a", "b", "c"], {"a": "x", "b": "x"})
+    assert note.sentence == "x: 2 runs count as one system with their mean values"
     with pytest.raises(UserError, match="--systems: no run of a cluster is among the runs"):
         cluster_notes(["a"], {"z": "x"})
 
@@ -149,17 +148,18 @@ AWAY = [0.9, 0.1, 0.4, 0.5, 0.2, 0.6]
 
 def test_systems_that_correlate_are_likely_repeats() -> None:
     (note,) = repeat_notes(values([*REPEATS, AWAY]), {})
-    assert note.startswith(
-        "warning: a and b look like repeats of one system (their values per query correlate above .99)"
+    assert note.severity == "warning"
+    assert note.sentence.startswith(
+        "a and b look like repeats of one system (their values per query correlate above .99)"
     )
-    assert "a third column, cluster, in --systems FILE joins them" in note
+    assert "a third column, cluster, in --systems FILE joins them" in note.sentence
     assert list(repeat_notes(joined(values([*REPEATS, AWAY]), {"a": "x", "b": "x"}), {})) == []
 
 
 def test_systems_of_one_tag_are_likely_repeats() -> None:
     systems = values([REPEATS[0], AWAY, AWAY[::-1]])
     (note,) = repeat_notes(systems, {"a": "team", "c": "team", "b": "others"})
-    assert note.startswith("warning: a and c look like repeats of one system (they share the tag")
+    assert note.sentence.startswith("a and c look like repeats of one system (they share the tag")
 
 
 def test_names_that_differ_in_a_number_need_less_correlation() -> None:
@@ -167,7 +167,7 @@ def test_names_that_differ_in_a_number_need_less_correlation() -> None:
     assert 0.95 < np.corrcoef(REPEATS[0], nearly)[0, 1] < 0.99
     assert list(repeat_notes(values([REPEATS[0], nearly]), {})) == []
     (note,) = repeat_notes(values([REPEATS[0], nearly], "gpt-run1 gpt-run2"), {})
-    assert "their names differ in a number alone" in note
+    assert "their names differ in a number alone" in note.sentence
 
 
 def test_two_queries_make_no_repeats() -> None:
@@ -204,7 +204,8 @@ def test_repeats_of_one_family_are_no_evidence_for_it() -> None:
     assert {row.run for row in audit.systems} == {"one-llm", "lexical0", "lexical1", "lexical2"}
     verdicts = {row.family: row.verdict for row in audit.preferences}
     assert verdicts["llm"] == "not tested"
-    assert "one-llm: 3 runs count as one system with their mean values" in audit.notes
+    words = [note.sentence for note in audit.notes]
+    assert "one-llm: 3 runs count as one system with their mean values" in words
     with pytest.raises(UserError, match=r"^clusters: need runs \(--runs DIR\)"):
         judge({"fond": judged}, collection=collection, clusters=clusters)
 

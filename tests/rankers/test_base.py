@@ -18,6 +18,7 @@ from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Pipeline, Rows, Scores, prefilter, top_k
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.self_exclusion import exclusion_notes, exclusion_spec, self_documents
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.rankers.contract import Counting, ids
 from tests.rankers.tiny_rerankers import tiny_classifier, tiny_t5
 from tests.refusals import refused
@@ -278,9 +279,10 @@ def test_which_documents_a_query_may_not_find_in_all_their_versions() -> None:
             .filter(pl.col("query_id").is_in(out) & (pl.col("query_id") == pl.col("doc_id")))
             .height
         )
-        notes = list(exclusion_notes(exclusion_spec(self_documents(collection, None))))
+        spec = exclusion_spec(self_documents(collection, None))
+        notes = list(note_sentences(exclusion_notes("r", spec)))
         assert notes == (
-            ["own documents of 2 queries left out (exclude_self=false keeps them)"]
+            ["r: own documents of 2 queries left out (exclude_self=false keeps them)"]
             if len(out) == 2
             else []
         )

@@ -13,6 +13,7 @@ from ranktilt import Collection, DataError, Run, UserError, audit, ranker
 from ranktilt.errors import DataWarning
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.rankers.contract import entries
 from tests.refusals import refused
 from tests.toy import collection_of, toy, write, write_run
@@ -73,7 +74,9 @@ def test_which_queries_are_in_the_run_and_those_that_only_judgments_know_count(
     assert entries(run) == {"q2": [("d2-llm", 1.0)]}
     result = audit(toy(), run, ["RR"])
     assert result.values[0, 0, 0].tolist() == [0.0, 1.0, 0.0]
-    assert f"{run.name}: 2 judged queries not in the run, counted as 0" in result.notes
+    assert f"{run.name}: 2 judged queries not in the run, counted as 0" in note_sentences(
+        result.notes
+    )
     for queries, expected in ((("q3", "none", "q1"), ("q3", "q1")), ((), tuple(SCORES))):
         texts = {query: f"text of {query}" for query in queries}
         run = replayed(tmp_path, SCORES, collection_of(toy().docs.to_dicts(), texts, {}))

@@ -15,6 +15,7 @@ from ranktilt.auditing.result import PAIR_COUNTS
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.sources_apart import AuditedSource
 from ranktilt.auditing.temperature_trend import Trend
+from ranktilt.data.notes.base import Remark
 from ranktilt.explaining.explain import Explanation
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.contrast import RelativeDelta
@@ -241,7 +242,7 @@ def toy_source_audits(series: str = "llama") -> SourceAudits:
         sources=sources,
         audits=tuple(audits),
         trends=tuple(toy_trend(run, series) for run in VALUES),
-        notes=("temperatures are read from the names of the sources",),
+        notes=(Remark(text="temperatures are read from the names of the sources"),),
     )
 
 

@@ -37,6 +37,7 @@ from ranktilt.auditing.significance import (
     mean_changes,
 )
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
+from ranktilt.data.notes.base import Remark
 from ranktilt.explaining.check import CheckResult, check
 from ranktilt.generation.versions.checks import ManipulationChecks
 from ranktilt.generation.versions.factors import read_factors
@@ -234,7 +235,7 @@ def replayed(most: float | None = None) -> ReplayedLog:
         measures=("nDCG@10", "ExposureRatio"),
         pairs=(("human", "llm"),),
         changes=changes,
-        notes=("warning: 1 call of 7 left out",),
+        notes=(Remark(severity="warning", text="1 call of 7 left out"),),
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from ranktilt import Run, audit
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.training_study import study_headline
 from ranktilt.training.study_comparison import (
     Ranked,
@@ -126,10 +127,12 @@ def test_a_dagger_needs_to_beat_every_other_ranker_and_trainings_of_other_seeds_
     spread = next(row for row in one.seeds if row.measure == "RR@10")
     assert spread.values == (1.0, 0.5)
     assert spread.deviation == pytest.approx(np.std([1, 0.5], ddof=1))
-    assert "each trained ranker is the mean of 2 trainings with other seeds" in found.notes
+    assert "each trained ranker is the mean of 2 trainings with other seeds" in note_sentences(
+        found.notes
+    )
     assert any(
         note.startswith("warning: one training of each ranker is no finding")
-        for note in studied().notes
+        for note in note_sentences(studied().notes)
     )
 
 
@@ -173,7 +176,7 @@ def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path
     several = studied((HUMAN, LLM, *again), sets=[ranked(ranks)], mixed=mixture(sides))
     assert study_headline(several).endswith("Relative Δ −90.5 to 0.0 points over 2 comparisons")
     tuned = (replace(HUMAN, tuned="retrieval"), replace(LLM, tuned="retrieval"))
-    notes = studied(tuned, sets=[ranked(depth=100)]).notes
+    notes = note_sentences(studied(tuned, sets=[ranked(depth=100)]).notes)
     assert any(note.startswith("body already tuned for retrieval: mini; ") for note in notes)
     found = planted.whole()
     assert TrainingStudy.load(found.save(tmp_path / "study.json")) == found

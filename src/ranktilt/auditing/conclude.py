@@ -29,6 +29,7 @@ from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.auditing.result import Audit, QueryAnswers
 from ranktilt.auditing.significance import Sample
 from ranktilt.auditing.top_results import TopResults
+from ranktilt.data.notes.base import Note
 from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
 
 LONE_DEPTH = 10
@@ -111,7 +112,7 @@ def _repeated(inputs: AuditInputs) -> dict[str, dict[str, str]]:
 
 def _notes(
     inputs: AuditInputs, measurements: Measurements, inferences: Inferences
-) -> Iterator[str]:
+) -> Iterator[Note]:
     """Yield what a reader should know: exclusions, small samples, unknown documents."""
     collection, groups, judgments = inputs.collection, inputs.groups, inputs.judgments
     options, tilts, judged_runs = inputs.options, inferences.tilts, inputs.judged_runs

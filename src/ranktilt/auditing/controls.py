@@ -16,12 +16,13 @@ from ranktilt.auditing.confounds import twin_likeness
 from ranktilt.auditing.contributions import common_places
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair, grouping, twin_rows
-from ranktilt.auditing.result import RAW, Audit, Controlled, Move
+from ranktilt.auditing.result import RAW, Audit, ControlChange, Controlled, Move, Obstacle
 from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, corrected
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.runs import SavedRunNotControlled
 from ranktilt.data.run import Run
 from ranktilt.data.text.quality import NEAR_IDENTICAL, without_opening, words
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, unknown
 from ranktilt.measures.ranking import Ints
 from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
@@ -29,21 +30,16 @@ from ranktilt.rankers.base import Ranker, stages_of
 from ranktilt.rankers.self_exclusion import self_documents
 from ranktilt.statistics.two_way import Clusters
 
-CONTROLS = {
-    "length": "every text cut to the words of its shortest twin",
-    "tokens": "every text cut to the tokens that the model reads of its shortest twin",
-    "boilerplate": "openings such as “Here is a rewritten version …” removed",
-    "near-identical": "without pairs whose texts are the same, or nearly (Jaccard ≥ {near:g})",
-    "titles": "titles that twins share removed",
-}
+CONTROLS = ("length", "tokens", "boilerplate", "near-identical", "titles")
+"""What each takes away is said in `reporting/sentences/controls.py`."""
 
 
 class Changed(NamedTuple):
     """A collection with some texts changed, and what changed."""
 
     collection: Collection
-    what: str
-    """How many texts changed, or pairs went; empty for none."""
+    change: ControlChange
+    """How many texts changed, or pairs went."""
     left_out: frozenset[str] = frozenset()
     """Ids of documents that are gone."""
 
@@ -61,7 +57,7 @@ def controls(
     runs: Sequence[Run],
     raw: Audit,
     *,
-    which: Iterable[str] = tuple(CONTROLS),
+    which: Iterable[str] = CONTROLS,
     near: float = NEAR_IDENTICAL,
 ) -> Audit:
     """Audit again with length, truncation, boilerplate, near-copies and shared titles taken away.
@@ -105,10 +101,7 @@ def controls(
     work = _Controls(collection, rankers, runs, raw, near)
     found = [one for name in names for one in work.control(name)]
     saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]
-    notes = tuple(
-        f"{name}: a saved run cannot be ranked again; only near-identical applies to it"
-        for name in saved
-    )
+    notes = tuple(SavedRunNotControlled(run=name) for name in saved)
     found = [one for one in found if one.tilts or one.run not in saved]
     spec = {**raw.spec, "near": near}
     return replace(raw, controls=_corrected(raw, found), spec=spec, notes=(*raw.notes, *notes))
@@ -120,7 +113,7 @@ def _corrected(raw: Audit, found: list[Controlled]) -> tuple[Controlled, ...]:
     for run in raw.runs:
         for a, b in raw.tilted_pairs:
             tilts = tuple(t for t in raw.tilts if (t.run, t.a, t.b) == (run, a, b))
-            first.append(Controlled(run, RAW, a, b, "nothing is taken away", "", tilts, ()))
+            first.append(Controlled(run, RAW, a, b, ControlChange(outcome="raw"), tilts, ()))
     every = [*first, *found]
     # What a control did not change is its raw value once more, and no further test.
     tested = list({id(t): t for one in every for t in one.tilts}.values())
@@ -163,15 +156,16 @@ class _Controls:
 
     def control(self, name: str) -> list[Controlled]:
         if not self.twins.any():
-            return [self._nothing(run, name, "no document has a twin") for run in self.runs]
+            without_twins = self._not_applicable(name, "no twins")
+            return [self._nothing(run, name, without_twins) for run in self.runs]
         made: dict[str, Changed] = {}
         out = []
         for number, (ranker, run) in enumerate(zip(self.rankers, self.runs, strict=True)):
             report(f"control {name}", number, len(self.runs))
             reader = _reader(ranker) if name == "tokens" else None
-            why_not = _why_not(ranker, name, reader)
-            if why_not:
-                out.append(self._nothing(run, name, why_not))
+            obstacle = _obstacle(ranker, name, reader)
+            if obstacle is not None:
+                out.append(self._nothing(run, name, self._not_applicable(name, obstacle)))
                 continue
             key = repr(ranker) if name == "tokens" else name
             if key not in made:
@@ -226,9 +220,14 @@ class _Controls:
         ids = frozenset(collection.ids.filter(pl.Series(out)))
         docs = collection.docs.filter(pl.Series(~out))
         qrels = collection.qrels.filter(~pl.col("doc_id").is_in(list(ids)))
-        pairs = counted(len(np.unique(self.family[self.twins])), "pair", "pairs")
-        what = f"{len(gone):,} of {pairs} left out" if len(gone) else ""
-        return Changed(Collection(docs, collection.queries, qrels, {}), what, ids)
+        change = ControlChange(
+            outcome="changed",
+            changed=len(gone),
+            total=len(np.unique(self.family[self.twins])),
+            unit="pairs",
+            near=self.near,
+        )
+        return Changed(Collection(docs, collection.queries, qrels, {}), change, ids)
 
     def _with_texts(self, texts: Iterable[str], titles: pl.Series | None = None) -> Changed:
         """Replace texts, and titles where given."""
@@ -239,12 +238,7 @@ class _Controls:
         changed = Collection(
             docs.with_columns(text, title), self.collection.queries, self.collection.qrels, {}
         )
-        what = (
-            f"{number:,} of {counted(docs.height, 'document', 'documents')} changed"
-            if number
-            else ""
-        )
-        return Changed(changed, what)
+        return Changed(changed, ControlChange(outcome="changed", changed=number, total=docs.height))
 
     def _shortest(self, sizes: Ints) -> Ints:
         """Smallest size among each document's twins; its own where it has none."""
@@ -253,20 +247,21 @@ class _Controls:
             self.twins, table.select(pl.col("size").min().over("family"))["size"].to_numpy(), sizes
         )
 
-    def _meaning(self, name: str) -> str:
-        return CONTROLS[name].format(near=self.near)
+    def _not_applicable(self, name: str, obstacle: Obstacle) -> ControlChange:
+        near = self.near if name == "near-identical" else np.nan
+        return ControlChange(outcome="not applicable", obstacle=obstacle, near=near)
 
-    def _nothing(self, run: Run, name: str, why: str) -> Controlled:
+    def _nothing(self, run: Run, name: str, change: ControlChange) -> Controlled:
         a, b = self.raw.tilted_pairs[0]
-        return Controlled(run.name, name, a, b, self._meaning(name), why, (), ())
+        return Controlled(run.name, name, a, b, change, (), ())
 
     def _controlled(
         self, ranker: Ranker, run: Run, name: str, changed: Changed
     ) -> list[Controlled]:
-        again, what = self._ranked(ranker, run, changed), changed.what
+        again, change = self._ranked(ranker, run, changed), changed.change
         if again is run:
-            what = f"nothing to change; raw values stand ({what})" if what else "nothing to change"
-            return [self._unmoved(run, name, what, pair) for pair in self.raw.tilted_pairs]
+            unchanged = replace(change, outcome="unchanged")
+            return [self._unmoved(run, name, unchanged, pair) for pair in self.raw.tilted_pairs]
         options: dict[str, Any] = {k: self.raw.spec[k] for k in _OPTIONS if k in self.raw.spec}
         try:
             result = audit(
@@ -278,9 +273,10 @@ class _Controls:
                 **options,
             )
         except UserError as error:  # what a control leaves may be nothing to compare
-            judged = changed.collection.qrels.height
-            why = f"{what}: {error}" if judged else f"{what}; nothing is left to compare"
-            return [self._nothing(run, name, why)]
+            left = replace(change, outcome="nothing left")
+            if changed.collection.qrels.height:
+                left = replace(change, outcome="refused", error=str(error))
+            return [self._nothing(run, name, left)]
         found = []
         for a, b in result.pairs:
             tilts = tuple(replace(t, run=run.name) for t in result.tilts if (t.a, t.b) == (a, b))
@@ -288,16 +284,16 @@ class _Controls:
                 self._move(result, run.name, number, (a, b))
                 for number in range(len(self.raw.measures))
             )
-            found.append(Controlled(run.name, name, a, b, self._meaning(name), what, tilts, moves))
+            found.append(Controlled(run.name, name, a, b, change, tilts, moves))
         return found
 
-    def _unmoved(self, run: Run, name: str, what: str, pair: Pair) -> Controlled:
+    def _unmoved(self, run: Run, name: str, change: ControlChange, pair: Pair) -> Controlled:
         tilts = tuple(t for t in self.raw.tilts if t.run == run.name and (t.a, t.b) == pair)
         still = [t.value - t.value for t in tilts]  # 0, or undefined
         moves = tuple(
             Move(zero, zero, zero, t.queries) for zero, t in zip(still, tilts, strict=True)
         )
-        return Controlled(run.name, name, *pair, self._meaning(name), what, tilts, moves)
+        return Controlled(run.name, name, pair[0], pair[1], change, tilts, moves)
 
     def _ranked(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
         """The run under a control: the same one where nothing that the ranker reads changed."""
@@ -411,15 +407,16 @@ def _reader(ranker: Ranker) -> _Reader | None:
     return None
 
 
-def _why_not(ranker: Ranker, name: str, reader: _Reader | None) -> str:
+def _obstacle(ranker: Ranker, name: str, reader: _Reader | None) -> Obstacle | None:
+    """Return why a control cannot be applied to a ranker; None where it can."""
     if name != "near-identical" and _is_saved(ranker):
-        return "a saved run cannot be ranked again"
+        return "saved run"
     if name != "near-identical" and any(stage.name == "engine" for stage in stages_of(ranker)):
-        return "the engine's documents cannot be changed"
+        return "engine"
     if name == "tokens" and reader is None:
-        neural = any(hasattr(stage, "tokens") for stage in stages_of(ranker))
-        return "its tokens cannot be counted" if neural else "no token limit"
-    return "it reads titles only" if reader is not None and reader.text == "title" else ""
+        is_neural = any(hasattr(stage, "tokens") for stage in stages_of(ranker))
+        return "no tokens" if is_neural else "no token limit"
+    return "titles only" if reader is not None and reader.text == "title" else None
 
 
 def _is_saved(ranker: Ranker) -> bool:

@@ -379,14 +379,6 @@ class Equivalence(Effect):
 register(Estimand, repr, estimand)
 
 
-def too_narrow(few: str, queries: int) -> str:
-    """Warn of intervals from few queries, which `few` says in words; of so few that there are none, say that."""
-    if queries < FEWEST_ROWS:
-        only = "only " if queries else ""
-        return f"warning: {only}{few}; an interval takes {FEWEST_ROWS} queries, and a test {FEWEST}"
-    return f"warning: only {few}; intervals from fewer than {FEW_QUERIES} are too narrow to rely on"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Conflict:
     """Answers of one run that point to opposite sides of a pair."""

@@ -17,12 +17,13 @@ from ranktilt.data.group_names import REST, name_among, read_sides
 from ranktilt.data.label_remarks import (
     MOST_PAIRED,
     MOST_VALUES,
-    LabelRemark,
     label_remarks,
     parts_of_numbers,
+    parts_words,
     short_number,
 )
 from ranktilt.data.labels import LENGTH, SEVERAL, split_labels
+from ranktilt.data.notes.inputs import LabelNote, NumberLabels, PropertyLabels
 from ranktilt.data.stated_sources import no_source
 from ranktilt.data.text.label_values import as_numbers, known_labels
 from ranktilt.data.text.quality import words
@@ -57,7 +58,7 @@ class Groups:
     """Groups that some document has together, each combination once."""
     set_of: npt.NDArray[np.int64] | None = None
     """Number of each document's combination, -1 for none; None where no document is of several groups."""
-    remarks: tuple[LabelRemark, ...] = ()
+    remarks: tuple[LabelNote, ...] = ()
     """What a reader should know of the labels as they are written."""
     values: npt.NDArray[np.float64] | None = None
     """The number of each document where groups are the ends of a property (`property_sides`); NaN where unknown."""
@@ -166,9 +167,11 @@ def _by_property(collection: Collection, by: str) -> Groups:
     values = np.where(np.isfinite(values), values, np.nan)
     mean = float(np.nanmean(values))
     code = np.where(np.isnan(values), -1, np.where(values > mean, 0, 1))
-    parts = parts_of_numbers(by, column)
-    remark = LabelRemark(f"{by} is taken for a property, and not for groups", parts)
-    return Groups(by, property_sides(by), code, remarks=(remark,), values=values)
+    remarks: tuple[LabelNote, ...] = ()
+    if parts := parts_of_numbers(column):
+        remark = PropertyLabels(by=by, low=parts.low, high=parts.high, parted_at=parts.parted_at)
+        remarks = (remark,)
+    return Groups(by, property_sides(by), code, remarks=remarks, values=values)
 
 
 def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: int) -> Groups:
@@ -199,8 +202,9 @@ def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: in
         raise UserError(f"nothing to compare: {names[0]!r} is every {by}")
     if len(names) > MOST_GROUPS:
         message = f"column {by!r} makes {len(names) + max(len(merged) - 1, 0)} groups; expected at most {MOST_GROUPS}"
+        parts = parts_of_numbers(column)
         raise UserError(
-            f"{message}: {parts_of_numbers(by, column) or 'name some to compare (--pair A,B)'}"
+            f"{message}: {parts_words(by, parts) if parts else 'name some to compare (--pair A,B)'}"
         )
     if ALL in names:
         raise UserError(
@@ -430,11 +434,10 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
 
 def _ways_on(groups: Groups) -> str:
     """Say what to do where there are too many groups to compare."""
-    parts = [remark.remedy for remark in groups.remarks if remark.remedy.startswith("numbers")]
-    return next(
-        iter(parts),
-        "name some (--pair A,B), or bin a column of numbers, such as year:3, or score:.5",
-    )
+    for remark in groups.remarks:
+        if isinstance(remark, NumberLabels | PropertyLabels):
+            return parts_words(remark.by, remark)
+    return "name some (--pair A,B), or bin a column of numbers, such as year:3, or score:.5"
 
 
 def twin_rows(collection: Collection, groups: Groups, pair: Pair) -> npt.NDArray[np.int64]:

@@ -1,177 +1,187 @@
-"""What a reader of an audit should know beside its numbers."""
+"""What a reader of an audit should know besides its numbers, as notes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.effects import FEW_QUERIES, Effect, too_narrow
-from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
+from ranktilt.auditing.effects import FEW_QUERIES, Effect
+from ranktilt.auditing.groups import Groups, Pair, twin_rows
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Count, Note, counts_of
+from ranktilt.data.notes.groups import (
+    DocumentsOfSeveral,
+    DocumentsOutsidePool,
+    DocumentsUnlabelled,
+    FewQueriesAnswered,
+    FewQueriesOfPair,
+    NoTilt,
+    NotTwins,
+    OnlyGroup,
+    QueriesExcluded,
+    ResamplesDropped,
+    ShareOfOnlyGroup,
+    TwinsNeeded,
+)
+from ranktilt.data.notes.inputs import (
+    GradesAreFractions,
+    JudgmentsReadAs,
+    JudgmentsUnknown,
+    LabelsReadAs,
+    SourcesChosen,
+    SourcesMixed,
+)
+from ranktilt.data.notes.runs import (
+    AnswersRead,
+    AnswersUnreadable,
+    EntriesUnknown,
+    FittedQueriesLeftOut,
+    LittleVariation,
+    QueriesFailed,
+    QueriesMissing,
+    QueriesRepeated,
+    RunReadAs,
+    RunsIdentical,
+    VerdictWithinNoise,
+)
 from ranktilt.data.run import Run, stage_facts
-from ranktilt.errors import UserError, counted, join_words, shorten
+from ranktilt.errors import UserError, counted
 from ranktilt.measures.ranking import first_ranks
 from ranktilt.rankers.candidates import FITTED
-from ranktilt.rankers.llm.answers import READABLE, unread_reasons
+from ranktilt.rankers.llm.answers import READABLE
 from ranktilt.rankers.self_exclusion import exclusion_notes
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
-
-WARNING = "warning: "
-_MOST_NAMED = 4
 
 
 def run_notes(
     judged_run: JudgedRun, collection: Collection, missing: str = "zero"
-) -> Iterator[str]:
-    """Say what a run lacks and what it holds beyond a collection's documents."""
+) -> Iterator[Note]:
+    """Note what a run lacks and what it holds beyond a collection's documents."""
     name, spec = judged_run.run.name, judged_run.run.spec
     if "read_as" in spec:
-        yield f"{spec.get('file', name)}: read as {spec['read_as']}"
-    noun = (
-        ("judged query", "judged queries")
-        if judged_run.judgments.has_relevant
-        else ("query", "queries")
-    )
+        yield RunReadAs(file=str(spec.get("file", name)), format=str(spec["read_as"]))
+    are_judged = judged_run.judgments.has_relevant
     failed = int(judged_run.failed.sum())
     if judged_run.missing > failed:
-        how = (
-            ""
-            if not judged_run.judgments.has_relevant
-            else ", counted as 0"
-            if missing == "zero"
-            else ", not counted"
+        yield QueriesMissing(
+            run=name,
+            queries=judged_run.missing - failed,
+            are_judged=are_judged,
+            count_as_zero=missing == "zero",
         )
-        yield f"{name}: {counted(judged_run.missing - failed, *noun)} not in the run{how}"
     if failed:
-        yield f"{name}: {counted(failed, *noun)} failed by the engine, not counted"
+        yield QueriesFailed(run=name, queries=failed, are_judged=are_judged)
     beyond = (judged_run.row < 0) | (judged_run.row >= collection.docs.height)
     if beyond.any():
         strange = judged_run.run.ids.gather(judged_run.run.docs[judged_run.entry[beyond]])
-        yield (
-            f"{name}: {counted(len(strange), 'entry', 'entries')} of "
-            f"{counted(strange.n_unique(), 'document', 'documents')} {lacking(collection)} (first: {strange[0]!r}); "
-            "these keep their ranks and belong to no group"
+        yield EntriesUnknown(
+            run=name,
+            entries=len(strange),
+            documents=strange.n_unique(),
+            first=strange[0],
+            has_labels_only=only_labels(collection),
         )
-    yield from (f"{name}: {note}" for note in exclusion_notes(spec))
+    yield from exclusion_notes(name, spec)
     yield from answer_notes(judged_run.run)
 
 
-def source_notes(collection: Collection, by: str | None) -> Iterator[str]:
-    """Say how labels were read, and which sources were ranked together, where there is a choice."""
+def source_notes(collection: Collection, by: str | None) -> Iterator[Note]:
+    """Note how labels were read, and which sources were ranked together, where there is a choice."""
     if "judgments_read" in collection.spec:
-        yield f"judgments: read as {collection.spec['judgments_read']}"
+        yield JudgmentsReadAs(format=str(collection.spec["judgments_read"]))
     if "labels_read" in collection.spec:
-        yield f"labels: {collection.spec['labels_read']}"
+        yield LabelsReadAs(format=str(collection.spec["labels_read"]))
     left, ranked = collection.spec.get("without_sources", ()), collection.sources
     if left:
-        yield f"sources ranked together: {', '.join(ranked)}; without {', '.join(left)}"
+        yield SourcesChosen(ranked=tuple(ranked), left_out=tuple(left))
     if by == "source" and len(ranked) > 2:
-        yield f"mixed: {len(ranked)} sources are ranked as one, where each competes with those of other pairs too"
+        yield SourcesMixed(sources=len(ranked))
 
 
-def answer_notes(run: Run) -> Iterator[str]:
-    """Say of each stage that asked a language model what kinds of answers came, and what the unreadable ones mean."""
-    for stage, said in run.llm_answers:
-        kinds = {str(kind): int(n) for kind, n in said["kinds"].items()}
-        total, lost = (
-            sum(kinds.values()),
-            sum(n for kind, n in kinds.items() if kind not in READABLE),
+def answer_notes(run: Run) -> Iterator[Note]:
+    """Note of each stage that asked a language model what kinds of answers came, and how many are unreadable."""
+    for stage, answers in run.llm_answers:
+        numbers = {str(kind): int(number) for kind, number in answers["kinds"].items()}
+        kinds = counts_of(numbers)
+        unreadable = sum(number for kind, number in numbers.items() if kind not in READABLE)
+        yield AnswersRead(
+            stage=stage,
+            kinds=kinds,
+            tokens_read=int(answers["tokens_read"]),
+            tokens_written=int(answers["tokens_written"]),
         )
-        shown = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items())
-        tokens = f"{said['tokens_read']:,} tokens read, {said['tokens_written']:,} written"
-        yield f"{stage}: {counted(total, 'answer', 'answers')}: {shown}; {tokens}"
-        if lost:
-            what = (
-                "what is measured is mostly that, not the model"
-                if 2 * lost > total
-                else "they blur what is measured"
-            )
-            yield (
-                f"warning: {stage}: {lost / total:.0%} of the answers decide nothing about their passages"
-                f"{unread_reasons(kinds)}, which stand in random order; {what} "
-                f"(first: {shorten(said['unreadable'], 100)})"
+        if unreadable:
+            yield AnswersUnreadable(
+                stage=stage,
+                answers=sum(numbers.values()),
+                unreadable=unreadable,
+                kinds=kinds,
+                first=str(answers["unreadable"]),
             )
 
 
-def variation_notes(effects: Iterable[Effect]) -> Iterator[str]:
+@dataclass(frozen=True, kw_only=True)
+class _FixedLists:
+    """What could not vary: the same of all runs of which one note is made."""
+
+    measures: tuple[str, ...]
+    total: int
+    fixed: tuple[Count, ...]
+
+
+def variation_notes(effects: Iterable[Effect]) -> Iterator[Note]:
     """Warn of runs that cannot be called level, because too much of what they say could not have come out otherwise."""
-    asked: dict[str, set[str]] = {}
-    fixed: dict[tuple[str, str], dict[str, None]] = {}
+    measures_of: dict[str, set[str]] = {}
+    fixed: dict[tuple[str, int, tuple[Count, ...]], dict[str, None]] = {}
     for effect in effects:
-        asked.setdefault(effect.run, set()).add(effect.measure)
-        if effect.variation is not None and not effect.can_be_level:
-            fixed.setdefault((effect.run, effect.variation.words), {})[effect.measure] = None
-    alike: dict[tuple[str, str], list[str]] = {}
-    for (run, words), measures in fixed.items():
+        measures_of.setdefault(effect.run, set()).add(effect.measure)
+        variation = effect.variation
+        if variation is not None and not effect.can_be_level:
+            counts = counts_of(variation.fixed)
+            fixed.setdefault((effect.run, variation.total, counts), {})[effect.measure] = None
+    runs_of: dict[_FixedLists, list[str]] = {}
+    for (run, total, counts), measures in fixed.items():
         # What is so whatever is asked names the run alone.
-        on = "" if len(measures) == len(asked[run]) else f" on {', '.join(measures)}"
-        alike.setdefault((on, words), []).append(run)
-    for (on, words), runs in alike.items():
-        yield f"warning: {few_names(runs)}{on}: {words}; level cannot be shown from these"
-
-
-def warnings_of(notes: Iterable[str]) -> tuple[str, ...]:
-    """Return the notes that warn, which every result made of these numbers repeats."""
-    return tuple(note for note in notes if note.startswith(WARNING))
-
-
-def warnings_from(where: str, notes: Iterable[str]) -> tuple[str, ...]:
-    """Return the notes that warn, each with where it comes from."""
-    return tuple(f"{WARNING}{where}: {note.removeprefix(WARNING)}" for note in warnings_of(notes))
-
-
-def notes_from(where: str, notes: Iterable[str]) -> tuple[str, ...]:
-    """Return notes, each with where it comes from; a warning stays one."""
-    return tuple(
-        f"{WARNING}{where}: {note.removeprefix(WARNING)}"
-        if note.startswith(WARNING)
-        else f"{where}: {note}"
-        for note in notes
-    )
-
-
-def few_names(names: Sequence[str]) -> str:
-    """Name a few runs, and count the others."""
-    more = len(names) - _MOST_NAMED
-    if more <= 1:  # the one that is left is named as soon as counted
-        return join_words(list(names))
-    return f"{', '.join(names[:_MOST_NAMED])} and {more:,} others"
-
-
-def identical_notes(judged_runs: Sequence[JudgedRun]) -> Iterator[str]:
-    """Name the runs that are one ranking under several names, such as a re-ranker that gave back its candidates."""
-    alike: dict[bytes, list[str]] = {}
-    for one in judged_runs:
-        alike.setdefault(one.fingerprint, []).append(one.run.name)
-    for names in alike.values():
-        if len(names) > 1:
-            yield f"{few_names(names)} are identical: they give every query the same list"
-
-
-def repeated_notes(repeated: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Say how many queries repeat others; of runs with the same ones once."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for run, found in repeated.items():
-        groups.setdefault(tuple(found), []).append(run)
-    for queries, runs in groups.items():
-        verb = "repeats" if len(queries) == 1 else "repeat"
-        yield (
-            f"warning: {', '.join(runs)}: {counted(len(queries), 'query', 'queries')} {verb} others, by text or by "
-            f"ranking and judgments (first: {queries[0]!r} as {repeated[runs[0]][queries[0]]!r}); such queries are "
-            "resampled and tested together, as one"
+        is_always = len(measures) == len(measures_of[run])
+        lists = _FixedLists(
+            measures=() if is_always else tuple(measures), total=total, fixed=counts
+        )
+        runs_of.setdefault(lists, []).append(run)
+    for lists, runs in runs_of.items():
+        yield LittleVariation(
+            runs=tuple(runs), measures=lists.measures, total=lists.total, fixed=lists.fixed
         )
 
 
-def lacking(collection: Collection) -> str:
-    """Say of a document that it is not there: in a collection, or among the labels that stand for one."""
-    return "without a label" if only_labels(collection) else "not in the collection"
+def identical_notes(judged_runs: Sequence[JudgedRun]) -> Iterator[Note]:
+    """Name the runs that are one ranking under several names, such as a re-ranker that gave back its candidates."""
+    names_of: dict[bytes, list[str]] = {}
+    for judged_run in judged_runs:
+        names_of.setdefault(judged_run.fingerprint, []).append(judged_run.run.name)
+    for names in names_of.values():
+        if len(names) > 1:
+            yield RunsIdentical(runs=tuple(names))
+
+
+def repeated_notes(repeated: Mapping[str, Mapping[str, str]]) -> Iterator[Note]:
+    """Note how many queries repeat others; of runs with the same ones once."""
+    runs_of: dict[tuple[str, ...], list[str]] = {}
+    for run, queries in repeated.items():
+        runs_of.setdefault(tuple(queries), []).append(run)
+    for names, runs in runs_of.items():
+        yield QueriesRepeated(
+            runs=tuple(runs),
+            queries=len(names),
+            first=names[0],
+            repeats=repeated[runs[0]][names[0]],
+        )
 
 
 def only_labels(collection: Collection) -> bool:
@@ -179,82 +189,65 @@ def only_labels(collection: Collection) -> bool:
     return "labels" in collection.spec and "path" not in collection.spec
 
 
-def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[str]:
-    """Say how many judgments name what the collection does not hold, and how fractions among their grades count."""
-    strange = "documents without a label" if only_labels(collection) else "unknown documents"
-    counts = {
-        strange: int((judgments.row >= collection.docs.height).sum()),
-        "unknown queries": int((~judgments.known_query[judgments.query]).sum()),
-    }
-    said = [f"{counted(n, 'judgment', 'judgments')} of {what}" for what, n in counts.items() if n]
-    if said:
-        verb = "counts" if sum(counts.values()) == 1 else "count"
-        yield f"{' and '.join(said)} {verb} in the row {ALL!r} and in no group"
+def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[Note]:
+    """Note how many judgments name what the collection does not hold, and how fractions among their grades count."""
+    documents = int((judgments.row >= collection.docs.height).sum())
+    queries = int((~judgments.known_query[judgments.query]).sum())
+    if documents or queries:
+        yield JudgmentsUnknown(
+            documents=documents, queries=queries, has_labels_only=only_labels(collection)
+        )
     grades = collection.qrels["grade"]
     if grades.dtype.is_float():
-        some = grades.filter(grades % 1 != 0)
-        yield (
-            f"{counted(len(some), 'grade is a fraction', 'grades are fractions')} (first: {some[0]:g}): nDCG takes "
-            "grades as gains; AP, P, R and RR count those from 1 on, or from the measure's rel"
-        )
+        fractions = grades.filter(grades % 1 != 0)
+        yield GradesAreFractions(grades=len(fractions), first=float(fractions[0]))
 
 
 def twin_notes(
     collection: Collection, groups: Groups, uneven: Sequence[Pair], judgments: Judgments
-) -> Iterator[str]:
-    """Say why groups that mostly are twins, but not all (`uneven` pairs), are not held to be so."""
-    unlabelled = groups.unlabelled
+) -> Iterator[Note]:
+    """Note why groups that mostly are twins, but not all (`uneven` pairs), are not held to be so."""
     for pair in uneven:
         twins = twin_rows(collection, groups, pair)
         sides = [groups.names.index(name) for name in pair]
         judged = judgments.frame().filter(pl.Series(np.isin(judgments.group, sides)))
         alone = judged.filter(~pl.col("row").is_in(np.unique(twins)))
-        if not 0 < 2 * alone.height <= judged.height:
-            continue
-        noun = counted(judged.height, "relevance judgment", "relevance judgments")
-        of = "is of a document" if alone.height == 1 else "are of documents"
-        lost = (
-            f" ({counted(unlabelled, 'document has', 'documents have')} no label)"
-            if unlabelled
-            else ""
-        )
-        yield (
-            f"{' and '.join(pair)} are not twins: {alone.height:,} of {noun} {of} without a twin on the other "
-            f"side{lost}, so level is the median of random labels and not 0"
-        )
+        if 0 < 2 * alone.height <= judged.height:
+            yield NotTwins(
+                a=pair[0],
+                b=pair[1],
+                alone=alone.height,
+                judgments=judged.height,
+                unlabelled=groups.unlabelled,
+            )
 
 
-def card_notes(collection: Collection, groups: Groups, *, twins: bool) -> Iterator[str]:
-    """Say what a card lacks where no document has a twin."""
-    labels = only_labels(collection)
-    if twins or groups.values is not None or not (labels or groups.by == "source"):
+def card_notes(collection: Collection, groups: Groups, *, twins: bool) -> Iterator[Note]:
+    """Note what a card lacks where no document has a twin."""
+    has_labels = only_labels(collection)
+    if twins or groups.values is not None or not (has_labels or groups.by == "source"):
         return
-    alone = (collection.docs["origin"] == collection.docs["id"]).all()
-    needed = f"documents of two {'sources' if groups.by == 'source' else 'groups'} with one origin"
-    if labels and alone:
-        needed = f"the column origin in {collection.spec['labels']}"
-    yield f"head-to-head, rank gap and score gap need twins: {needed}"
+    is_alone = (collection.docs["origin"] == collection.docs["id"]).all()
+    labels = str(collection.spec["labels"]) if has_labels and is_alone else ""
+    yield TwinsNeeded(by=str(groups.by), labels=labels)
 
 
 def sparse_notes(
     tilts: Sequence[Effect], runs: Sequence[str], groups: Groups, values: npt.NDArray[np.float64]
-) -> Iterator[str]:
-    """Say where many queries are compared and few say something: the others have 0 on both sides, and add nothing."""
+) -> Iterator[Note]:
+    """Note where many queries are compared and few say something: the others have 0 on both sides, and add nothing."""
     measures = list(dict.fromkeys(t.measure for t in tilts))
-    few = dict[tuple[str, str, str, int], list[str]]()
+    few = dict[tuple[str, str, str, int], list[Count]]()
     for tilt in tilts:
         of_run = values[runs.index(tilt.run), measures.index(tilt.measure)]
-        one, two = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
-        found = int((~np.isnan(one) & ~np.isnan(two) & ((one > 0) | (two > 0))).sum())
-        if 0 < found < FEW_QUERIES <= tilt.queries:
+        a, b = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
+        answered = int((~np.isnan(a) & ~np.isnan(b) & ((a > 0) | (b > 0))).sum())
+        if 0 < answered < FEW_QUERIES <= tilt.queries:
             few.setdefault((tilt.run, tilt.a, tilt.b, tilt.queries), []).append(
-                f"{tilt.measure} ({found})"
+                Count(name=tilt.measure, number=answered)
             )
     for (run, a, b, queries), counts in few.items():
-        yield (
-            f"warning: {run}: few of {queries:,} queries retrieved a relevant document of {a} or {b} on "
-            f"{', '.join(counts)}; intervals from fewer than {FEW_QUERIES} such queries are too narrow to rely on"
-        )
+        yield FewQueriesAnswered(run=run, a=a, b=b, queries=queries, answered=tuple(counts))
 
 
 def group_notes(
@@ -264,55 +257,53 @@ def group_notes(
     resamples: int,
     *,
     absent: bool = False,
-) -> Iterator[str]:
-    """Say what the comparison leaves out (`absent`: queries that a run lacks too), and where it stands on little."""
-    yield from (remark.sentence for remark in groups.remarks)
+) -> Iterator[Note]:
+    """Note what the comparison leaves out (`absent`: queries that a run lacks too), and where it stands on little."""
+    by = str(groups.by)
+    yield from (replace(remark, has_remedy=True) for remark in groups.remarks)
     if groups.unlabelled:
-        without = counted(groups.unlabelled, "document", "documents")
-        yield f"{without} without {groups.by}, in no group"
+        yield DocumentsUnlabelled(by=by, documents=groups.unlabelled)
     if groups.several:
-        held = counted(groups.several, "document names", "documents name")
-        yield (
-            f"{held} several groups of {groups.by}: an equal part in each where all groups are asked about at once, "
-            "in none where two are compared"
-        )
+        yield DocumentsOfSeveral(by=by, documents=groups.several)
     if groups.outside:
-        yield (
-            f"{counted(groups.outside, 'document', 'documents')} outside the pool, in no group: they have no twin by "
-            "design; who fills the page (ΔNDSR) is asked of the pool alone, not of a full rewrite"
-        )
+        yield DocumentsOutsidePool(documents=groups.outside)
     for a, b in left_out:
-        yield f"{a} and {b} have no Relative Δ: one of them has no relevant document"
+        yield NoTilt(a=a, b=b)
+    yield from _pair_notes(tilts, resamples, absent=absent)
+
+
+def _pair_notes(tilts: Sequence[Effect], resamples: int, *, absent: bool) -> Iterator[Note]:
+    """Note what the comparison of each pair leaves out, and where it stands on little."""
     first = {(t.a, t.b): t for t in reversed(tilts)}
-    for pair in dict.fromkeys((t.a, t.b) for t in tilts):
-        tilt = first[pair]
+    for a, b in dict.fromkeys((t.a, t.b) for t in tilts):
+        tilt = first[a, b]
         if tilt.excluded:
-            total = tilt.queries + tilt.excluded
-            yield (
-                f"{tilt.excluded} of {counted(total, 'query', 'queries')} excluded: no relevant document of both "
-                f"{tilt.a} and {tilt.b}{', or not in the run' if absent else ''}"
+            yield QueriesExcluded(
+                a=a,
+                b=b,
+                excluded=tilt.excluded,
+                queries=tilt.queries + tilt.excluded,
+                has_missing_queries=absent,
             )
         if tilt.queries < FEW_QUERIES:
-            yield too_narrow(
-                f"{counted(tilt.queries, 'query compares', 'queries compare')} {tilt.a} and {tilt.b}",
-                tilt.queries,
-            )
-        drawn = (t for t in tilts if (t.a, t.b) == pair and t.queries >= FEWEST_ROWS)
+            yield FewQueriesOfPair(queries=tilt.queries, a=a, b=b)
+        drawn = (t for t in tilts if (t.a, t.b) == (a, b) and t.queries >= FEWEST_ROWS)
         dropped = max((t.dropped for t in drawn), default=0)
         if dropped:
-            yield f"up to {dropped:,} of {resamples:,} resamples dropped for {tilt.a} and {tilt.b}: both sides were 0"
+            yield ResamplesDropped(a=a, b=b, dropped=dropped, resamples=resamples)
 
 
 def lone_group_notes(
     judged_runs: Sequence[JudgedRun], groups: Groups, collection: Collection, *, depth: int | None
-) -> Iterator[str]:
-    """Say that one group alone is left; where a `depth` is given, also how much of the first ranks it holds."""
+) -> Iterator[Note]:
+    """Note that one group alone is left; where a `depth` is given, also how much of the first ranks it holds."""
     if len(groups.names) != 1:
         return
     (group,) = groups.names
-    hint = "; what are all others? --rest LABEL" if "labels" in collection.spec else ""
-    yield f"only {groups.by} {group!r} is left, so nothing is compared{hint}"
-    for judged_run in judged_runs if depth else ():
+    yield OnlyGroup(by=str(groups.by), group=group, can_name_rest="labels" in collection.spec)
+    if not depth:
+        return
+    for judged_run in judged_runs:
         within = first_ranks(judged_run.ranking, depth)
         known = (judged_run.row >= 0) & (judged_run.row < len(groups.code))
         is_member = known & (groups.code[np.where(known, judged_run.row, 0)] == 0)
@@ -324,13 +315,18 @@ def lone_group_notes(
             if (listed > 0).any()
             else np.nan
         )
-        queries = counted(int((listed > 0).sum()), "query", "queries")
-        yield f"{judged_run.run.name}: {group} holds {100 * share:.1f} % of the first {depth} ranks (mean of {queries})"
+        yield ShareOfOnlyGroup(
+            run=judged_run.run.name,
+            group=group,
+            share=share,
+            depth=depth,
+            queries=int((listed > 0).sum()),
+        )
 
 
 def noise_notes(
     noise: Sequence[NumericalNoise], tilts: Sequence[Effect], margin: float
-) -> Iterator[str]:
+) -> Iterator[Note]:
     """Warn of verdicts that would be others if scores moved within their resolution.
 
     `tilts` are those of the measure that the noise is about.
@@ -345,10 +341,13 @@ def noise_notes(
             )
             directions.add(_direction(shifted, margin))
         if len(directions) > 1:
-            yield (
-                f"warning: {moved.run}: the verdict on {moved.a} and {moved.b} hangs on numerical "
-                f"noise: scores known to {moved.resolution} leave Relative Δ on {tilt.measure} "
-                f"open by ±{moved.points:.1f} points"
+            yield VerdictWithinNoise(
+                run=moved.run,
+                a=moved.a,
+                b=moved.b,
+                measure=tilt.measure,
+                resolution=moved.resolution,
+                points=moved.points,
             )
 
 
@@ -357,7 +356,7 @@ def _direction(tilt: Effect, margin: float) -> tuple[str, bool]:
     return tilt.leans, tilt.verdict(margin) == "level"
 
 
-def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collection, list[str]]:
+def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collection, list[Note]]:
     """Leave out the queries that a stage of a run was fitted on, with a note; `UserError` if none is left."""
     learned = dict[str, set[str]]()
     for run in runs:
@@ -377,7 +376,5 @@ def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collect
             f"nothing left to test on: {files} learned from all {counted(len(asked), 'query', 'queries')}; audit "
             "others, such as a test split"
         )
-    note = (
-        f"{counted(len(gone), 'query', 'queries')} left out for all runs: {files} learned from them"
-    )
+    note = FittedQueriesLeftOut(queries=len(gone), files=tuple(held))
     return collection.only_queries(name for name in asked if name not in gone), [note]

@@ -25,6 +25,7 @@ from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import AuditOptions, usual_primary
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.runfile import unwritable
+from ranktilt.data.notes.base import Note
 from ranktilt.data.run import Run, named_apart
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.measures.base import Estimand, Measure, estimand
@@ -76,7 +77,7 @@ class AuditInputs:
     origins: Ints
     """Number of each document's origin."""
     options: AuditOptions
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     """What was left out, in words."""
 
     @property

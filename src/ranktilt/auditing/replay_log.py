@@ -32,9 +32,11 @@ from ranktilt.auditing.significance import (
     corrected,
     mean_changes,
 )
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.comparisons import CallsUnmatched, PassagesReordered
 from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
@@ -123,7 +125,7 @@ class ReplayedLog(
     """Each measure's part of the model (`model` − `input order`), of the parser (`published` −
     `model`), both together, and `strict` − `input order`.
     """
-    notes: tuple[str, ...]
+    notes: tuple[Coded[Note], ...]
     """What a reader should know."""
 
     @property
@@ -610,30 +612,16 @@ def _examples(replayed: LogRuns) -> Iterator[AnswerExample]:
             yield AnswerExample(kind=kind, answer=answer, times=times)
 
 
-def _notes(replayed: LogRuns) -> Iterator[str]:
+def _notes(replayed: LogRuns) -> Iterator[Note]:
     rankings = replayed.rankings
     if rankings.unmatched:
         first = rankings.unmatched[0]
-        calls = counted(len(rankings.unmatched), "call", "calls")
-        yield (
-            f"warning: {calls} of {len(replayed.calls):,} cannot be matched, which counts as "
-            "failed "
-            f"(first: call {first.call} "
-            f"{first.reason}){_left_out(list(rankings.left_out.values()))}"
+        yield CallsUnmatched(
+            unmatched=len(rankings.unmatched),
+            calls=len(replayed.calls),
+            first=first.call,
+            reason=first.reason,
+            queries_left_out=tuple(rankings.left_out.values()),
         )
     if rankings.other_order:
-        calls = counted(rankings.other_order, "call shows", "calls show")
-        yield (
-            f"warning: {calls} passages in another order than the published reading of the calls "
-            "before leaves them: "
-            "a log that is not whole, or of another parser; the published run may differ from what "
-            "was published"
-        )
-
-
-def _left_out(queries: Sequence[str]) -> str:
-    if not queries:
-        return ""
-    more = ", …" if len(queries) > 3 else ""
-    count = counted(len(queries), "query", "queries")
-    return f"; {count} left out whole: {', '.join(queries[:3])}{more}"
+        yield PassagesReordered(calls=rankings.other_order)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.top_results import TopResults
 from ranktilt.data.artifact import Coded, Result, register
+from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
@@ -56,6 +57,29 @@ class Move(NamedTuple):
         return self.low > self.neutral or self.high < self.neutral
 
 
+Obstacle = Literal["no twins", "saved run", "engine", "no tokens", "no token limit", "titles only"]
+"""Why a control cannot be applied to a run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlChange:
+    """What a control did to what a run ranks."""
+
+    outcome: Literal["raw", "changed", "unchanged", "not applicable", "nothing left", "refused"]
+    """``unchanged``: nothing that the run reads; ``nothing left``: nothing to compare is left;
+    ``refused``: what is left cannot be audited."""
+    changed: int = 0
+    """Documents whose texts changed, or pairs of twins that were left out."""
+    total: int = 0
+    unit: Literal["documents", "pairs"] = "documents"
+    near: float = np.nan
+    """Jaccard similarity of terms from which pairs are left out; NaN of other controls."""
+    obstacle: Obstacle | None = None
+    """Why it is not applicable."""
+    error: str = ""
+    """Why what is left cannot be audited."""
+
+
 @dataclass(frozen=True)
 class Controlled:
     """What one run says under one control about one pair of groups."""
@@ -64,9 +88,7 @@ class Controlled:
     control: str
     a: str
     b: str
-    meaning: str
-    """What the control takes away."""
-    changed: str
+    control_change: ControlChange
     """How many texts it changed, or why it was not applied."""
     tilts: tuple[Effect, ...]
     """One a measure; none where the control was not applied."""
@@ -106,7 +128,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     pair_counts: pl.DataFrame
     """``run``, ``a``, ``b``, ``query``, ``relevant`` and the counts of twins: ``wins`` (of `a`), ``losses``,
     ``ties``, ``both`` (both sides retrieved), ``alone`` (of the wins, those with only `a` retrieved)."""
-    notes: tuple[str, ...]
+    notes: tuple[Coded[Note], ...]
     """What a reader should know: exclusions, small samples, unknown documents."""
     card: tuple[Effect, ...] = ()
     """The question card of every run and pair; empty where it was not asked for."""

@@ -18,6 +18,7 @@ from ranktilt.auditing.null_distributions.twins import all_paired, signs_of
 from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.data.artifact import Result
 from ranktilt.data.collection import Collection
+from ranktilt.data.label_remarks import warn_of_labels
 from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.measures.base import Estimand, estimand
@@ -139,8 +140,7 @@ def sequential_audit(
     if not by:
         raise UserError("a sequential audit needs a column of groups (by)")
     groups, pairs = grouped_pairs(collection, by, None if pair is None else [pair])
-    for remark in groups.remarks:
-        remark.warn()
+    warn_of_labels(groups.remarks)
     if len(pairs) != 1:
         raise UserError(
             f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}); name two: --pair A,B"

@@ -24,6 +24,7 @@ from ranktilt.auditing.sources_apart import HUMAN, AuditedSource, SourcesApart, 
 from ranktilt.auditing.temperature_trend import Trend, trend_notes, trends
 from ranktilt.data.artifact import Coded, Result, fields_for_file, register
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.margin import Margin
@@ -55,7 +56,7 @@ class SourceAudits(
     """One per source, in this order; corrected p are over all of them."""
     trends: tuple[Trend, ...]
     """Of every run, series with three temperatures or more, and measure."""
-    notes: tuple[str, ...]
+    notes: tuple[Coded[Note], ...]
     """What a reader should know."""
 
     @property
@@ -266,12 +267,12 @@ def _corrected_together(audits: Sequence[Audit]) -> list[Audit]:
     ]
 
 
-def _audit_notes(apart: SourcesApart, audits: Sequence[Audit]) -> Iterator[str]:
+def _audit_notes(apart: SourcesApart, audits: Sequence[Audit]) -> Iterator[Note]:
     """Yield the audits' notes, once where all of them say the same.
 
     That a source was ranked with the reference alone goes without saying here.
     """
-    usual = set[str]()
+    usual = set[Note]()
     for pair in apart.collections:
         usual.update(source_notes(pair, "source"))
     shared = set(audits[0].notes).intersection(*(audited.notes for audited in audits))
@@ -279,13 +280,7 @@ def _audit_notes(apart: SourcesApart, audits: Sequence[Audit]) -> Iterator[str]:
     for audited, compared in zip(audits, apart.sources, strict=True):
         for note in audited.notes:
             if note not in shared | usual:
-                yield _note_of(compared.source, note)
-
-
-def _note_of(source: str, note: str) -> str:
-    """Say which source a note is about; a warning stays one."""
-    text = note.removeprefix("warning: ")
-    return f"{source}: {text}" if text == note else f"warning: {source}: {text}"
+                yield note.within("source", compared.source)
 
 
 register(Audit, fields_for_file, Audit.of_file)

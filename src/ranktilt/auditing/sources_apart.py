@@ -15,7 +15,16 @@ from typing import Any
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.errors import UserError, counted
+from ranktilt.data.notes.base import Note, counts_of
+from ranktilt.data.notes.sources import (
+    NamedTemperature,
+    NoCommonDocuments,
+    OnlyCommonDocuments,
+    SeveralTemperatures,
+    TemperaturesFromNames,
+    UnevenCoverage,
+)
+from ranktilt.errors import UserError
 
 HUMAN = "human"
 TEMPERATURE, MODEL, PROMPT = "temperature", "model", "prompt"
@@ -54,7 +63,7 @@ class SourcesApart:
     """By series and rising temperature; those without a temperature last in their series."""
     collections: tuple[Collection, ...]
     """One per source, in this order."""
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -170,43 +179,28 @@ def _common(covered: dict[str, pl.Series]) -> pl.Series:
 
 def _coverage_notes(
     covered: dict[str, pl.Series], common: pl.Series, collections: dict[str, Collection]
-) -> list[str]:
-    """Say which documents are compared, where not all are."""
+) -> list[Note]:
+    """Note which documents are compared, where not all are."""
     if not len(common):
-        alone = [name for name, origins in covered.items() if not len(origins)]
-        cause = "no document was rewritten by every source"
-        if alone:
-            cause = f"{' and '.join(alone)}: no document is a rewrite of one of the reference"
-        return [
-            f"warning: {cause}: all documents of each source are compared, so rows of different "
-            "sources are about different documents; choose sources that share some (--source)"
-        ]
+        alone = tuple(name for name, origins in covered.items() if not len(origins))
+        return [NoCommonDocuments(without_rewrites=alone)]
     total = pl.concat(list(covered.values())).n_unique()
-    lacking = ", ".join(
-        f"{name} lacks {total - len(origins):,}"
-        for name, origins in covered.items()
-        if len(origins) < total
-    )
+    lacking = {
+        name: total - len(origins) for name, origins in covered.items() if len(origins) < total
+    }
     if lacking:
-        rewritten = counted(total, "rewritten document", "rewritten documents")
-        return [
-            "warning: the sources do not cover the same documents: "
-            f"{len(common):,} of {rewritten} are common to all ({lacking}); only these are "
-            "compared, and only their judgments count"
-        ]
+        return [UnevenCoverage(common=len(common), rewritten=total, lacking=counts_of(lacking))]
     if any(COMPARED in pair.spec for pair in collections.values()):
-        return [
-            f"only the {len(common):,} documents that every source rewrote are compared, and only "
-            "their judgments count; the other originals compete unjudged"
-        ]
+        return [OnlyCommonDocuments(documents=len(common))]
     return []
 
 
 def _temperatures(
     collection: Collection, sources: Sequence[str]
-) -> tuple[dict[str, float], list[str]]:
+) -> tuple[dict[str, float], list[Note]]:
     """Return the temperature of each source, and notes on those that no column holds."""
-    temperatures, notes, from_names = dict[str, float](), [], []
+    temperatures, notes = dict[str, float](), list[Note]()
+    from_names = list[NamedTemperature]()
     stated = _by_source(collection, TEMPERATURE)
     for name in sources:
         column, ending = stated.get(name, []), split_temperature(name)[1]
@@ -215,18 +209,14 @@ def _temperatures(
             temperatures[name] = column[0]
         elif len(column) > 1:
             temperatures[name] = math.nan
-            notes.append(
-                f"source {name!r} holds documents of {len(column)} temperatures, "
-                f"{min(column):g} to {max(column):g}, so it is in no trend; give each temperature "
-                "a source of its own"
+            several = SeveralTemperatures(
+                source=name, temperatures=len(column), low=min(column), high=max(column)
             )
+            notes.append(several)
         elif ending is not None:
-            from_names.append(f"{name} ({ending:g})")
+            from_names.append(NamedTemperature(source=name, temperature=ending))
     if from_names:
-        notes.append(
-            "temperature read from the name of the source, for want of a column: "
-            f"{', '.join(from_names)}"
-        )
+        notes.append(TemperaturesFromNames(sources=tuple(from_names)))
     return temperatures, notes
 
 

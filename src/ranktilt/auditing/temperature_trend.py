@@ -22,6 +22,8 @@ from ranktilt.auditing.significance import (
     resampled,
 )
 from ranktilt.auditing.sources_apart import AuditedSource
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.sources import FewTemperatures, SeriesApart, TemperaturesUnknown
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import RELATIVE_DELTA, RelativeDelta, relative_delta
 from ranktilt.statistics.bootstrap import in_all
@@ -114,8 +116,8 @@ def by_series(sources: Sequence[AuditedSource]) -> dict[str, list[int]]:
     return positions
 
 
-def trend_notes(sources: Sequence[AuditedSource]) -> Iterator[str]:
-    """Say why a series has no trend, where one may be expected."""
+def trend_notes(sources: Sequence[AuditedSource]) -> Iterator[Note]:
+    """Note why a series has no trend, where one may be expected."""
     temperatures = dict[str, set[float]]()
     for source in sources:
         known = temperatures.setdefault(source.series, set())
@@ -123,16 +125,13 @@ def trend_notes(sources: Sequence[AuditedSource]) -> Iterator[str]:
     counts = {series: len(known) for series, known in temperatures.items()}
     for series, count in counts.items():
         if 1 < count < FEWEST:
-            yield f"no trend of {series}: {count} temperatures; a trend needs {FEWEST}"
-    unknown = [source.source for source in sources if not source.has_temperature]
+            yield FewTemperatures(series=series, temperatures=count)
+    unknown = tuple(source.source for source in sources if not source.has_temperature)
     if unknown and max(counts.values()) >= FEWEST:
-        yield f"no temperature is known of {', '.join(unknown)}, in no trend"
+        yield TemperaturesUnknown(sources=unknown)
     different = set[float]().union(*temperatures.values())
     if len(different) >= FEWEST and max(counts.values()) == 1:
-        yield (
-            f"no trend: {len(different)} temperatures, each of a series of its own; sources of one "
-            "model share a column 'model'"
-        )
+        yield SeriesApart(temperatures=len(different))
 
 
 def _columns(

@@ -87,8 +87,8 @@ def _command(name: str, builder: Builder, parent: App) -> App:
         if built.summary:
             print_lines(built.summary)
         note(f"{output}: {built.collection!r}")
-        for sentence in built.notes:
-            note(sentence)
+        for remark in built.notes:
+            note(remark.sentence)
         if built.next_command:
             words = [word.replace("{folder}", str(output)) for word in built.next_command]
             note(f"Next: {shlex.join(['ranktilt', *words])}")

@@ -231,4 +231,4 @@ def _notes(path: Path, run: Run, *, judged: bool) -> Iterator[str]:
                 f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items()
             )
             yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
-    yield from (f"{run.name}: {note}" for note in exclusion_notes(run.spec))
+    yield from (note.sentence for note in exclusion_notes(run.name, run.spec))

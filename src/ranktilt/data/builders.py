@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note
 from ranktilt.data.save import save
 from ranktilt.errors import UserError
 from ranktilt.extensions import ExtensionTable
@@ -32,8 +33,8 @@ class BuiltCollection:
     """Further files of the folder, by name."""
     summary: tuple[tuple[str, str], ...] = ()
     """What was counted: a name, and a text."""
-    notes: tuple[str, ...] = ()
-    """What a user should know, a sentence each."""
+    notes: tuple[Note, ...] = ()
+    """What a user should know; `Remark` holds a sentence."""
     next_command: tuple[str, ...] = ()
     """Arguments of ``ranktilt`` that go on from here; ``{folder}`` stands for the folder."""
 

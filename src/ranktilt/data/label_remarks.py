@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import polars as pl
 
+from ranktilt.data.notes.inputs import (
+    LabelIsWord,
+    LabelNote,
+    LabelsAlike,
+    NumberLabels,
+    PropertyLabels,
+)
 from ranktilt.data.text.label_values import alike_labels, as_numbers, null_words
-from ranktilt.errors import DataWarning, counted
+from ranktilt.errors import DataWarning
 
 MOST_PAIRED = 12
 """Groups of which every pair is compared; the tests of more would be too many to show anything, and take long."""
@@ -21,50 +28,52 @@ _FEWEST_NUMBERS = 3
 """Different numbers that can be parted; two are groups already."""
 
 
-class LabelRemark(NamedTuple):
-    """Something about how labels are written."""
-
-    text: str
-    remedy: str
-    """What to do about it on the command line of an audit."""
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.text}; {self.remedy}"
-
-    def warn(self) -> None:
-        """Warn of it where a result has no place for notes."""
-        warnings.warn(self.text.removeprefix("warning: "), DataWarning, stacklevel=3)
-
-
-def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelRemark]:
-    """Say which labels are most likely one, which may stand for a missing value, and that numbers can be parted."""
+def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelNote]:
+    """Note which labels are most likely one, which may stand for a missing value, and that numbers can be parted."""
     counts = dict(labels.drop_nulls().cast(pl.String).value_counts(sort=True).rows())
     for alike in alike_labels(counts):
-        text = f"warning: {by} {alike.joined} differ in {alike.difference} only, and are groups of their own"
-        yield LabelRemark(text, f"to make them one: {alike.options}")
+        yield LabelsAlike(by=by, labels=alike.labels, difference=alike.difference)
     for word in null_words(counts):
-        documents = counted(counts[word], "document has", "documents have")
-        yield LabelRemark(
-            f"warning: {by} {word!r} is a word, and so a group: {documents} it",
-            "leave the label empty where there is none",
+        yield LabelIsWord(by=by, label=word, documents=counts[word])
+    if len(counts) >= _FEWEST_NUMBERS and (parts := parts_of_numbers(labels)):
+        yield NumberLabels(
+            by=by, values=len(counts), low=parts.low, high=parts.high, parted_at=parts.parted_at
         )
-    if len(counts) >= _FEWEST_NUMBERS and (parts := parts_of_numbers(by, labels)):
-        yield LabelRemark(f"{by}: each of {len(counts):,} values is a group", parts)
 
 
-def parts_of_numbers(by: str, labels: pl.Series) -> str:
-    """Say how a column that holds fractions, or more numbers than can be compared, can be parted; empty elsewhere."""
+def warn_of_labels(notes: Iterable[LabelNote]) -> None:
+    """Warn of labels where a result has no place for notes."""
+    for note in notes:
+        words = note.sentence.removeprefix("warning: ")
+        warnings.warn(words, DataWarning, stacklevel=3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberParts:
+    """How a column of numbers can be parted: its ends, and a number between them."""
+
+    low: float
+    high: float
+    parted_at: float
+
+
+def parts_of_numbers(labels: pl.Series) -> NumberParts | None:
+    """Return how a column that holds fractions, or more numbers than can be compared, can be parted."""
     numbers = as_numbers(labels).drop_nulls()
     if not numbers.dtype.is_numeric() or not len(numbers):
-        return ""
+        return None
     if not numbers.dtype.is_float() and numbers.n_unique() <= MOST_VALUES:
-        return ""
+        return None
     low, high = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
     middle = _HALF if low < _HALF <= high else float(numbers.median())  # type: ignore[arg-type]
-    value = short_number(middle)
+    return NumberParts(low=low, high=high, parted_at=middle)
+
+
+def parts_words(by: str, parts: NumberParts | NumberLabels | PropertyLabels) -> str:
+    """Say how a column of numbers can be parted by the option that names it."""
+    value = short_number(parts.parted_at)
     value = value if "." in value else f"{value}."
-    span = f"numbers from {short_number(low)} to {short_number(high)}"
+    span = f"numbers from {short_number(parts.low)} to {short_number(parts.high)}"
     return f"{span}: --by {by}:2 makes bins, --by {by}:{value} parts them there"
 
 

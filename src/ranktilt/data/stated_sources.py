@@ -7,6 +7,7 @@ import shlex
 import polars as pl
 
 from ranktilt.data.collection import DOC_COLUMNS, Collection
+from ranktilt.data.notes.inputs import ColumnValues, NoSource
 from ranktilt.errors import counted
 
 MOST_VALUES = 12
@@ -39,27 +40,31 @@ def with_stated_sources(collection: Collection) -> Collection:
     return Collection(docs, collection.queries, collection.qrels, collection.spec)
 
 
-def without_source(count: int) -> str:
-    """Say how many documents have no source, and so are in no group."""
-    return f"{counted(count, 'document', 'documents')} without source, in no group"
-
-
 def no_source(collection: Collection, *, advice: str) -> str:
     """Say that nothing can be compared without a source, and which column could name it; `advice` is the other way."""
     joint = "; or " if columns_of_few_values(collection.docs) else ": "
-    return f"nothing to compare: {source_hint(collection)}{joint}{advice}"
+    return f"nothing to compare: {no_source_words(source_hint(collection))}{joint}{advice}"
 
 
-def source_hint(collection: Collection) -> str:
-    """Say that no document has a source, and which columns have so few values that they could name it."""
-    documents = counted(collection.docs.height, "document has", "documents have")
+def source_hint(collection: Collection) -> NoSource:
+    """Note that no document has a source, and which columns have so few values that they could name it."""
     columns = columns_of_few_values(collection.docs)[:_SHOWN]
-    if not columns:
+    return NoSource(
+        documents=collection.docs.height,
+        columns=tuple(_column_values(collection.docs[name]) for name in columns),
+        folder=str(collection.spec.get("path", "DIR")),
+    )
+
+
+def no_source_words(note: NoSource) -> str:
+    """Say that no document has a source, and which columns could name it; errors say it too."""
+    documents = counted(note.documents, "document has", "documents have")
+    if not note.columns:
         return f"the {documents} no source, and no column of few values could name it"
-    folder = shlex.quote(str(collection.spec.get("path", "DIR")))
-    described = " or ".join(f"{name!r} ({_values(collection.docs[name])})" for name in columns)
-    ways = " or ".join(shlex.join(["--by", name]) for name in columns)
-    return f"the {documents} no source; column {described} could name it: ranktilt audit {folder} {ways}"
+    described = " or ".join(f"{column.column!r} ({_values(column)})" for column in note.columns)
+    ways = " or ".join(shlex.join(["--by", column.column]) for column in note.columns)
+    command = f"ranktilt audit {shlex.quote(note.folder)} {ways}"
+    return f"the {documents} no source; column {described} could name it: {command}"
 
 
 def columns_of_few_values(docs: pl.DataFrame) -> list[str]:
@@ -76,6 +81,12 @@ def columns_of_few_values(docs: pl.DataFrame) -> list[str]:
     return sorted(counts, key=counts.__getitem__)
 
 
-def _values(column: pl.Series) -> str:
+def _column_values(column: pl.Series) -> ColumnValues:
     values = column.drop_nulls().unique().sort().cast(pl.String).to_list()
-    return ", ".join(values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
+    return ColumnValues(
+        column=column.name, values=tuple(values[:_SHOWN]), has_more=len(values) > _SHOWN
+    )
+
+
+def _values(column: ColumnValues) -> str:
+    return ", ".join(column.values) + (", …" if column.has_more else "")

@@ -9,6 +9,20 @@ import numpy as np
 import polars as pl
 
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note, counts_of
+from ranktilt.data.notes.probes import (
+    DocumentsScored,
+    GapAttributed,
+    GapPartsShown,
+    GapsOfTwins,
+    GapUnits,
+    OneQuery,
+    PairsWithoutValues,
+    PropertiesConstant,
+    PropertiesInflated,
+    PropertyUnit,
+    PropertyValue,
+)
 from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.errors import UserError, counted, join_words, refuse_twice
 from ranktilt.explaining.base import (
@@ -111,29 +125,32 @@ def attribute(
         for name, one in zip(names, chosen, strict=True)
     }
     runs = [_scored(collection, one, (first, *sources), seed) for one in rankers]
-    notes = [note for _, note in runs if note]
+    notes: list[Note] = [note for _, note in runs if note is not None]
     rows, shown = list[Row](), list[tuple[ProbeTable, ProbeFigure]]()
     for source in sources:
         same = list[list[Row]]()
         for run, note in runs:
-            found, cautions = _attribution(collection, run, bool(note), (first, source), measured)
-            notes += [f"{run.name}, {source}: {text}" for text in cautions]
+            found, cautions = _attribution(
+                collection, run, note is not None, (first, source), measured
+            )
+            notes += cautions
             rows += found
             same.append([row for row in found if row["of"] == SCORE_GAP])
         shown += _shown(same, first)
-    units = "; ".join(f"{name}: {one.what}" for name, (one, _) in measured.items())
-    notes.append(
-        "the gap is between the scores of judged twins, wherever they rank; nDCG counts ranks near the top, "
-        "so an audit by it may name the other side"
-    )
-    notes.append(
-        f"Gaps are in standard deviations (sd) of a query's scores: + favours {first}, as in an audit. A coefficient "
-        f"is for one standard deviation of what {first} texts have more of than their twins. Properties: {units}."
-    )
+    units = [PropertyUnit(name=name, unit=one.what) for name, (one, _) in measured.items()]
+    notes += [GapsOfTwins(), GapUnits(reference=first, properties=tuple(units))]
     tables, figures = zip(*shown, strict=True)
-    said = " ".join(table.says for table in tables)
     return ProbeResult(
-        "attribution", QUESTION, CITATION, tuple(rows), (), figures, said, tables, tuple(notes)
+        probe="attribution",
+        question=QUESTION,
+        citation=CITATION,
+        rows=tuple(rows),
+        effects=(),
+        figures=figures,
+        reference=first,
+        findings=tuple(finding for table in tables for finding in table.findings),
+        tables=tables,
+        notes=tuple(notes),
     )
 
 
@@ -176,7 +193,7 @@ def gaps(collection: Collection, run: Run, reference: str, source: str) -> pl.Da
 
 def _attribution(
     collection: Collection, run: Run, drawn: bool, sources: tuple[str, str], measured: Measured
-) -> tuple[list[Row], list[str]]:
+) -> tuple[list[Row], list[Note]]:
     """Regress one run's gaps of one source: rows of both gaps, and notes."""
     found = gaps(collection, run, *sources)
     queries = int(np.isin(run.queries, collection.queries["id"]).sum())
@@ -195,11 +212,12 @@ def _attribution(
     )
     undefined = np.isnan(columns)
     known = np.flatnonzero(~undefined.any(axis=1))
-    lacking = [f"{name} ({n:,})" for name, n in zip(names, undefined.sum(axis=0), strict=True) if n]
+    lacking = {str(name): int(n) for name, n in zip(names, undefined.sum(axis=0), strict=True) if n}
     if len(known) < _FEWEST:
         held = counted(len(undefined), "pair", "pairs")
+        properties = [f"{name} ({number:,})" for name, number in lacking.items()]
         fault = (
-            f", less those without {join_words(lacking)}"
+            f", less those without {join_words(properties)}"
             if lacking
             else ": rank deeper, or more queries"
         )
@@ -214,22 +232,20 @@ def _attribution(
     fits = [
         regress(found[gap].to_numpy()[known], scaled, query, origin) for gap in ("score", "rank")
     ]
-    notes = []
+    notes = list[Note]()
     if lacking:
-        out = counted(len(undefined) - len(known), "pair is", "pairs are")
-        notes.append(f"{out} left out: no value of {join_words(lacking)}")
-    if not varies.all():
-        same = [
-            f"{name} ({gap:+.4g})"
-            for name, gap in zip(names[~varies], columns[0, ~varies], strict=True)
-        ]
+        left_out = len(undefined) - len(known)
         notes.append(
-            f"left out, because all twins differ by the same: {join_words(same)}".replace(
-                "(+0)", "(0)"
+            PairsWithoutValues(
+                run=run.name, source=sources[1], pairs=left_out, properties=counts_of(lacking)
             )
         )
+    if not varies.all():
+        same = zip(names[~varies].tolist(), columns[0, ~varies].tolist(), strict=True)
+        values = tuple(PropertyValue(name=name, value=gap) for name, gap in same)
+        notes.append(PropertiesConstant(run=run.name, source=sources[1], properties=values))
     properties = names[varies].tolist()
-    notes += _cautions(properties, fits[0], query)
+    notes += _cautions((run.name, sources[1]), properties, fits[0], query)
     front = {"source": sources[1], "ranker": run.name}
     held_by = {"twins": len(query), "selection": selection}
     rows: list[Row] = [
@@ -250,17 +266,20 @@ def _judged(collection: Collection, found: pl.DataFrame) -> tuple[pl.DataFrame, 
     return (found, "all") if judged.sum() < _FEWEST else (found.filter(judged), "judged")
 
 
-def _cautions(properties: Sequence[str], fit: Regression, query: Rows) -> Iterator[str]:
-    """Say where intervals or parts mean less than they seem to."""
+def _cautions(
+    subject: tuple[str, str], properties: Sequence[str], fit: Regression, query: Rows
+) -> Iterator[Note]:
+    """Note where intervals or parts of a run and source mean less than they seem to."""
+    run, source = subject
     if len(np.unique(query)) == 1:
-        yield "there is one query, so that intervals speak of other documents, and not of other queries"
+        yield OneQuery(run=run, source=source)
     inflated = [
-        f"{name} ({'∞' if np.isinf(by) else f'{by:.0f}'})"
+        PropertyValue(name=name, value=float(by) if np.isfinite(by) else np.nan)
         for name, by in zip(properties, fit.inflation, strict=True)
         if by > _COLLINEAR
     ]
     if inflated:
-        yield f"what goes with which of {join_words(inflated)} is uncertain: they follow from each other (inflation)"
+        yield PropertiesInflated(run=run, source=source, properties=tuple(inflated))
 
 
 def _numbers(fit: Regression) -> Iterator[Row]:
@@ -325,30 +344,44 @@ def _table(
     ]
     front = f"{one['ranker']}, {one['source']}"
     title = f"{front}: mean score gap {gap}, R² {one['R²']:.4f}"
-    of = ", of retrieved pairs only" if one["selection"] == "retrieved" else ""
-    says = f"Parts of a mean gap of {_sd(one['mean gap'])}{of}."
+    parts_shown = GapPartsShown(
+        gap=one["mean gap"], is_of_retrieved=one["selection"] == "retrieved"
+    )
     figure = ProbeFigure(
-        "forest", f"{front}: what the mean score gap goes with", _PART, ends, parts, says
+        kind="forest",
+        title=f"{front}: what the mean score gap goes with",
+        axis=_PART,
+        edges=ends,
+        series=parts,
+        findings=(parts_shown,),
     )
-    return ProbeTable(title, tuple(table), _DECIMALS, _sentence(rows, reference)), figure
+    probe_table = ProbeTable(
+        title=title,
+        rows=tuple(table),
+        decimals=_DECIMALS,
+        findings=(_gap_attributed(rows, reference),),
+    )
+    return probe_table, figure
 
 
-def _sentence(rows: Sequence[Row], reference: str) -> str:
-    """Say which side a ranker scores higher, and which properties are shown to have a part in it."""
+def _gap_attributed(rows: Sequence[Row], reference: str) -> GapAttributed:
+    """Note which side a ranker scores higher, and which properties are shown to have a part in it."""
     remains, *properties = rows
-    ranker, source, gap = remains["ranker"], remains["source"], remains["mean gap"]
-    if remains["gap low"] <= 0 <= remains["gap high"]:
-        return f"{ranker} shows no gap between {source} and {reference}, so nothing is attributed."
-    lead = f"{ranker} scores {reference if gap > 0 else source} higher than its twins"
-    if remains["selection"] == "retrieved":
-        return f"{lead} among those that it retrieves; these are chosen by their scores, so that no property is named."
-    shown = [row for row in properties if not row["part low"] <= 0 <= row["part high"]]
-    with_it, against = (
-        [row["property"] for row in shown if (row["part"] * gap > 0) is way]
-        for way in (True, False)
+    gap = remains["mean gap"]
+    involved = [row for row in properties if not row["part low"] <= 0 <= row["part high"]]
+    with_gap = tuple(row["property"] for row in involved if row["part"] * gap > 0)
+    against_gap = tuple(row["property"] for row in involved if row["part"] * gap <= 0)
+    return GapAttributed(
+        run=remains["ranker"],
+        source=remains["source"],
+        reference=reference,
+        gap=gap,
+        low=remains["gap low"],
+        high=remains["gap high"],
+        is_of_retrieved=remains["selection"] == "retrieved",
+        with_gap=with_gap,
+        against_gap=against_gap,
     )
-    said = f"{lead}; {f'this goes with {join_words(with_it)}' if with_it else 'no property is shown to go with it'}"
-    return f"{said}{f', in spite of {join_words(against)}' if against else ''}."
 
 
 def _sd(value: float) -> str:
@@ -356,19 +389,17 @@ def _sd(value: float) -> str:
 
 
 def _scored(
-    collection: Collection, one: Ranker | Run, sources: Sequence[str], seed: int
-) -> tuple[Run, str]:
-    """Score twins by a ranker, and say how many; where it scores only what it retrieves, rank with it."""
-    if isinstance(one, Run):
-        return one, ""
-    run = score_documents(one, collection, _sample(collection, one, sources, seed))
+    collection: Collection, ranker: Ranker | Run, sources: Sequence[str], seed: int
+) -> tuple[Run, DocumentsScored | None]:
+    """Score twins by a ranker, and note how many; where it scores only what it retrieves, rank with it."""
+    if isinstance(ranker, Run):
+        return ranker, None
+    run = score_documents(ranker, collection, _sample(collection, ranker, sources, seed))
     if run is None:
-        return check_reranked(one.rank(collection), None, one), ""
-    scored = (
-        f"{len(run.docs):,} documents scored for {counted(len(run.queries), 'query', 'queries')}"
-    )
-    how = f"retrieved or not: judged ones first, others drawn at random (seed {seed}), with their twins"
-    return run, f"{run.name}: {scored}, {how}"
+        return check_reranked(ranker.rank(collection), None, ranker), None
+    documents, queries = len(run.docs), len(run.queries)
+    note = DocumentsScored(run=run.name, documents=documents, queries=queries, seed=seed)
+    return run, note
 
 
 def _judged_origins(collection: Collection) -> Rows:

@@ -16,10 +16,14 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.data.artifact import Coded
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.probes import SourceMean, ValuesShown
 from ranktilt.data.run import codes
 from ranktilt.data.stated_sources import no_source
-from ranktilt.errors import UserError, counted
+from ranktilt.errors import UserError
+from ranktilt.presenter import presenter
 from ranktilt.rankers.base import Ranker
 from ranktilt.statistics.effect_size import hedges_g
 
@@ -79,7 +83,6 @@ class Cosines(Distribution):
 Rows = npt.NDArray[np.int64]
 M = TypeVar("M")
 _BINS = 20
-NO_TWINS = "no other source has twins: there is nothing to compare"
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ class ProbeFigure:
     series: Mapping[str, tuple[float, ...]]
     """By name: of a histogram the share of the values in each bin, in %; of a curve its heights; of a forest plot a
     value and its interval."""
-    says: str
+    findings: tuple[Coded[Note], ...]
     """What a reader who cannot see it needs to know."""
 
 
@@ -143,8 +146,8 @@ class ProbeTable:
     terminal goes without the columns after the third."""
     decimals: Mapping[str, int]
     """Of the columns of numbers."""
-    says: str
-    """What it shows, in a sentence."""
+    findings: tuple[Coded[Note], ...]
+    """What it shows."""
 
 
 @dataclass(frozen=True)
@@ -159,12 +162,19 @@ class ProbeResult:
     """Numbers and texts by name, alike in every row; each has a ``source``."""
     effects: tuple[EffectSize, ...]
     figures: tuple[ProbeFigure, ...]
-    summary: str
-    """One sentence, or one a table."""
+    reference: str
+    """The source that the others are held against."""
+    findings: tuple[Coded[Note], ...] = ()
+    """What it found; empty where effect sizes say it all."""
     tables: tuple[ProbeTable, ...] = ()
     """What people are shown in place of the rows; empty where these are short enough."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Coded[Note], ...] = ()
     """What a reader of the numbers should know."""
+
+    @property
+    def summary(self) -> str:
+        """What it found in words, as reports have it."""
+        return presenter().sentence(self)
 
 
 class Probe(ABC, Generic[M]):
@@ -220,20 +230,23 @@ class Probe(ABC, Generic[M]):
 
     def result(
         self,
+        reference: str,
         rows: Sequence[Mapping[str, Any]],
-        effects: Sequence[EffectSize],
-        figures: Sequence[ProbeFigure],
-        summary: str,
+        *,
+        effects: Sequence[EffectSize] = (),
+        figures: Sequence[ProbeFigure] = (),
+        findings: Sequence[Note] = (),
     ) -> ProbeResult:
         """Return what was found under the probe's own name, question and citation."""
         return ProbeResult(
-            self.name,
-            self.question,
-            self.citation,
-            tuple(rows),
-            tuple(effects),
-            tuple(figures),
-            summary,
+            probe=self.name,
+            question=self.question,
+            citation=self.citation,
+            rows=tuple(rows),
+            effects=tuple(effects),
+            figures=tuple(figures),
+            reference=reference,
+            findings=tuple(findings),
         )
 
 
@@ -276,8 +289,16 @@ class TextProbe(Probe[Floats]):
         ]
         title = f"{self.what[:1].upper()}{self.what[1:]} of the documents of each source"
         figures = [histogram(title, self.what, found)]
+        means = [
+            SourceMean(source=name, mean=values.mean, unit=values.name)
+            for name, values in found.items()
+        ]
         return self.result(
-            self.rows(collection, found), effects, figures, _summary(reference, effects, found)
+            reference,
+            self.rows(collection, found),
+            effects=effects,
+            figures=figures,
+            findings=() if effects else means,
         )
 
     def rows(
@@ -309,41 +330,22 @@ def histogram(title: str, axis: str, found: Mapping[str, Distribution]) -> Probe
         name: tuple((100 * np.histogram(one.defined, edges)[0] / max(one.count, 1)).tolist())
         for name, one in found.items()
     }
-    says = "; ".join(
-        f"{name}: mean {one.mean:.2f}, half of the values from {one.quartiles[0]:.2f} to {one.quartiles[2]:.2f}"
-        if one.count
-        else f"{name}: nothing to measure"
-        for name, one in found.items()
+    findings = tuple(_values_shown(name, values) for name, values in found.items())
+    return ProbeFigure(
+        kind="histogram",
+        title=title,
+        axis=axis,
+        edges=tuple(edges.tolist()),
+        series=shares,
+        findings=findings,
     )
-    return ProbeFigure("histogram", title, axis, tuple(edges.tolist()), shares, f"{says}.")
 
 
-def _summary(
-    reference: str, effects: Sequence[EffectSize], found: Mapping[str, Distribution]
-) -> str:
-    """Say for each source whether its texts differ from their twins."""
-    if not effects:
-        return (
-            "; ".join(
-                f"{name}: {one.mean:.2f} {one.name} a document" for name, one in found.items()
-            )
-            + "."
-        )
-    return "; ".join(effect_sentence(reference, one) for one in effects) + "."
-
-
-def effect_sentence(reference: str, effect: EffectSize) -> str:
-    """Say how far a source differs from its twins, without a full stop."""
-    if not effect.pairs:
-        return f"{effect.source} cannot be compared with {reference}: no twins with a value"
-    means = (
-        f"{effect.source_mean:.2f} {effect.what} against {effect.reference_mean:.2f} of {reference}"
+def _values_shown(series: str, values: Distribution) -> ValuesShown:
+    low, _, high = values.quartiles
+    return ValuesShown(
+        series=series, values=values.count, mean=values.mean, quartile_1=low, quartile_3=high
     )
-    if np.isnan(effect.g):
-        return f"{effect.source}: {means}"
-    interval = f"g = {effect.g:+.2f} [{effect.low:+.2f}, {effect.high:+.2f}]".replace("-", "−")
-    over = counted(effect.pairs, "pair", "pairs")
-    return f"{effect.source}: {means}, {interval} over {over}{'' if effect.shown else ': no difference shown'}"
 
 
 def reference_of(collection: Collection, reference: str | None, *, to: str = "look at") -> str:

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
 from ranktilt.auditing.effects import FEW_QUERIES, Equivalence
 from ranktilt.auditing.instrument import InstrumentRow, check_instrument
 from ranktilt.auditing.provenance import audit_provenance
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.check_limits import LIMITS, CheckLimits
 from ranktilt.data.collection import Collection
 from ranktilt.data.contents import Contents, contents_of
 from ranktilt.data.faults import FaultRow, Verdict, find_faults
 from ranktilt.data.label_remarks import label_remarks
-from ranktilt.data.stated_sources import source_hint, with_stated_sources, without_source
-from ranktilt.errors import UserError, counted, refuse_twice
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.groups import DocumentsUnlabelled
+from ranktilt.data.notes.inputs import TextsNotExamined
+from ranktilt.data.notes.texts import (
+    EffectivenessNotTested,
+    EffectivenessOfPairs,
+    FewQueriesTested,
+    Part,
+    PartLeftOut,
+    QueriesOfOneSideExcluded,
+    SourceWithoutOrigins,
+)
+from ranktilt.data.stated_sources import source_hint, with_stated_sources
+from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.base import EffectSize, TextProbe, effect_size, twin_rows, twin_sources
 from ranktilt.explaining.equivalence import ALPHA, MARGIN, equivalences
 from ranktilt.explaining.similarity import MAP_PAIRS, Similarity, SimilarityProbe
@@ -80,7 +92,7 @@ class CheckResult(
         or judgments.
     instrument : tuple of InstrumentRow
         Audits with sources by a coin, ranker by ranker, where they were asked for.
-    notes : tuple of str
+    notes : tuple of Note
         What was left out, and why.
     """
 
@@ -95,7 +107,7 @@ class CheckResult(
     similarity: tuple[Similarity, ...] = ()
     effectiveness: tuple[Equivalence, ...] = ()
     instrument: tuple[InstrumentRow, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Coded[Note], ...] = ()
 
     @property
     def is_compared(self) -> bool:
@@ -213,14 +225,11 @@ def check(
     if similarity is not None and twinned:
         probe = SimilarityProbe(map_pairs=map_pairs, seed=seed)
         similarities = probe.measure(stated, first, similarity)
-    sides = "no source has twins in the reference" if first else "there are no two sides to compare"
-    left_out = {
-        "effectiveness": "" if twinned or not rankers else sides,
-        "similarity": "" if twinned or similarity is None else sides,
-        "the instrument": "" if first or not instrument else sides,
+    asked_parts: dict[Part, bool] = {
+        "effectiveness": bool(rankers),
+        "similarity": similarity is not None,
+        "instrument": instrument,
     }
-    if twinned and rankers and not is_judged:
-        left_out["effectiveness"] = "no document is judged relevant"
     options = {
         "reference": first,
         "rankers": [repr(ranker) for ranker in rankers],
@@ -247,7 +256,9 @@ def check(
         ),
         notes=(
             *_source_notes(collection, first),
-            *_omission_notes(left_out),
+            *_omission_notes(
+                asked_parts, is_sided=bool(first), has_twins=bool(twinned), is_judged=is_judged
+            ),
             *_effectiveness_notes(rows, first),
         ),
     )
@@ -294,50 +305,47 @@ def _feature_effects(
             yield effect_size(source, name, value[reference_rows], value[source_rows])
 
 
-def _source_notes(collection: Collection, reference: str) -> Iterator[str]:
-    """Say how labels are written, and which documents are compared with none."""
-    for remark in label_remarks("source", collection.docs["source"]):
-        yield remark.text
+def _source_notes(collection: Collection, reference: str) -> Iterator[Note]:
+    """Note how labels are written, and which documents are compared with none."""
+    yield from label_remarks("source", collection.docs["source"])
     if not collection.sources:
         yield source_hint(collection)
-        yield "texts are not examined: no document names its source"
+        yield TextsNotExamined()
     elif collection.sourceless:
-        yield without_source(collection.sourceless)
+        yield DocumentsUnlabelled(by="source", documents=collection.sourceless)
     for source in collection.sources if reference else ():
         if source != reference and not collection.pairs(reference, source).height:
-            yield (
-                f"{source} has no document of the same origin as one of {reference}: nothing of it can be compared"
-            )
+            yield SourceWithoutOrigins(source=source, reference=reference)
 
 
-def _omission_notes(left_out: Mapping[str, str]) -> Iterator[str]:
-    """Say which parts were asked for and left out; `left_out` has the reason of each, empty for none."""
-    for part, reason in left_out.items():
-        if reason:
-            yield f"{part} is left out: {reason}"
+def _omission_notes(
+    asked_parts: Mapping[Part, bool], *, is_sided: bool, has_twins: bool, is_judged: bool
+) -> Iterator[Note]:
+    """Note which parts were asked for and left out."""
+    sides: Literal["no twins", "one side"] = "no twins" if is_sided else "one side"
+    for part, is_asked in asked_parts.items():
+        is_possible = is_sided if part == "instrument" else has_twins
+        if is_asked and not is_possible:
+            yield PartLeftOut(part=part, reason=sides)
+        elif is_asked and part == "effectiveness" and not is_judged:
+            yield PartLeftOut(part=part, reason="nothing relevant")
 
 
-def _effectiveness_notes(rows: Sequence[Equivalence], reference: str) -> Iterator[str]:
-    """Say on which documents and queries effectiveness stands."""
+def _effectiveness_notes(rows: Sequence[Equivalence], reference: str) -> Iterator[Note]:
+    """Note on which documents and queries effectiveness stands."""
     for row in {row.source: row for row in rows if row.left_out}.values():
-        documents = counted(
-            row.left_out, "document without a twin is", "documents without a twin are"
-        )
-        yield (
-            f"effectiveness of {reference} and {row.source} is that of a search among "
-            f"{counted(row.pairs, 'pair', 'pairs')} alone: {documents} on neither side"
+        yield EffectivenessOfPairs(
+            source=row.source, reference=reference, pairs=row.pairs, left_out=row.left_out
         )
     most_excluded = max(rows, key=lambda row: row.excluded, default=None)
     if most_excluded is not None and most_excluded.excluded:
-        total = counted(most_excluded.queries + most_excluded.excluded, "query", "queries")
-        is_alike = len({row.excluded for row in rows}) == 1
-        number = f"{'' if is_alike else 'up to '}{most_excluded.excluded}"
-        yield f"{number} of {total} excluded: no relevant document on both sides"
+        yield QueriesOfOneSideExcluded(
+            excluded=most_excluded.excluded,
+            queries=most_excluded.queries + most_excluded.excluded,
+            are_alike=len({row.excluded for row in rows}) == 1,
+        )
     fewest = min((row.queries for row in rows), default=FEW_QUERIES)
     if not fewest:
-        yield "effectiveness is not tested: no query has a relevant document on both sides"
+        yield EffectivenessNotTested()
     elif fewest < FEW_QUERIES:
-        yield (
-            f"warning: only {counted(fewest, 'query is', 'queries are')} compared; t tests of fewer than "
-            f"{FEW_QUERIES} are not to rely on"
-        )
+        yield FewQueriesTested(queries=fewest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,20 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.groups import grouping
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.collection import Collection
+from ranktilt.data.label_remarks import warn_of_labels
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.groups import DocumentsUnlabelled
+from ranktilt.data.notes.texts import (
+    ProbeLeftOut,
+    ProbeNeedsEncoder,
+    SourceWithoutTwins,
+    TwinsIdentical,
+)
 from ranktilt.data.run import Run
-from ranktilt.data.stated_sources import with_stated_sources, without_source
-from ranktilt.errors import UserError, counted, refuse_twice
+from ranktilt.data.stated_sources import with_stated_sources
+from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.attribution import attribute as attributed
 from ranktilt.explaining.base import (
     Probe,
@@ -67,7 +76,7 @@ class Explanation(
         The others.
     results : tuple of ProbeResult
         One a probe, in the order asked for.
-    notes : tuple of str
+    notes : tuple of Note
         What was left out, and why.
     """
 
@@ -75,7 +84,7 @@ class Explanation(
     reference: str
     sources: tuple[str, ...]
     results: tuple[ProbeResult, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Coded[Note], ...] = ()
 
 
 def explain(
@@ -143,13 +152,9 @@ def explain(
     for one in PROBES if by_default else probes or ():
         asked += [f'perplexity:"{model}"' for model in lm] if one == "perplexity" and lm else [one]
     chosen = [probe(one) for one in asked]
-    notes = []
+    notes = list[Note]()
     if by_default and ranker is None:
-        notes = [
-            f"{one.name} is left out: it needs an encoder, such as --encoder dense:minilm"
-            for one in chosen
-            if one.needs_encoder
-        ]
+        notes += [ProbeNeedsEncoder(probe=one.name) for one in chosen if one.needs_encoder]
         chosen = [one for one in chosen if not one.needs_encoder]
     for named in attribute:
         if isinstance(named, Ranker):
@@ -180,7 +185,7 @@ def explain(
         except UserError as error:
             if not by_default or (lm and one.name.startswith("perplexity")):
                 raise
-            notes.append(f"{one.name} is left out: {error}")
+            notes.append(ProbeLeftOut(probe=one.name, error=str(error)))
     report("probing texts", len(chosen), len(chosen))
     if attribute:
         properties = [one for one in chosen if isinstance(one, TextProbe)] or None
@@ -188,15 +193,15 @@ def explain(
             attributed(collection, attribute, properties, ranker=ranker, reference=first)
         )
     notes += _notes(collection, first)
-    notes += [without_source(sourceless)] if sourceless else []
+    if sourceless:
+        notes.append(DocumentsUnlabelled(by="source", documents=sourceless))
     return Explanation(spec, first, tuple(others(collection, first)), tuple(results), tuple(notes))
 
 
 def _grouped(collection: Collection, by: str) -> Collection:
     """Put the groups of another column in the place of the sources; documents of no group are left out."""
     groups = grouping(collection, by)
-    for remark in groups.remarks:
-        remark.warn()
+    warn_of_labels(groups.remarks)
     docs = collection.docs.with_columns(
         source=pl.Series([groups.names[code] for code in groups.code])
     )
@@ -205,19 +210,16 @@ def _grouped(collection: Collection, by: str) -> Collection:
     )
 
 
-def _notes(collection: Collection, reference: str) -> list[str]:
+def _notes(collection: Collection, reference: str) -> Iterator[Note]:
     """Note sources without twins, and how many twins are one text, in which no property can differ."""
-    texts, notes = collection.docs["text"], []
+    texts = collection.docs["text"]
     for name in others(collection, reference):
         rows = twin_rows(collection, reference, name)
         if not len(rows[0]):
-            notes.append(f"{name} has no twins of {reference}: nothing of it can be compared")
+            yield SourceWithoutTwins(source=name, reference=reference)
         same = int((texts.gather(rows[0]) == texts.gather(rows[1])).sum())
         if same:
-            notes.append(
-                f"{name}: {counted(same, 'twin is', 'twins are')} identical to those of {reference}"
-            )
-    return notes
+            yield TwinsIdentical(source=name, reference=reference, twins=same)
 
 
 def probe_classes() -> dict[str, str]:

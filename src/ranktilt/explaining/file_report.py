@@ -18,6 +18,7 @@ import orjson
 import polars as pl
 
 from ranktilt.auditing.result import Audit
+from ranktilt.data.artifact import fields_for_file
 from ranktilt.data.assemble import read_rows
 from ranktilt.data.files import rereadable
 from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
@@ -35,6 +36,8 @@ from ranktilt.data.formats.recognition import (
 from ranktilt.data.formats.refusals import ANYTHING, refusal
 from ranktilt.data.formats.response_folder import response_files
 from ranktilt.data.labels import read_labels
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.texts import FileHasOtherReadings, FileNotReadable
 from ranktilt.data.queries import read_queries
 from ranktilt.data.run import Run
 from ranktilt.data.stated_sources import MOST_VALUES, columns_of_few_values
@@ -73,13 +76,14 @@ class FileReport:
     missing: tuple[str, ...] = ()
     """What is needed for more."""
     commands: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     """What a reader should know, such as why it cannot be read yet."""
     is_readable: bool = True
 
     def to_json(self) -> bytes:
         """Return it as JSON."""
-        return orjson.dumps(asdict(self), option=orjson.OPT_APPEND_NEWLINE)
+        content = {**asdict(self), "notes": [fields_for_file(note) for note in self.notes]}
+        return orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def describe_file(text: str | Path) -> FileReport:
@@ -126,8 +130,14 @@ def _as_named(report: FileReport, file: str, path: str, text: str) -> FileReport
         report,
         path=text,
         commands=tuple(line.replace(file, path) for line in report.commands),
-        notes=tuple(line.replace(file, path) for line in report.notes),
+        notes=tuple(_called(note, file, path) for note in report.notes),
     )
+
+
+def _called(note: Note, file: str, path: str) -> Note:
+    if isinstance(note, FileNotReadable):
+        return replace(note, error=note.error.replace(file, path))
+    return note
 
 
 def _report(text: str, recognition: Recognition) -> FileReport:
@@ -140,8 +150,7 @@ def _report(text: str, recognition: Recognition) -> FileReport:
     rest = [reading for reading in reports if reading is not report and reading.is_readable]
     if not rest:
         return report
-    others = " or ".join(reading.kind for reading in rest)
-    note = f"it could be {others} as well; the option by which you name it decides"
+    note = FileHasOtherReadings(kinds=tuple(reading.kind for reading in rest))
     commands = chain.from_iterable(reading.commands[:1] for reading in rest)
     return replace(report, notes=(*report.notes, note), commands=(*report.commands, *commands))
 
@@ -161,7 +170,7 @@ def _unread(text: str, kind: str, recognition: Recognition, error: UserError) ->
         kind=kind,
         format=_format(recognition),
         first=recognition.first,
-        notes=(f"cannot be read yet: {error}",),
+        notes=(FileNotReadable(error=str(error)),),
         is_readable=False,
     )
 

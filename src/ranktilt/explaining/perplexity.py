@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.probes import SourceMean
 from ranktilt.data.text.ngram import cross_fitted_perplexity
 from ranktilt.errors import UserError, unknown
 from ranktilt.explaining.base import Distribution, Floats, ProbeResult, TextProbe, described
@@ -110,10 +111,14 @@ class PerplexityProbe(TextProbe):
         found = super().describe(collection, reference, measured)
         if not self.given:
             return found
-        said = "; ".join(
-            f"{row['source']}: {row['mean']:.2f} {self.what}" for row in found.rows if row["values"]
+        means = tuple(
+            SourceMean(
+                source=row["source"], mean=row["mean"], unit=self.what, is_per_document=False
+            )
+            for row in found.rows
+            if row["values"]
         )
-        return replace(found, effects=(), summary=f"{said}.")
+        return replace(found, effects=(), findings=means)
 
     def rows(
         self, collection: Collection, found: Mapping[str, Distribution]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.faults import percent
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.probes import NoTwinsToCompare, TwinsNear
 from ranktilt.explaining.base import (
     ABOVE,
-    NO_TWINS,
     Cosines,
     Probe,
     ProbeResult,
@@ -96,17 +96,20 @@ def other_pairs(pairs: Rows, origin: Rows, seed: int) -> tuple[Rows, Rows]:
     return ring[apart][:MOST_OTHERS], other[apart][:MOST_OTHERS]
 
 
-def _sentence(found: Similarity) -> str:
-    """Say how near twins are, beside other pairs, and whether the sources can be told apart all the same."""
-    if not found.twins.count:
-        return f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
-    above = percent(100 * found.twins.above(ABOVE))
-    near = f"twins have a cosine of {found.twins.quartiles[1]:.2f} in the median, {above} above {ABOVE:g}"
-    if found.other_pairs.count:
-        near += f"; a text and the rewrite of another, {found.other_pairs.quartiles[1]:.2f}"
-    if not np.isnan(found.separation.auc):
-        near += f"; a classifier tells the sources apart with an AUC of {found.separation.auc:.2f}"
-    return f"{near} ({found.model})"
+def _twins_near(similarity: Similarity) -> TwinsNear:
+    """Note how near twins are, beside other pairs, and whether the sources can be told apart all the same."""
+    twins, others = similarity.twins, similarity.other_pairs
+    return TwinsNear(
+        source=similarity.source,
+        model=similarity.model,
+        pairs=twins.count,
+        median=twins.quartiles[1],
+        above=twins.above(ABOVE),
+        limit=ABOVE,
+        other_pairs=others.count,
+        other_median=others.quartiles[1],
+        auc=similarity.separation.auc,
+    )
 
 
 class SimilarityProbe(Probe[tuple[Similarity, ...]]):
@@ -177,8 +180,8 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
             figures.append(
                 histogram(f"Cosine similarity of {reference} and {one.source}", "cosine", kinds)
             )
-        said = [f"{one.source}: {_sentence(one)}" for one in measured]
-        return self.result(rows, [], figures, f"{'; '.join(said) or NO_TWINS}.")
+        findings: list[Note] = [*map(_twins_near, measured)] or [NoTwinsToCompare()]
+        return self.result(reference, rows, figures=figures, findings=findings)
 
 
 def separation(vectors: DocumentVectors, pairs: Rows, origin: Rows, *, seed: int = 0) -> Separation:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.probes import DirectionsConcentrated, NoTwinsToCompare, RatiosShown
 from ranktilt.errors import UserError, counted
 from ranktilt.explaining.base import (
-    NO_TWINS,
     EffectSize,
     Floats,
     Probe,
@@ -195,27 +195,39 @@ class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
             for one in measured
         ]
         series = {one.source: tuple(one.relative.tolist()) for one in measured}
-        ends = "; ".join(
-            f"{name}: {heights[0]:.3f} at the first value, {heights[-1]:.3f} at the last that is above rounding"
-            if heights
-            else f"{name}: no value is above rounding"
-            for name, heights in series.items()
+        figure = ProbeFigure(
+            kind="curve",
+            title=f"Relative singular values ({reference} = 1)",
+            axis="index",
+            edges=(),
+            series=series,
+            findings=tuple(_ends(name, ratios) for name, ratios in series.items()),
         )
-        title = f"Relative singular values ({reference} = 1)"
-        figures = [ProbeFigure("curve", title, "index", (), series, f"{ends}.")] if measured else []
-        said = [_sentence(one, reference) for one in measured]
+        concentrations = [_concentration(spectrum, reference) for spectrum in measured]
         return self.result(
-            rows, [one.leading for one in measured], figures, f"{'; '.join(said) or NO_TWINS}."
+            reference,
+            rows,
+            effects=[spectrum.leading for spectrum in measured],
+            figures=[figure] if measured else [],
+            findings=concentrations or [NoTwinsToCompare()],
         )
 
 
-def _sentence(one: Spectrum, reference: str) -> str:
-    low, high = (100 * bound for bound in one.interval)
-    ours, theirs = (100 * share for share in one.heads)
-    word = "more" if low > 0 else "less" if high < 0 else "not shown to be more or less"
-    interval = f"{theirs - ours:+.2f} points [{low:+.2f}, {high:+.2f}]".replace("-", "−")
-    return (
-        f"{one.source}: embeddings are {word} concentrated than those of {reference}: the largest tenth of the "
-        f"directions holds {theirs:.1f} % against {ours:.1f} %, {interval} over "
-        f"{counted(one.pairs, 'pair', 'pairs')}"
+def _ends(source: str, ratios: Sequence[float]) -> RatiosShown:
+    if not ratios:
+        return RatiosShown(source=source)
+    return RatiosShown(source=source, first=ratios[0], last=ratios[-1])
+
+
+def _concentration(spectrum: Spectrum, reference: str) -> DirectionsConcentrated:
+    reference_share, share = spectrum.heads
+    low, high = spectrum.interval
+    return DirectionsConcentrated(
+        source=spectrum.source,
+        reference=reference,
+        pairs=spectrum.pairs,
+        share=share,
+        reference_share=reference_share,
+        low=low,
+        high=high,
     )

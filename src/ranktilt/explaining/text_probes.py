@@ -9,12 +9,12 @@ import polars as pl
 
 from ranktilt.auditing.confounds import query_words
 from ranktilt.data.collection import Collection
-from ranktilt.data.faults import percent
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.probes import NoTwinsToCompare, TermsKept
 from ranktilt.data.text.features import readability, type_token_ratio, words_per_sentence
 from ranktilt.data.text.quality import query_word_shares, share, term_counts, words
-from ranktilt.errors import UserError, counted
+from ranktilt.errors import UserError
 from ranktilt.explaining.base import (
-    NO_TWINS,
     Distribution,
     Floats,
     Probe,
@@ -117,14 +117,18 @@ class OverlapProbe(Probe[tuple[Overlap, ...]]):
                 {one.source: one.overlap for one in measured},
             ),
         ]
-        said = [
-            f"{one.source}: rewrites keep {percent(100 * one.overlap.mean)} of the terms of {reference} text; Jaccard "
-            f"{one.jaccard.mean:.2f} (means over {counted(one.overlap.count, 'pair', 'pairs')})"
-            if one.overlap.count
-            else f"{one.source}: terms cannot be compared: no text of {reference} with a twin has a term"
-            for one in measured
+        findings: list[Note] = [
+            TermsKept(
+                source=overlap.source,
+                reference=reference,
+                pairs=overlap.overlap.count,
+                overlap=overlap.overlap.mean,
+                jaccard=overlap.jaccard.mean,
+            )
+            for overlap in measured
         ]
-        return self.result(rows, effects, figures, f"{'; '.join(said) or NO_TWINS}.")
+        findings = findings or [NoTwinsToCompare()]
+        return self.result(reference, rows, effects=effects, figures=figures, findings=findings)
 
 
 class SpecificityProbe(TextProbe):

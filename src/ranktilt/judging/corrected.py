@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ranktilt.errors import UserError, counted
+from ranktilt.data.notes.judges import LabelsWorth
+from ranktilt.errors import UserError
 from ranktilt.judging.grades import Graded
 from ranktilt.judging.result import Corrected, Estimate
 from ranktilt.judging.systems import SystemValues
@@ -110,20 +111,12 @@ def _within(estimate: tuple[float, float, float], bounds: tuple[float, float]) -
     return Estimate(*np.clip(estimate, *bounds).tolist())
 
 
-def gain_note(rows: list[Corrected]) -> str:
-    """Say plainly what the judge's labels were worth."""
-    judge, queries = rows[0].judge, rows[0].queries
-    human_queries = counted(queries, "human query", "human queries")
-    if queries < FEWEST_LABELS:
-        return f"{judge}: {human_queries} give values without intervals, which need {FEWEST_LABELS} queries"
+def gain_note(rows: list[Corrected]) -> LabelsWorth:
+    """Note what the human labels are worth with the judge's."""
     effective = [row.effective for row in rows if not row.minus and not np.isnan(row.effective)]
-    if not effective:
-        return f"{judge}: in {human_queries} no system's values differ, so there are no intervals"
-    worth = float(np.median(effective))
-    share = 100 * queries / worth if worth else np.nan
-    gain = "little is gained" if share > 80 else "the judge helps"
-    verb = "is" if queries == 1 else "are"
-    return (
-        f"{judge}: {human_queries} {verb} worth {worth:.0f} with it (median of systems): the variance falls to "
-        f"{share:.0f} %; {gain}"
+    is_enough = rows[0].queries >= FEWEST_LABELS and bool(effective)
+    return LabelsWorth(
+        judge=rows[0].judge,
+        queries=rows[0].queries,
+        effective=float(np.median(effective)) if is_enough else None,
     )

@@ -13,7 +13,7 @@ from ranktilt.auditing.answer.gate import (
     check_tilt,
     effect_gate,
 )
-from ranktilt.auditing.notes import warnings_of
+from ranktilt.data.notes.base import warnings_of
 from ranktilt.errors import UserError, unknown
 from ranktilt.judging.result import JudgeAudit, RankAgreement
 

@@ -13,7 +13,8 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.null_distributions.base import NullDistribution
 from ranktilt.auditing.significance import InferenceOptions, Sample, effects
 from ranktilt.data.collection import Collection
-from ranktilt.errors import counted
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.judges import TwinsWithoutGap
 from ranktilt.measures.grade_gap import GradeGap
 from ranktilt.statistics.permutation import exchanged
 from ranktilt.statistics.two_way import Clusters
@@ -58,17 +59,16 @@ def twin_grades(
 
 def grade_gaps(
     collection: Collection, judges: dict[str, pl.DataFrame], pair: Pair, *, how: InferenceOptions
-) -> tuple[tuple[Effect, ...], list[str]]:
+) -> tuple[tuple[Effect, ...], list[Note]]:
     """Give each judge's grade gap over all twins and by human grade, tested by exchanging the labels of each origin."""
-    samples, notes = list[Sample](), list[str]()
+    samples, notes = list[Sample](), list[Note]()
     for name, judged in judges.items():
         twins, lone = twin_grades(collection, judged, pair)
         other = twins.filter(~pl.col("same")).height
-        for number, what in ((lone, "graded on one side only"), (other, "with two human grades")):
-            if number:
-                notes.append(
-                    f"{name}: {counted(number, 'twin', 'twins')} {what} left out of the grade gap"
-                )
+        if lone:
+            notes.append(TwinsWithoutGap(judge=name, twins=lone, reason="one side"))
+        if other:
+            notes.append(TwinsWithoutGap(judge=name, twins=other, reason="two human grades"))
         twins = twins.filter("same")
         samples += [_sample(name, pair, some, level, how) for level, some in _levels(twins)]
     return effects(samples, how, primary=GradeGap), notes

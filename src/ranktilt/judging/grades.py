@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,16 @@ import polars as pl
 
 from ranktilt.data.formats.ids import ids_of, require_frame, scores_of
 from ranktilt.data.formats.qrels import read_qrels
-from ranktilt.errors import DataError, DataWarning, UserError, counted, join_words, shorten
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.judges import (
+    FewCommonPairs,
+    GradesIdentical,
+    GradesOutsideScale,
+    OneGrade,
+    PairsOfOneGrader,
+    QueriesOfOneGrader,
+)
+from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten
 
 _HIGHEST = 2**31 - 1
 _STRAY = 0.01
@@ -38,41 +47,28 @@ class Graded(NamedTuple):
     more: pl.DataFrame
     """The judge's grades in queries that humans did not grade; they count where human labels are few."""
 
-    def notes(self) -> list[str]:
-        """Say what is left out, and where two files may not be what they seem."""
-        found = []
+    def notes(self) -> Iterator[Note]:
+        """Note what is left out, and where two files may not be what they seem."""
         if self.human_only or self.judge_only:
-            pairs = counted(self.human_only, "pair", "pairs")
-            found.append(
-                f"{self.judge}: {pairs} graded by humans only and {self.judge_only:,} by the judge only left out, not "
-                "counted as 0"
+            yield PairsOfOneGrader(
+                judge=self.judge, human_only=self.human_only, judge_only=self.judge_only
             )
-        alone = {"humans": self.human_queries, "the judge": self.more["query_id"].n_unique()}
-        for who, number in alone.items():
-            if number:
-                found.append(
-                    f"{self.judge}: {counted(number, 'query', 'queries')} graded by {who} only left out"
-                )
+        if self.human_queries:
+            yield QueriesOfOneGrader(judge=self.judge, queries=self.human_queries, grader="humans")
+        if judge_queries := self.more["query_id"].n_unique():
+            yield QueriesOfOneGrader(judge=self.judge, queries=judge_queries, grader="judge")
         if (self.pairs["human"] == self.pairs["judged"]).all():
-            found.append(
-                f"warning: {self.judge} gives the human grade to every pair: are these the same labels?"
-            )
+            yield GradesIdentical(judge=self.judge)
         if self.pairs["judged"].n_unique() == 1:
-            found.append(
-                f"{self.judge} gives grade {self.pairs['judged'][0]} to all pairs: κ and α are undefined"
-            )
+            yield OneGrade(judge=self.judge, grade=int(self.pairs["judged"][0]))
         smaller = self.pairs.height + min(self.human_only, self.judge_only)
         if self.pairs.height < _COINCIDENCE * smaller:
-            found.append(
-                f"warning: {self.judge} shares only {counted(self.pairs.height, 'pair', 'pairs')} with the human "
-                "grades: do both speak of the same queries and documents?"
-            )
-        return found
+            yield FewCommonPairs(judge=self.judge, pairs=self.pairs.height)
 
 
 def read_grades(
     grades: str | Path | pl.DataFrame, top: int | None, name: str
-) -> tuple[pl.DataFrame, list[str]]:
+) -> tuple[pl.DataFrame, list[Note]]:
     """Read a judge's grades, whole numbers from 0 to `top` (None: any), and what is to be noted.
 
     Few grades outside the scale are left out and counted; with more than 1 % it is another scale,
@@ -82,7 +78,7 @@ def read_grades(
     bad = (pl.col("grade") != pl.col("grade").round()) | ~pl.col("grade").is_between(0, _HIGHEST)
     outside = frame.filter(bad if top is None else bad | (pl.col("grade") > top))
     scale = "0 or more" if top is None else f"0 to {top}"
-    notes = []
+    notes = list[Note]()
     if outside.height > _STRAY * frame.height:
         number = counted(outside.height, "grade is not", "grades are not")
         message = f"expected whole grades from {scale}, got {outside['grade'][0]:g} ({number})"
@@ -92,10 +88,10 @@ def read_grades(
             name if isinstance(grades, pl.DataFrame) else grades, message + hint, line=line
         )
     if outside.height:
-        stray = join_words(sorted({f"{grade:g}" for grade in outside["grade"]}))
-        notes.append(
-            f"warning: {name}: {counted(outside.height, 'grade', 'grades')} outside {scale} left out ({stray})"
-        )
+        stray = {f"{grade:g}": float(grade) for grade in outside["grade"]}
+        values = tuple(stray[text] for text in sorted(stray))
+        note = GradesOutsideScale(judge=name, grades=outside.height, top=top, values=values)
+        notes.append(note)
         frame = frame.join(outside, on=["query_id", "doc_id"], how="anti", maintain_order="left")
     return frame.select("query_id", "doc_id", pl.col("grade").cast(pl.Int64)), notes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,13 @@ from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.notation import file_of
+from ranktilt.data.notes.base import Note, notes_within
+from ranktilt.data.notes.judges import (
+    GradeSteps,
+    JudgedWithoutIntervals,
+    RepeatedGrades,
+    RequestsWithoutGrade,
+)
 from ranktilt.data.run import Run, named_apart, require_runs
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.judging.agreement import QueryDraws, agreements, confusion, per_query, strata_of
@@ -35,7 +43,7 @@ from ranktilt.judging.grading import Grades
 from ranktilt.judging.probes import JudgeProbes
 from ranktilt.judging.result import FEWEST_QUERIES, HUMAN, JudgeAudit, JudgedTilt, Weakness
 from ranktilt.judging.system_groups import SystemGroups, run_tags
-from ranktilt.judging.system_results import few_queries_note, system_results
+from ranktilt.judging.system_results import system_results
 from ranktilt.judging.systems import SystemValues, system_values
 from ranktilt.measures.base import Measure, measure
 from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
@@ -130,9 +138,9 @@ def judge(
     human, top = _human(human, collection, top_grade, least=GRADES[-1] if models else 1)
     if not 1 <= relevant <= top:
         raise UserError(f"expected the smallest relevant grade between 1 and {top}, got {relevant}")
-    read, notes = dict[str, pl.DataFrame](), list[str]()
+    read, notes = dict[str, pl.DataFrame](), list[Note]()
     if steps > 1:
-        notes.append(f"grades are fractions: 1/{steps} is a step, so that 1 is grade {steps} here")
+        notes.append(GradeSteps(steps=steps))
     for name, grades in named.items():
         if isinstance(grades, Grades):
             _refuse_ungraded(name, grades)
@@ -146,7 +154,8 @@ def judge(
     for pairs_of_judge in graded:
         queries = pairs_of_judge.pairs["query_id"].n_unique()
         if queries < FEWEST_QUERIES:
-            notes.append(few_queries_note(pairs_of_judge.judge, queries))
+            few = JudgedWithoutIntervals(judge=pairs_of_judge.judge, measure="", queries=queries)
+            notes.append(few)
     how = {"resamples": resamples, "seed": seed}
     draws = QueryDraws(resamples=resamples, seed=seed)
     found: dict[str, Any] = {
@@ -189,7 +198,7 @@ def judge(
         raise UserError(f"{_systems_asked(families, clusters)}: need runs (--runs DIR)")
     if collection is not None and len(collection.sources) > 1:
         groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
-        notes += [remark.text for remark in groups.remarks]
+        notes += groups.remarks
         statistics = InferenceOptions(resamples, seed, "interval", correction, "none")
         found |= _sources(graded, read, collection, (runs, asked, pairs[0]), notes, how=statistics)
     weaknesses = tuple(Weakness(one.judge, gap) for one in probed for gap in one.gaps)
@@ -286,15 +295,18 @@ def _refuse_ungraded(name: str, grades: Grades) -> None:
     )
 
 
-def grading_notes(grades: Grades, top: int) -> Iterator[str]:
-    """Say what of a model's grading a reader should know: what has no grade, and whether it agrees with itself."""
+def grading_notes(grades: Grades, top: int) -> Iterator[Note]:
+    """Note what of a model's grading a reader should know: what has no grade, and whether it agrees with itself."""
     for reason, number in grades.counts.rejected.items():
-        requests = counted(number, "request", "requests")
-        yield f"{grades.judge}: {requests} without a grade ({reason}), left out, not counted as 0"
-    if grades.exact_agreement == grades.exact_agreement:
+        yield RequestsWithoutGrade(judge=grades.judge, requests=number, reason=reason)
+    if not math.isnan(grades.exact_agreement):
         alpha = float(krippendorff_alpha(coincidences_of(grades.ratings, top)))
-        same = f"{100 * grades.exact_agreement:.0f} % of pairs get the same grade each time"
-        yield f"{grades.judge}: asked {grades.ratings.shape[1]} times, {same}; Krippendorff's α {alpha:.2f}"
+        yield RepeatedGrades(
+            judge=grades.judge,
+            times=grades.ratings.shape[1],
+            same=grades.exact_agreement,
+            alpha=alpha,
+        )
 
 
 def _systems(
@@ -308,9 +320,9 @@ def _systems(
     correction: str,
     resamples: int,
     seed: int,
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], list[Note]]:
     """Compare systems: fields of the result, and notes."""
-    every_values, notes = list[SystemValues](), list[str]()
+    every_values, notes = list[SystemValues](), list[Note]()
     labelled: dict[str, list[str]] = {}
     for pairs_of_judge in graded:
         values, left_out = system_values(pairs_of_judge, runs, measures)
@@ -344,7 +356,7 @@ def _sources(
     read: Mapping[str, pl.DataFrame],
     collection: Collection,
     asked: tuple[Sequence[Run], Sequence[Measure], Pair],
-    notes: list[str],
+    notes: list[Note],
     *,
     how: InferenceOptions,
 ) -> dict[str, Any]:
@@ -377,7 +389,7 @@ def _tilts(
     graded: Graded,
     collection: Collection,
     asked: tuple[Sequence[Run], Sequence[Measure], Pair],
-    notes: list[str],
+    notes: list[Note],
     how: InferenceOptions,
 ) -> Iterator[JudgedTilt]:
     """Relative Δ of every run under the judge less that under the human grades, on the pairs that both graded."""
@@ -400,6 +412,6 @@ def _tilts(
             )
         )
     compared = compare(*audits, resamples=how.resamples, seed=how.seed, correction=how.correction)
-    notes += [f"tilts under {graded.judge}: {note}" for note in compared.notes]
+    notes += notes_within(compared.notes, "judge", graded.judge)
     for change in compared.tilts:
         yield JudgedTilt(graded.judge, change)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.options import check_resamples
-from ranktilt.errors import UserError, counted, join_words, refuse_twice
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.judges import QueriesWithoutValues, SystemsOfOneGrader, ValuesIdentical
+from ranktilt.errors import UserError, join_words, refuse_twice
 from ranktilt.judging.evaluation_files import (
     COLUMNS,
     evaluation_name,
@@ -137,7 +139,7 @@ def judge_scores(
         )
     every_judge = [_evaluations(name, values) for name, values in named_judges.items()]
     chosen = _measures(measures, [human_evaluations, *every_judge])
-    every_values, notes = list[SystemValues](), list[str]()
+    every_values, notes = list[SystemValues](), list[Note]()
     labelled: dict[str, Sequence[str]] = {}
     for judge in every_judge:
         for measure in chosen:
@@ -267,7 +269,7 @@ def _measures(
 
 def _system_values(
     human: _Evaluations, judge: _Evaluations, measure: str
-) -> tuple[SystemValues, list[str]]:
+) -> tuple[SystemValues, list[Note]]:
     """Line up one measure of the systems that both have, over the queries where every system has a value."""
     human, judge = human.for_measure(measure), judge.for_measure(measure)
     runs, notes = _common_runs(human, judge, measure)
@@ -283,15 +285,11 @@ def _system_values(
         )
         raise UserError(f"{judge.judge} and the human values, {measure}: no {reason}")
     if left_out := len(every_query) - len(queries) - len(further):
-        number = counted(left_out, "query", "queries")
-        notes.append(
-            f"{judge.judge}, {measure}: {number} without a value of every system left out, not counted as 0"
-        )
+        lacking = QueriesWithoutValues(judge=judge.judge, measure=measure, queries=left_out)
+        notes.append(lacking)
     human_values, judge_values = by_human.columns(queries), by_judge.columns(queries)
     if (human_values == judge_values).all():
-        notes.append(
-            f"warning: {judge.judge}, {measure}: every value is the human one: are these the same grades?"
-        )
+        notes.append(ValuesIdentical(judge=judge.judge, measure=measure))
     values = SystemValues(
         judge=judge.judge,
         measure=measure,
@@ -308,7 +306,7 @@ def _system_values(
 
 def _common_runs(
     human: _Evaluations, judge: _Evaluations, measure: str
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[str], list[Note]]:
     """Return the systems that both have, in the order of the human ones, and notes on those that one lacks."""
     runs = [run for run in human.runs if run in set(judge.runs)]
     if len(runs) < 2:
@@ -317,12 +315,17 @@ def _common_runs(
             f"{judge.judge} and the human values, {measure}: {shared}; two are needed ({_examples(human.runs)} against "
             f"{_examples(judge.runs)})"
         )
-    notes = list[str]()
-    for evaluations, name in ((human, "humans"), (judge, "the judge")):
-        alone = len(evaluations.runs) - len(runs)
-        if alone:
-            number = counted(alone, "system", "systems")
-            notes.append(f"{judge.judge}, {measure}: {number} evaluated by {name} only left out")
+    notes = list[Note]()
+    graders: tuple[tuple[_Evaluations, Literal["humans", "judge"]], ...] = (
+        (human, "humans"),
+        (judge, "judge"),
+    )
+    for evaluations, grader in graders:
+        if alone := len(evaluations.runs) - len(runs):
+            note = SystemsOfOneGrader(
+                judge=judge.judge, measure=measure, systems=alone, grader=grader
+            )
+            notes.append(note)
     return runs, notes
 
 

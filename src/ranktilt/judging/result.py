@@ -11,7 +11,8 @@ import numpy as np
 
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import ALPHA, Change, Effect
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
+from ranktilt.data.notes.base import Note
 from ranktilt.judging.probes import ProbeGap
 from ranktilt.measures.margin import Margin
 from ranktilt.statistics.letters import compact_letters
@@ -270,7 +271,7 @@ class JudgeAudit(
     agreements: tuple[Agreement, ...]
     by_query: tuple[QueryAgreement, ...]
     confusions: tuple[GradeCount, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Coded[Note], ...]
     comparisons: tuple[JudgeComparison, ...] = ()
     """Every two judges: by κ, then by τ-b of each measure; the best judge's first."""
     rank_agreements: tuple[RankAgreement, ...] = ()

@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from scipy.sparse import csgraph
 
 from ranktilt.data.files import decode_text, read_bytes
+from ranktilt.data.notes.judges import ClusterJoined, LikelyRepeats
 from ranktilt.data.run import Run, file_stem
 from ranktilt.errors import DataError, UserError, counted, join_words
 from ranktilt.judging.systems import SystemValues
@@ -26,7 +28,7 @@ REPEAT_CORRELATION = 0.99
 NAMESAKE_CORRELATION = 0.95
 """The same for systems whose names differ in a number alone, such as ``gpt-run1`` and ``gpt-run2``."""
 _COLUMNS = ("run", "family", "cluster")
-_NAMED = 4
+RepeatReason = Literal["correlation", "tag", "names"]
 _NUMBER = re.compile(r"\d+")
 
 
@@ -172,7 +174,7 @@ def joined(values: SystemValues, clusters: Mapping[str, str]) -> SystemValues:
     )
 
 
-def cluster_notes(runs: Sequence[str], clusters: Mapping[str, str]) -> list[str]:
+def cluster_notes(runs: Sequence[str], clusters: Mapping[str, str]) -> list[ClusterJoined]:
     """Say which runs count as one system.
 
     `UserError` where clusters are given of other runs alone.
@@ -185,8 +187,7 @@ def cluster_notes(runs: Sequence[str], clusters: Mapping[str, str]) -> list[str]
         first = next(iter(clusters))
         raise UserError(f"--systems: no run of a cluster is among the runs (first: {first!r})")
     return [
-        f"{cluster}: {counted(len(repeats), 'run counts', 'runs count')} as one system with their "
-        "mean values"
+        ClusterJoined(cluster=cluster, runs=len(repeats))
         for cluster, repeats in members.items()
         if len(repeats) > 1
     ]
@@ -205,8 +206,8 @@ def run_tags(runs: Sequence[Run]) -> dict[str, str]:
     return tags if len(set(tags.values())) > 1 or len(tags) < len(runs) else {}
 
 
-def repeat_notes(values: SystemValues, tag_of: Mapping[str, str]) -> Iterator[str]:
-    """Name systems that are likely repeats of one another, and say what to do.
+def repeat_notes(values: SystemValues, tag_of: Mapping[str, str]) -> Iterator[LikelyRepeats]:
+    """Name systems that are likely repeats of one another.
 
     `tag_of` holds the tags of systems, where runs have any. Systems are likely repeats where values
     per query correlate above .99, tags are the same, or names differ in a number alone and values
@@ -219,47 +220,38 @@ def repeat_notes(values: SystemValues, tag_of: Mapping[str, str]) -> Iterator[st
         with np.errstate(invalid="ignore", divide="ignore"):
             correlations = np.atleast_2d(np.corrcoef(values.human))
     is_repeat = np.zeros((count, count), dtype=bool)
-    reasons: dict[int, str] = {}
+    reasons: dict[int, RepeatReason] = {}
     for first, second in combinations(range(count), 2):
         pair = values.runs[first], values.runs[second]
         reason = _repeat_reason(pair, float(correlations[first, second]), tag_of)
-        if reason:
+        if reason is not None:
             is_repeat[first, second] = True
             reasons.setdefault(first, reason)
     group_count, group_of = csgraph.connected_components(is_repeat, directed=False)
     for group in range(group_count):
         members = np.flatnonzero(group_of == group).tolist()
         if len(members) > 1:
-            names = [values.runs[member] for member in members]
-            yield _repeat_note(names, reasons[members[0]])
+            systems = tuple(values.runs[member] for member in members)
+            yield _likely_repeats(systems, reasons[members[0]], tag_of)
 
 
-def _repeat_reason(names: tuple[str, str], correlation: float, tag_of: Mapping[str, str]) -> str:
-    """Say why two systems are likely repeats; empty where they are not."""
+def _repeat_reason(
+    names: tuple[str, str], correlation: float, tag_of: Mapping[str, str]
+) -> RepeatReason | None:
+    """Say why two systems are likely repeats; None where they are not."""
     first, second = names
     if correlation > REPEAT_CORRELATION:
-        return f"their values per query correlate above {_share(REPEAT_CORRELATION)}"
+        return "correlation"
     tag = tag_of.get(first, "")
     if tag and tag == tag_of.get(second):
-        return f"they share the tag {tag!r}"
+        return "tag"
     is_namesake = first != second and _NUMBER.sub("#", first) == _NUMBER.sub("#", second)
-    if is_namesake and correlation > NAMESAKE_CORRELATION:
-        return (
-            "their names differ in a number alone, and values per query correlate above "
-            f"{_share(NAMESAKE_CORRELATION)}"
-        )
-    return ""
+    return "names" if is_namesake and correlation > NAMESAKE_CORRELATION else None
 
 
-def _share(value: float) -> str:
-    return f"{value:g}".removeprefix("0")
-
-
-def _repeat_note(names: Sequence[str], reason: str) -> str:
-    more = len(names) - _NAMED
-    listed = [*names[:_NAMED], f"{more} more"] if more > 1 else list(names)
-    return (
-        f"warning: {join_words(listed)} look like repeats of one system ({reason}), but count as "
-        "independent ones, which makes intervals too narrow: a third column, cluster, in --systems "
-        "FILE joins them"
-    )
+def _likely_repeats(
+    systems: tuple[str, ...], reason: RepeatReason, tag_of: Mapping[str, str]
+) -> LikelyRepeats:
+    correlation = {"correlation": REPEAT_CORRELATION, "names": NAMESAKE_CORRELATION}.get(reason, 0)
+    tag = tag_of[systems[0]] if reason == "tag" else ""
+    return LikelyRepeats(systems=systems, reason=reason, correlation=correlation, tag=tag)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ranktilt.errors import counted
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.judges import JudgedWithoutIntervals, OneSystem
 from ranktilt.judging.comparison import compare_orders
 from ranktilt.judging.corrected import corrected, gain_note
 from ranktilt.judging.family_preference import family_preferences
-from ranktilt.judging.result import FEWEST_QUERIES, Corrected, SystemScore
+from ranktilt.judging.result import Corrected, SystemScore
 from ranktilt.judging.system_groups import (
     SystemGroups,
     cluster_notes,
@@ -28,7 +29,7 @@ def system_results(
     correction: str = "holm",
     resamples: int,
     seed: int,
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], list[Note]]:
     """Compare systems under humans and judges; returns fields of a `JudgeAudit`, and notes.
 
     `labelled` holds, by judge, the queries whose human values repair the judge's; judges that it
@@ -36,13 +37,16 @@ def system_results(
     """
     repaired, scores = list[Corrected](), list[SystemScore]()
     runs = list(dict.fromkeys(run for values in every_values for run in values.runs))
-    notes = cluster_notes(runs, groups.clusters)
+    notes = list[Note](cluster_notes(runs, groups.clusters))
     every_values = [joined(values, groups.clusters) for values in every_values]
     families = groups.after_joining().families
     for values in every_values:
         notes += repeat_notes(values, tags or {})
         if not values.has_intervals:
-            notes.append(few_queries_note(f"{values.judge}, {values.measure}", len(values.queries)))
+            few = JudgedWithoutIntervals(
+                judge=values.judge, measure=values.measure, queries=len(values.queries)
+            )
+            notes.append(few)
         if values.judge in labelled:
             rows = list(corrected(values, labelled[values.judge]))
             notes.append(gain_note(rows))
@@ -50,7 +54,7 @@ def system_results(
         scores += system_scores(values, families, resamples=resamples, seed=seed)
     fields: dict[str, Any] = {"systems": tuple(scores), "corrected": tuple(repaired)}
     if any(len(values.runs) < 2 for values in every_values):
-        return fields, [*notes, "one system: nothing is ordered"]
+        return fields, [*notes, OneSystem()]
     pairs = [pair for values in every_values for pair in system_pairs(values)]
     fields |= {
         "comparisons": tuple(compare_orders(every_values, correction=correction, seed=seed)),
@@ -61,8 +65,3 @@ def system_results(
         preferences = family_preferences(every_values, families, joined=bool(groups.clusters))
         fields["preferences"] = tuple(preferences)
     return fields, notes
-
-
-def few_queries_note(subject: str, queries: int) -> str:
-    """Say why values stand without intervals."""
-    return f"{subject}: {counted(queries, 'query', 'queries')}, so no intervals, which need {FEWEST_QUERIES} queries"

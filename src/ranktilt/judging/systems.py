@@ -15,8 +15,10 @@ from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.judges import QueriesWithoutRelevant
 from ranktilt.data.run import Run
-from ranktilt.errors import UserError, counted
+from ranktilt.errors import UserError
 from ranktilt.judging.grades import Graded
 from ranktilt.judging.result import (
     FEWEST_QUERIES,
@@ -129,7 +131,7 @@ def resampled_orders(values: SystemValues, resamples: int, seed: int) -> Resampl
 
 def system_values(
     graded: Graded, runs: Sequence[Run], measures: Sequence[Measure]
-) -> tuple[list[SystemValues], list[str]]:
+) -> tuple[list[SystemValues], list[Note]]:
     """Measure every run under both judges' grades of the pairs that both graded, on queries that count under both."""
     rescaled = on_scale_of(graded.pairs)
     pairs = graded.pairs.with_columns(rescaled=rescaled, whole=rescaled.round())
@@ -139,7 +141,7 @@ def system_values(
     ]
     further = _values(graded.more, "grade", runs, measures) if graded.more.height else None
     query_ids = pairs["query_id"].unique(maintain_order=True)
-    every_measure, notes = list[SystemValues](), list[str]()
+    every_measure, notes = list[SystemValues](), list[Note]()
     for index, measure in enumerate(measures):
         human, judged, graded_as, relevant_as = (column[index] for column in columns)
         known = ~np.isnan(human + judged).any(axis=0)
@@ -148,10 +150,10 @@ def system_values(
                 f"{graded.judge}: no query has a relevant document under both judges, for {measure!r}"
             )
         if not known.all():
-            left = counted(int((~known).sum()), "query", "queries")
-            notes.append(
-                f"{graded.judge}, {measure!r}: {left} without a relevant document under one judge left out"
+            lacking = QueriesWithoutRelevant(
+                judge=graded.judge, measure=repr(measure), queries=int((~known).sum())
             )
+            notes.append(lacking)
         more = np.empty((len(runs), 0)) if further is None else further[index]
         scaled = relevant_as if measure.binary else graded_as
         scaled = np.where(

@@ -19,7 +19,6 @@ from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair, grouping
 from ranktilt.auditing.infer import infer
 from ranktilt.auditing.measure import measure as measure_runs
-from ranktilt.auditing.notes import notes_from
 from ranktilt.auditing.options import AuditOptions, usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES, AuditInputs, prepare
 from ranktilt.auditing.result import Audit
@@ -36,6 +35,7 @@ from ranktilt.auditing.significance import (
     mean_sample,
 )
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note, notes_within
 from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.explaining.equivalence import reference_alone
@@ -458,11 +458,11 @@ def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, A
     return more
 
 
-def _notes(audited: Mapping[str, _AuditedRuns]) -> tuple[str, ...]:
+def _notes(audited: Mapping[str, _AuditedRuns]) -> tuple[Note, ...]:
     """Return the notes of the audits, each once."""
     notes = list(audited[ALL].audit.notes)
     for documents, runs in audited.items():
         if documents != ALL:
             others = [note for note in runs.audit.notes if note not in notes]
-            notes += notes_from(f"{documents} documents alone", others)
+            notes += notes_within(others, "documents", documents)
     return tuple(notes)

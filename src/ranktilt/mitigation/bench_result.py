@@ -12,7 +12,8 @@ from ranktilt.auditing.answer.gate import MOST, Outcome, check_tilt, in_percent,
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
+from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.margin import Margin
 from ranktilt.mitigation.causal import CausalFit
@@ -92,7 +93,7 @@ class Bench(
     changes : tuple of Change
         Every one of these less the baseline's, in points or the estimand's unit, paired over
         queries; p corrected over all of them. Estimands of twins have none.
-    notes : tuple of str
+    notes : tuple of Note
         Notes of the audits behind it.
     selected : tuple of str
         Candidates that were chosen on other queries, one a method; where there are any, only they
@@ -113,7 +114,7 @@ class Bench(
     tilts: tuple[Effect, ...]
     effectiveness: tuple[Effect, ...]
     changes: tuple[Change, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Coded[Note], ...]
     baseline_effects: tuple[Effect, ...]
     selected: tuple[str, ...] = ()
     refused: tuple[RefusedMethod, ...] = ()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.errors import counted
+from ranktilt.data.notes.runs import OwnDocumentsLeftOut
 
 
 def self_documents(
@@ -80,8 +80,7 @@ def exclusion_spec(excluded: Mapping[int, npt.NDArray[np.int64]]) -> dict[str, i
     return {"own_documents_dropped": len(excluded)} if excluded else {}
 
 
-def exclusion_notes(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Say what a run's spec says of own documents."""
+def exclusion_notes(run: str, spec: Mapping[str, Any]) -> Iterator[OwnDocumentsLeftOut]:
+    """Note what a run's spec says of own documents."""
     if spec.get("own_documents_dropped"):
-        queries = counted(int(spec["own_documents_dropped"]), "query", "queries")
-        yield f"own documents of {queries} left out (exclude_self=false keeps them)"
+        yield OwnDocumentsLeftOut(run=run, queries=int(spec["own_documents_dropped"]))

@@ -14,6 +14,8 @@ from ranktilt.errors import unknown
 _NO_ROWS = (
     "spec",
     "limits",
+    "notes",
+    "findings",
     "top_results",
     "repeated",
     "verdicts",
@@ -23,8 +25,14 @@ _NO_ROWS = (
 )
 """What a file says of the run, its ranked lists, and what it says once more for those who read it with other tools."""
 
-_BEHIND_WORDS = ("asked_limit", "checked_tilt", "checked_change", "is_on_common_queries")
-"""What the reasons of a gate are made of; the rows of the audit have it."""
+_BEHIND_WORDS = (
+    "asked_limit",
+    "checked_tilt",
+    "checked_change",
+    "is_on_common_queries",
+    "control_change",
+)
+"""What the reasons of a gate and of controls are made of, which have columns in words."""
 _QUARTILES = ("quartile_1", "median", "quartile_3")
 """Columns of a distribution's quartiles, the only list of numbers that becomes columns."""
 

@@ -7,23 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ranktilt.errors import join_words
-
 Reason = Literal[
     "tied", "single", "whole", "repeated", "unread", "returned", "position", "constant"
 ]
-WORDS: Mapping[Reason, str] = {
-    "single": "there is only one document",
-    "tied": "all documents have the same score",
-    "whole": "all documents are within the first ranks",
-    "repeated": "the documents are those of most other queries, in the same order",
-    "unread": "the model's answer could not be read",
-    "returned": "the model gave back the order it was shown",
-    "position": "the choice follows the order in which the documents were shown",
-    "constant": "all documents get the same grade",
-}
-"""What a list, a pair or the grades of a query are like that cannot vary."""
-_UNITS: Mapping[Reason, str] = {"position": "pairs", "constant": "queries"}
+"""Why a list, a pair or the grades of a query cannot vary; in words: `reporting/sentences/variation`."""
 LEAST_VARYING = 0.5
 """Share of the lists that must be able to vary before a result counts as level."""
 
@@ -62,17 +49,6 @@ class Variation:
         return Variation(
             total=self.total + more.total, fixed=dict(Counter(self.fixed) + Counter(more.fixed))
         )
-
-    @property
-    def words(self) -> str:
-        """What cannot vary, and how often: ``all documents have the same score in 24 of 24 lists``."""
-        if not self.total:
-            return "no list holds a document of these groups"
-        parts = [
-            f"{WORDS[reason]} in {number:,} of {self.total:,} {_UNITS.get(reason, 'lists')}"
-            for reason, number in self.fixed.items()
-        ]
-        return join_words(parts)
 
 
 def choice_variation(pairs: int, inconsistent: int) -> Variation:

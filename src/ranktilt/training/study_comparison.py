@@ -26,9 +26,16 @@ from ranktilt.auditing.significance import (
     mean_sample,
 )
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note, notes_within, warnings_of
+from ranktilt.data.notes.training import (
+    BodyTuned,
+    FewQueriesEvaluated,
+    MeanOfTrainings,
+    OneTraining,
+)
 from ranktilt.data.run import Run
 from ranktilt.data.text.quality import share, term_counts
-from ranktilt.errors import UserError, counted, join_words, refuse_twice
+from ranktilt.errors import UserError, join_words, refuse_twice
 from ranktilt.explaining.base import Distribution
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.recall import Recall
@@ -49,6 +56,8 @@ PRIMARY = "nDCG@10"
 TILT_MEASURES = (PRIMARY, "nDCG@3", "nDCG@1")
 DOMAIN = "domain"
 _OWN_TESTS = ("supervised", "zero-shot", "seen")
+_FEW_QUERIES = 30
+"""Queries below which a collection shows little."""
 _Floats = npt.NDArray[np.float64]
 
 
@@ -113,7 +122,10 @@ def compare_trainings(
         **kept,
         "inputs": list(inputs.values()),
     }
-    warnings = chain.from_iterable(_warnings(one.ranked.name, one.audit) for one in evaluated)
+    warnings = chain.from_iterable(
+        notes_within(warnings_of(one.audit.notes), "collection", one.ranked.name)
+        for one in evaluated
+    )
     notes = dict.fromkeys((*_notes(rankers, evaluations), *warnings, *tilt_notes))
     overlaps = answer_overlaps(answers) if answers is not None else ()
     return TrainingStudy(
@@ -260,7 +272,7 @@ def _tilts(
     reference: str,
     ties: str,
     how: InferenceOptions,
-) -> tuple[tuple[Effect, ...], tuple[Change, ...], tuple[str, ...]]:
+) -> tuple[tuple[Effect, ...], tuple[Change, ...], tuple[Note, ...]]:
     """Relative Δ of every run, and how training on another side moves it."""
     runs = [replace(run, spec={**run.spec, "ranker": name}) for name, run in mixed.runs.items()]
     others = [name for name in mixed.collection.sources if name != reference]
@@ -286,7 +298,7 @@ def _tilts(
     changes = corrected(
         contrast_changes(tasks, resamples=how.resamples, seed=how.seed), how.correction
     )
-    return found.tilts, changes, tuple(_warnings("mixed", found))
+    return found.tilts, changes, notes_within(warnings_of(found.notes), "collection", "mixed")
 
 
 def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
@@ -310,25 +322,12 @@ def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
     return tuple(found)
 
 
-def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    for body, tuned in dict.fromkeys((one.body, one.tuned) for one in rankers if one.tuned):
-        yield f"body already tuned for {tuned}: {body}; the paper's were not, and its numbers are no match"
-    seeds = len({one.seed for one in rankers})
-    yield (
-        f"each trained ranker is the mean of {seeds} trainings with other seeds"
-        if seeds > 1
-        else "warning: one training of each ranker is no finding: another seed may give another order; several tell "
-        "the spread (--seeds 3)"
-    )
-    for one in (found for found in evaluations if found.queries < 30 and found.kind in _OWN_TESTS):
-        yield f"warning: {one.name}: {counted(one.queries, 'query', 'queries')} show little"
-
-
-def _warnings(name: str, audited: Audit) -> Iterator[str]:
-    """The warnings of an audit, and of which collection they are."""
-    front = "warning: "
-    return (
-        f"{front}{name}: {note.removeprefix(front)}"
-        for note in audited.notes
-        if note.startswith(front)
-    )
+def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) -> Iterator[Note]:
+    for body, tuned in dict.fromkeys((ranker.body, ranker.tuned) for ranker in rankers):
+        if tuned:
+            yield BodyTuned(body=body, tuned=tuned)
+    seeds = len({ranker.seed for ranker in rankers})
+    yield MeanOfTrainings(trainings=seeds) if seeds > 1 else OneTraining()
+    for evaluation in evaluations:
+        if evaluation.queries < _FEW_QUERIES and evaluation.kind in _OWN_TESTS:
+            yield FewQueriesEvaluated(collection=evaluation.name, queries=evaluation.queries)

@@ -10,7 +10,8 @@ import numpy as np
 
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
+from ranktilt.data.notes.base import Note
 from ranktilt.errors import join_words, unknown
 
 BASELINE = "BM25"
@@ -173,7 +174,7 @@ class TrainingStudy(
         the one that learned from the reference.
     overlaps : tuple of AnswerOverlap
         Words of queries in the relevant documents of each side.
-    notes : tuple of str
+    notes : tuple of Note
         What a reader should know.
     """
 
@@ -184,7 +185,7 @@ class TrainingStudy(
     tilts: tuple[Effect, ...]
     tilt_changes: tuple[Change, ...]
     overlaps: tuple[AnswerOverlap, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Coded[Note], ...]
 
     def of_kind(self, *kinds: Kind) -> tuple[Evaluation, ...]:
         """Return the evaluations of some kinds."""

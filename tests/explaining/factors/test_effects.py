@@ -22,6 +22,7 @@ from ranktilt.explaining.factors.outcomes import (
 )
 from ranktilt.explaining.factors.result import FactorEffects
 from ranktilt.reporting.sentences.factors import factor_headline, factor_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.fixed_effects import regress_within
 from tests.explaining.factors.designed import designed, full, half, scored
 from tests.refusals import refused
@@ -331,7 +332,7 @@ class TestDesigns:
             "A × D = −B × C",
         ]
         assert (
-            found.notes[0]
+            note_sentences(found.notes)[0]
             == "This design cannot tell apart A × B and −C × D: one number is their sum."
         )
 
@@ -341,7 +342,7 @@ class TestDesigns:
         for names, cells in (("ABCDEF", screening), ("ABC", half(3))):
             found = FactorDesign.from_collection(designed(names, cells))
             assert [term.label for term in found.terms] == list(names)
-            assert found.notes[0].startswith(
+            assert note_sentences(found.notes)[0].startswith(
                 "Interactions are left out: main effects are read free of"
             )
 
@@ -354,7 +355,7 @@ class TestDesigns:
         assert {one.factor for one in found.adoptions} == {"source", "length"}
         assert (
             "Not reported, because their checks failed: words; they stay in the regression."
-            in found.notes
+            in note_sentences(found.notes)
         )
         assert [(one.low, one.high, one.analysed) for one in found.factors][1:] == [
             ("as is", "halved", True),
@@ -499,11 +500,11 @@ def test_without_judgments_what_is_retrieved_is_compared() -> None:
     unjudged = replace(collection, qrels=collection.qrels.clear())
     found = factor_effects(unjudged, [scored(collection, {("length",): 0.8}, depth=30)])
     assert found.estimands == ("rank gap", "score gap", "head-to-head")
-    assert found.notes[0].startswith(
+    assert note_sentences(found.notes)[0].startswith(
         "Nothing is judged: all documents of which a version is retrieved are compared"
     )
     absent = "planted: 27 % of these versions are not retrieved and stand below all that are: rank deeper (@k)."
-    assert found.notes[1] == absent
+    assert note_sentences(found.notes)[1] == absent
 
 
 def test_too_few_documents_are_not_tested() -> None:
@@ -511,7 +512,7 @@ def test_too_few_documents_are_not_tested() -> None:
     found = factor_effects(collection, [scored(collection, {})])
     assert np.isnan([row.p for row in found.rows]).all()
     assert not any(row.shown for row in found.rows)
-    assert "planted: 4 queries and 8 documents are too few to test." in found.notes
+    assert "planted: 4 queries and 8 documents are too few to test." in note_sentences(found.notes)
 
 
 def test_what_decides_between_versions_is_told_where_no_ranks_are() -> None:

@@ -19,6 +19,7 @@ from ranktilt.errors import UserError
 from ranktilt.rankers.llm.base import LLMRanker
 from ranktilt.rankers.llm.listwise import borda, windows
 from ranktilt.registry import RANKERS, ranker_class
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.llm.server import Body, Server
 from tests.rankers.llm.judge import Judge, best, ids, texts_of, worth, worths
 from tests.rankers.llm.test_answers import ATTACKS
@@ -135,7 +136,7 @@ def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_r
         (candidates, run, "30 answers: 30 off-format; ", True),
         (others, fine, "2 answers: 2 ok; ", False),
     ):
-        notes = " ".join(audit(collection, made, "nDCG@3", by=None).notes)
+        notes = " ".join(note_sentences(audit(collection, made, "nDCG@3", by=None).notes))
         assert (count in notes, warning in notes) == (True, warned)
     message = (
         r"100% of 2 answers could not be read, max_failures=0.5 allows 50% \(first: '3 passages"
@@ -189,7 +190,7 @@ def test_several_rankings_and_reasoning_alone_are_counted_and_named(served) -> N
         candidates = worths(4, queries=6, seed=len(kind))
         run, _ = served("listwise:openai:tiny", candidates, answer)
         assert run.spec["llm_answers"]["kinds"] == {kind: 6}
-        notes = " ".join(audit(candidates[0], run, "nDCG@3", by=None).notes)
+        notes = " ".join(note_sentences(audit(candidates[0], run, "nDCG@3", by=None).notes))
         assert f"6 answers: 6 {kind}; " in notes
         assert (
             f"100% of the answers decide nothing about their passages ({reason}), which stand in random"
@@ -471,6 +472,6 @@ def test_the_audit_says_that_a_model_of_stories_ranks_nothing(
     unreadable = answers["kinds"].get("off-format", 0)
     assert unreadable >= 0.9 * answers["requests"] > 0
     assert answers["unreadable"], "the first such answer is kept"
-    notes = "\n".join(audit(toy(), run, ["nDCG@3"]).notes)
+    notes = "\n".join(note_sentences(audit(toy(), run, ["nDCG@3"]).notes))
     assert f"{unreadable} off-format; {answers['tokens_read']:,} tokens read" in notes
     assert f"warning: {spec}: " in notes

@@ -17,16 +17,18 @@ from ranktilt.auditing.comparison.match import (
     estimand_tasks,
     match,
 )
-from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect, too_narrow
+from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.notes import warnings_from, warnings_of
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import contrast_changes, mean_changes
 from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.data.artifact import Result, names_files
+from ranktilt.data.artifact import Coded, Result, names_files
 from ranktilt.data.group_names import name_among
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.data.notes.base import Note, notes_within, warnings_of
+from ranktilt.data.notes.comparisons import GrowthsJudgedAlone
+from ranktilt.data.notes.groups import FewQueries, FewQueriesOfGroups
+from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.margin import (
     DEFAULT_MARGIN,
@@ -35,7 +37,7 @@ from ranktilt.measures.margin import (
     read_margin,
     require_unit,
 )
-from ranktilt.statistics.bootstrap import RESAMPLES
+from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES
 
 Outcome = Literal["level", "within", "tilted", "inconclusive"]
 MOST = 200.0
@@ -114,7 +116,7 @@ class Gate(
     """Its options, and the command behind the audit."""
     rows: tuple[GateRow, ...]
     """One a run, measure and pair of groups."""
-    notes: tuple[str, ...]
+    notes: tuple[Coded[Note], ...]
     """What a reader should know."""
 
     @property
@@ -241,14 +243,11 @@ def _chosen_sources(audits: SourceAudits, pairs: Iterable[Pair] | None) -> dict[
     return chosen
 
 
-def _growth_notes(spec: Mapping[str, Any], rows: Sequence[GateRow]) -> list[str]:
+def _growth_notes(spec: Mapping[str, Any], rows: Sequence[GateRow]) -> list[Note]:
     count = sum(check.name == "growth" for row in rows for check in row.checks)
     if not spec["baseline"] or count < 2:
         return []
-    return [
-        f"each growth of the {count} comparisons is judged by its own 95 % interval; the more "
-        "there are, the more likely one of them stands out by chance"
-    ]
+    return [GrowthsJudgedAlone(comparisons=count)]
 
 
 def _decide(
@@ -279,7 +278,7 @@ def _decide(
         if limit is not None:
             require_unit(of, limit, "--max-tilt")
     changes: dict[tuple[str, ...], Change] = {}
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     left_out = 0
     if baseline is not None:
         found = match(
@@ -322,7 +321,7 @@ def _decide(
     }
     warned = warnings_of(audit.notes)
     before = [] if baseline is None else [note for note in baseline.notes if note not in warned]
-    warned = (*warned, *warnings_from("baseline", before))
+    warned = (*warned, *notes_within(warnings_of(before), "baseline", "baseline"))
     return Gate(spec, tuple(rows), (*warned, *notes, *_notes(chosen, changes, warned=warned)))
 
 
@@ -534,14 +533,14 @@ def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], 
 
 
 def _notes(
-    effects: Sequence[Effect], changes: Mapping[tuple[str, ...], Change], *, warned: Sequence[str]
-) -> Iterator[str]:
+    effects: Sequence[Effect], changes: Mapping[tuple[str, ...], Change], *, warned: Sequence[Note]
+) -> Iterator[Note]:
     compared = [changes[e.run, e.measure, e.a, e.b].queries for e in effects] if changes else []
     fewest = min([*(e.queries for e in effects), *compared])
-    told = too_narrow("", fewest).partition(";")[
-        2
-    ]  # an audit by relevance has said it of each pair of groups
-    if fewest < FEW_QUERIES and not any(note.endswith(told) for note in warned):
-        yield too_narrow(
-            f"{counted(fewest, 'query compares', 'queries compare')} the groups", fewest
-        )
+    # An audit by relevance has said it of each pair of groups.
+    has_warned = any(
+        isinstance(note, FewQueries) and (note.queries < FEWEST_ROWS) == (fewest < FEWEST_ROWS)
+        for note in warned
+    )
+    if fewest < FEW_QUERIES and not has_warned:
+        yield FewQueriesOfGroups(queries=fewest)

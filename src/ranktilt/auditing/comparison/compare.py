@@ -19,9 +19,8 @@ from ranktilt.auditing.comparison.match import (
     estimand_tasks,
     match,
 )
-from ranktilt.auditing.effects import FEW_QUERIES, Change, too_narrow
+from ranktilt.auditing.effects import FEW_QUERIES, Change
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.notes import warnings_from, warnings_of
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.pairwise.pairs import KINDS
 from ranktilt.auditing.pairwise.result import PairwiseAudit, QueryChoices
@@ -35,8 +34,17 @@ from ranktilt.auditing.significance import (
     mean_changes,
     resampled,
 )
-from ranktilt.data.artifact import Result, names_files
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.data.artifact import Coded, Result, names_files
+from ranktilt.data.notes.base import GroupPair, Note, warnings_of
+from ranktilt.data.notes.comparisons import (
+    ChangeResamplesDropped,
+    ChangeUndefined,
+    FewQueriesCompared,
+    OtherPairsDrawn,
+    PairKindLeftOut,
+    TiltsFromMedians,
+)
+from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import estimand
 from ranktilt.measures.preference import Preference, PreferenceOfPairs
 from ranktilt.measures.ranking import Ints
@@ -101,7 +109,7 @@ class Comparison(
     """Relative Δ of every run pair, pair of groups and measure."""
     effectiveness: tuple[Change, ...]
     """Effectiveness of every run pair and measure."""
-    notes: tuple[str, ...]
+    notes: tuple[Coded[Note], ...]
     """What was left out, and where the comparison stands on little."""
     estimates: tuple[Change, ...] = ()
     """Other estimands of groups of every run pair, such as ExposureRatio, or preferences of two pairwise audits."""
@@ -275,8 +283,7 @@ def _compare_choices(
     spec |= {name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec}
     spec |= {"protected": new.protected, "unprotected": new.unprotected, "baseline_run": None}
     spec |= {"queries_left_out": matched.queries_left_out}
-    other = "the models chose between other pairs of the same queries; what the draw adds is part of the intervals"
-    drawn = [] if new.spec.get("asked") == old.spec.get("asked") else [other]
+    drawn = [] if new.spec.get("asked") == old.spec.get("asked") else [OtherPairsDrawn()]
     warned = _warnings(new.notes, old.notes)
     notes = (*warned, *matched.notes, *drawn, *change_notes(rows, (), resamples))
     return Comparison(spec, (RunPair(new.model, old.model),), (), (), (), (), notes, rows)
@@ -288,7 +295,7 @@ class ChoiceMatch:
 
     tasks: tuple[ChangeTask, ...]
     """One for each kind of pairs that both have."""
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     """What only one of them holds."""
     queries_left_out: int
     """Queries that only one of them holds, of the kind with the most."""
@@ -307,15 +314,14 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
         raise UserError(
             f"the pairwise audits count choices differently: {rule}; make both with the same --count-rule"
         )
-    tasks, notes, left_out = list[ChangeTask](), list[str](), 0
+    tasks, notes, left_out = list[ChangeTask](), list[Note](), 0
     for kind in KINDS:
         new_rows, old_rows = (
             [row for row in audit.by_query if row.kind == kind] for audit in (new, old)
         )
         if not new_rows or not old_rows:
             if new_rows or old_rows:
-                side = "new" if new_rows else "old"
-                notes.append(f"left out: {kind} pairs, only in the {side} pairwise audit")
+                notes.append(PairKindLeftOut(pairs=kind, side="new" if new_rows else "old"))
             continue
         common = common_queries(
             [row.query for row in new_rows],
@@ -325,7 +331,7 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
             hint="ask both about the same (--queries)",
         )
         if common.left_out:
-            notes.append(f"{kind} pairs: {common.note('pairwise audit')}")
+            notes.append(common.note("pairwise audit", pairs=kind))
         left_out = max(left_out, common.left_out)
         at_new, at_old = common.rows
         estimand = replace(Preference, pairs=kind)
@@ -338,7 +344,8 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
             task = replace(task, known_variance=variance)
         tasks.append(task)
     if not tasks and notes:
-        raise UserError("the pairwise audits have no kind of pairs in common: " + "; ".join(notes))
+        reasons = "; ".join(note.sentence for note in notes)
+        raise UserError(f"the pairwise audits have no kind of pairs in common: {reasons}")
     if not tasks:
         raise UserError(
             "the pairwise audits hold no choices per query; make both again (ranktilt pairwise)"
@@ -424,41 +431,48 @@ def _spec(
     }
 
 
-def _warnings(new: Sequence[str], old: Sequence[str]) -> tuple[str, ...]:
+def _warnings(new: Sequence[Note], old: Sequence[Note]) -> tuple[Note, ...]:
     """What both results warn of, once, and then what one of them does."""
     both = [note for note in new if note in old]
-    sides = (("new", new), ("old", old))
     alone = [
-        warning
-        for side, notes in sides
-        for warning in warnings_from(side, [n for n in notes if n not in both])
+        note.within("side", side)
+        for side, notes in (("new", new), ("old", old))
+        for note in warnings_of(notes)
+        if note not in both
     ]
     return (*warnings_of(both), *alone)
 
 
 def change_notes(
     contrasts: Sequence[Change], means: Sequence[Change], resamples: int
-) -> Iterator[str]:
-    """Say what a comparison leaves out, where it stands on little, and what its tilts are measured from."""
-    lacking = {
-        f"not both {c.a} and {c.b} are" if c.of_tilt else f"{c.name} is not": c
-        for c in sorted(contrasts, key=lambda c: c.excluded)
-        if c.excluded
-    }
-    for what, change in lacking.items():
-        total = counted(change.queries + change.excluded, "query", "queries")
-        yield f"{change.excluded} of {total} excluded: {what} defined under both runs"
+) -> Iterator[Note]:
+    """Note what a comparison leaves out, where it stands on little, and what its tilts are measured from."""
+    yield from _undefined(contrasts)
     fewest = min((c.queries for c in (*contrasts, *means)), default=FEW_QUERIES)
     if fewest < FEW_QUERIES:
-        yield too_narrow(f"{counted(fewest, 'query is', 'queries are')} compared", fewest)
+        yield FewQueriesCompared(queries=fewest)
     dropped = max((c.dropped for c in contrasts if c.queries >= FEWEST_ROWS), default=0)
     if dropped:
-        yield f"up to {dropped:,} of {resamples:,} resamples dropped: both groups were 0 under one of the runs"
+        yield ChangeResamplesDropped(dropped=dropped, resamples=resamples)
     uneven = dict.fromkeys(
-        f"{c.a} and {c.b}" for c in contrasts if not c.twins and c.estimand.sided
+        GroupPair(a=c.a, b=c.b) for c in contrasts if not c.twins and c.estimand.sided
     )
     if uneven:
-        yield (
-            f"{', '.join(uneven)} are not twins: a tilt is the distance from the median of each run's random labels, "
-            "taken as known"
+        yield TiltsFromMedians(pairs=tuple(uneven))
+
+
+def _undefined(contrasts: Sequence[Change]) -> Iterator[Note]:
+    """Note in how many queries each question is not defined under both runs: of a pair once, the most."""
+    most: dict[tuple[GroupPair | None, str], Change] = {}
+    for change in sorted(contrasts, key=lambda change: change.excluded):
+        if not change.excluded:
+            continue
+        groups = GroupPair(a=change.a, b=change.b) if change.of_tilt else None
+        most[groups, "" if change.of_tilt else change.name] = change
+    for (groups, question), change in most.items():
+        yield ChangeUndefined(
+            groups=groups,
+            question=question,
+            excluded=change.excluded,
+            queries=change.queries + change.excluded,
         )

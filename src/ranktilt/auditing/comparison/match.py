@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,16 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import ChangeTask, Columns, Sample, contrast_task
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.comparisons import (
+    OnlyInOneAudit,
+    QueriesLeftOut,
+    QueriesOfOneSide,
+    ResultKind,
+    RoundingIgnored,
+    RunsPaired,
+    Side,
+)
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.printing import digits_apart
@@ -50,9 +60,9 @@ class Match:
     """Named as in the new audit."""
     rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     """Where the new and the old audit hold each query, in an order that does not depend on which is the new one."""
-    left_out: tuple[str, ...]
+    left_out: tuple[Note, ...]
     """Notes on what only one audit holds."""
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     """Notes on what else differs between the audits, such as the queries that only one holds."""
     queries_left_out: int = 0
     """Queries that only one of the audits holds."""
@@ -125,10 +135,22 @@ class CommonQueries:
             if queries
         )
 
-    def note(self, noun: str) -> str:
-        """Say how many queries are left out, and which."""
-        share = f"{self.left_out} of {counted(self.total, 'query', 'queries')} ({self.percent_left_out:.1f} %)"
-        return f"left out: {share}: {self.differences(noun)}"
+    def note(
+        self, result: ResultKind, *, pairs: str = "", keeps_medians: bool = False
+    ) -> QueriesLeftOut:
+        """Note how many queries are left out, and which."""
+        sides = [
+            QueriesOfOneSide(side="new", number=len(self.only_new), first=self.only_new[:_NAMED]),
+            QueriesOfOneSide(side="old", number=len(self.only_old), first=self.only_old[:_NAMED]),
+        ]
+        return QueriesLeftOut(
+            result=result,
+            left_out=self.left_out,
+            queries=self.total,
+            sides=tuple(side for side in sides if side.number),
+            pairs=pairs,
+            keeps_medians=keeps_medians,
+        )
 
 
 def match(
@@ -163,17 +185,13 @@ def match(
         _refuse_nothing(pairs or questions, "pair of groups", map(_pair, sides), map(_pair, others))
     every = [_pair(q) for p in pairs for q in (p, p[::-1])]
     left_out = (
-        *_left_out("run", "runs", new.runs, old.runs, kept=[name for p in runs for name in p]),
-        *_left_out("measure", "measures", ours, theirs, kept=measures),
-        *_left_out(
-            "pair of groups", "pairs of groups", map(_pair, sides), map(_pair, others), kept=every
-        ),
-        *_left_out(
-            "question", "questions", *(map(_said, one) for one in asked), kept=map(_said, answered)
-        ),
+        *_left_out("run", new.runs, old.runs, kept=[name for p in runs for name in p]),
+        *_left_out("measure", ours, theirs, kept=measures),
+        *_left_out("pair of groups", map(_pair, sides), map(_pair, others), kept=every),
+        *_left_out("question", *(map(_said, one) for one in asked), kept=map(_said, answered)),
     )
     renamed = [
-        f"{one.new} is compared with {one.old}"
+        RunsPaired(new=one.new, old=one.old)
         for one in runs
         if one.new != one.old and baseline_run is None
     ]
@@ -275,16 +293,14 @@ def common_queries(
     return common
 
 
-def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[str]:
+def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[Note]:
     if not common.left_out:
         return
     effects = [effect for audit in (new, old) for effect in (*audit.tilts, *audit.card)]
     # The draws behind a median are not kept with an audit, so that it cannot be taken over fewer
     # queries.
     shuffled = any(not effect.twins and effect.estimand.sided for effect in effects)
-    yield common.note("audit") + (
-        "; medians of random labels are those of all queries" if shuffled else ""
-    )
+    yield common.note("audit", keeps_medians=shuffled)
 
 
 def _refuse_nothing(
@@ -298,24 +314,23 @@ def _refuse_nothing(
 
 
 def _left_out(
-    one: str, many: str, new: Iterable[str], old: Iterable[str], *, kept: Iterable[str]
-) -> Iterator[str]:
+    part: Literal["run", "measure", "pair of groups", "question"],
+    new: Iterable[str],
+    old: Iterable[str],
+    *,
+    kept: Iterable[str],
+) -> Iterator[Note]:
     known = set(kept)
-    for side, given in (("new", new), ("old", old)):
+    sides: tuple[tuple[Side, Iterable[str]], ...] = (("new", new), ("old", old))
+    for side, given in sides:
         if lone := [name for name in given if name not in known]:
-            yield f"left out: {counted(len(lone), one, many)} only in the {side} audit ({names(lone)})"
+            yield OnlyInOneAudit(part=part, side=side, number=len(lone), first=tuple(lone[:_NAMED]))
 
 
-def _rounded(new: Audit, old: Audit) -> list[str]:
-    sides = [
-        side for side, audit in (("new", new), ("old", old)) if audit.spec["rounding"] != "none"
-    ]
-    which = "both audits round" if len(sides) == 2 else f"the {''.join(sides)} audit rounds"
-    return (
-        [f"{which} means before Relative Δ; here it is computed from unrounded means"]
-        if sides
-        else []
-    )
+def _rounded(new: Audit, old: Audit) -> list[Note]:
+    audits: tuple[tuple[Side, Audit], ...] = (("new", new), ("old", old))
+    sides = tuple(side for side, audit in audits if audit.spec["rounding"] != "none")
+    return [RoundingIgnored(sides=sides)] if sides else []
 
 
 def change_tasks(match: Match, pairs: Iterable[Pair]) -> list[ChangeTask]:

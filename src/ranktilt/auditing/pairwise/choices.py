@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.effects import FEW_QUERIES, FEWEST, too_narrow
+from ranktilt.auditing.effects import FEW_QUERIES, FEWEST
 from ranktilt.auditing.notes import variation_notes
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.pairwise.pairs import (
@@ -38,13 +38,23 @@ from ranktilt.auditing.pairwise.result import (
 )
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.jsonl import json_objects
+from ranktilt.data.notes.base import Note, counts_of
+from ranktilt.data.notes.pairwise import (
+    ChoicesLeftOut,
+    ChoicesUnreadable,
+    FewQueriesWithPairs,
+    NothingDecided,
+    PairsInOneOrder,
+    QueriesWithoutPair,
+)
+from ranktilt.data.notes.runs import AnswersRead
 from ranktilt.data.run import Run, codes
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
 from ranktilt.llm.journal import journalled
 from ranktilt.llm.stored_answers import stored_answer
 from ranktilt.measures.ranking import Floats
 from ranktilt.rankers.base import readable_texts
-from ranktilt.rankers.llm.answers import UNANSWERED, Reading, read_choice, unread_reasons
+from ranktilt.rankers.llm.answers import UNANSWERED, Reading, read_choice
 from ranktilt.rankers.llm.base import Asker, Listing, Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.statistics.bootstrap import RESAMPLES, resampled_means
@@ -75,7 +85,7 @@ class Decisions:
     model: str
     """Who chose: a language model, or the file that says so."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     training_queries: frozenset[str] = frozenset()
     """Ids of queries that the model was trained on, as far as that is known."""
 
@@ -128,8 +138,10 @@ def only_queries(decisions: Decisions, queries: Sequence[str]) -> Decisions:
         raise UserError(
             f"no pair to count: {counted(len(queries), 'query has', 'queries have')} none"
         )
-    note = f"{len(lacking):,} of the {counted(len(queries), 'query', 'queries')} asked for without a pair"
-    return replace(decisions, frame=frame, notes=(*decisions.notes, *([note] if lacking else [])))
+    notes = decisions.notes
+    if lacking:
+        notes = (*notes, QueriesWithoutPair(lacking=len(lacking), queries=len(queries)))
+    return replace(decisions, frame=frame, notes=notes)
 
 
 class _Choice(msgspec.Struct):
@@ -212,19 +224,29 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
                     *found.read(),
                 )
             )
-    left = {
-        f"not of {sides.protected} and {sides.unprotected}": unlike,
-        "of a relevant and an irrelevant one": mixed,
-    }
-    notes = [
-        f"{path.name}: {counted(n, 'choice', 'choices')} {what}, left out"
-        for what, n in left.items()
-        if n
-    ]
+    notes = list(_left_out(path.name, sides, unlike=unlike, mixed=mixed))
     if not rows:
-        raise DataError(path, "; ".join(["no choice between documents of both sides", *notes]))
+        reasons = [note.sentence for note in notes]
+        raise DataError(path, "; ".join(["no choice between documents of both sides", *reasons]))
     frame = pl.DataFrame(rows, SCHEMA, orient="row")
     return Decisions(frame, sides, path.name, {"decisions": str(path)}, (*sides.notes, *notes))
+
+
+def _left_out(file: str, sides: TwoGroups, *, unlike: int, mixed: int) -> Iterator[Note]:
+    """Note choices of `unlike` groups, and of relevance that is `mixed`."""
+    numbers: tuple[tuple[Literal["groups", "relevance"], int], ...] = (
+        ("groups", unlike),
+        ("relevance", mixed),
+    )
+    for reason, number in numbers:
+        if number:
+            yield ChoicesLeftOut(
+                file=file,
+                choices=number,
+                reason=reason,
+                protected=sides.protected,
+                unprotected=sides.unprotected,
+            )
 
 
 _PAIR = ("protected_origin", "unprotected_origin")
@@ -497,20 +519,22 @@ def outcome(
     )
 
 
-def _answer_notes(decisions: Decisions) -> Iterator[str]:
-    """Say what kinds of answers came; and of how many pairs only one order is known."""
-    kinds = decisions.frame["reading"].value_counts(sort=True)
+def _answer_notes(decisions: Decisions) -> Iterator[Note]:
+    """Note what kinds of answers came, and of how many pairs only one order is known."""
+    numbers = decisions.frame["reading"].value_counts(sort=True)
+    kinds = counts_of(dict(numbers.iter_rows()))
     total, lost = decisions.frame.height, decisions.frame["choice"].null_count()
-    shown = ", ".join(f"{n:,} {kind}" for kind, n in kinds.iter_rows())
-    said = decisions.spec.get("llm_answers", {})
-    tokens = (
-        f"; {said['tokens_read']:,} tokens read, {said['tokens_written']:,} written" if said else ""
+    answers = decisions.spec.get("llm_answers", {})
+    yield AnswersRead(
+        stage=decisions.model,
+        kinds=kinds,
+        tokens_read=answers.get("tokens_read"),
+        tokens_written=answers.get("tokens_written"),
     )
-    yield f"{decisions.model}: {counted(total, 'answer', 'answers')}: {shown}{tokens}"
     if lost:
-        example = f" (first: {shorten(said['unreadable'], 100)})" if said.get("unreadable") else ""
-        reasons = unread_reasons(dict(kinds.iter_rows()))
-        yield f"warning: {lost / total:.0%} of the answers name no document{reasons}{example}"
+        yield ChoicesUnreadable(
+            answers=total, unreadable=lost, kinds=kinds, first=answers.get("unreadable") or ""
+        )
     pair = pl.concat_list(
         pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
     )
@@ -521,14 +545,13 @@ def _answer_notes(decisions: Decisions) -> Iterator[str]:
         .height
     )
     if single:
-        yield f"{counted(single, 'pair', 'pairs')} in one order only, of which nobody knows whether both agree"
+        yield PairsInOneOrder(pairs=single)
 
 
-def _few_notes(outcomes: Sequence[PairOutcome]) -> Iterator[str]:
-    for one in outcomes:
-        if one.queries < FEW_QUERIES:
-            yield too_narrow(
-                f"{counted(one.queries, 'query', 'queries')} with {one.kind} pairs", one.queries
-            )
-        if not one.decided:
-            yield f"warning: nothing was decided on {one.kind} pairs"
+def _few_notes(outcomes: Sequence[PairOutcome]) -> Iterator[Note]:
+    for outcome_of_kind in outcomes:
+        kind = outcome_of_kind.kind
+        if outcome_of_kind.queries < FEW_QUERIES:
+            yield FewQueriesWithPairs(queries=outcome_of_kind.queries, pairs=kind)
+        if not outcome_of_kind.decided:
+            yield NothingDecided(pairs=kind)

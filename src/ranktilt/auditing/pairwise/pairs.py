@@ -13,6 +13,14 @@ import polars as pl
 from ranktilt.auditing.groups import grouping
 from ranktilt.data.collection import Collection
 from ranktilt.data.group_names import REST
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.pairwise import (
+    DocumentsInNoPair,
+    FewPairs,
+    OnlyIrrelevantPairs,
+    QueriesWithoutSides,
+    UnaskedQueries,
+)
 from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.measures.ranking import Ints
@@ -30,7 +38,7 @@ class TwoGroups:
     unprotected: str
     code: Ints
     """Of each document row: 1 protected, 0 unprotected, −1 neither."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +50,7 @@ class DrawnPairs:
     """``query``, ``kind``, ``protected`` and ``unprotected`` (ids), a row a pair."""
     wanted: int
     """Pairs a query and kind that were asked for."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def two_groups(collection: Collection, by: str, protected: str | None = None) -> TwoGroups:
@@ -62,10 +70,16 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
     others = [name for name in groups.names if name != protected]
     code = np.where(groups.code < 0, -1, groups.code == number).astype(np.int64)
     lost = int((code < 0).sum())
-    warning = "warning: " if 2 * lost >= len(code) else ""
-    what = f"without {by}{' or of several' if groups.several else ''}"
-    note = f"{warning}{lost:,} of {counted(len(code), 'document', 'documents')} {what}, in no pair"
-    notes = (*(remark.text for remark in groups.remarks), *([note] if lost else []))
+    notes: tuple[Note, ...] = groups.remarks
+    if lost:
+        note = DocumentsInNoPair(
+            severity="warning" if 2 * lost >= len(code) else "note",
+            by=by,
+            documents=lost,
+            total=len(code),
+            has_several=bool(groups.several),
+        )
+        notes = (*notes, note)
     return TwoGroups(by, protected, others[0] if len(others) == 1 else REST, code, notes)
 
 
@@ -136,9 +150,9 @@ def draw_pairs(
             "relevant to it, nor that are not"
         )
     left = len(every) - len(queries)
-    lost = f"{counted(left, 'query', 'queries')} without a text{'' if pools is None else ' or candidates'}, not asked"
+    lost = [UnaskedQueries(queries=left, has_candidates=pools is not None)] if left else []
     notes = _notes(short, lacking, pairs, len(queries), judged=bool(relevant))
-    return DrawnPairs(sides, frame, pairs, (*sides.notes, *([lost] if left else []), *notes))
+    return DrawnPairs(sides, frame, pairs, (*sides.notes, *lost, *notes))
 
 
 def _pools(run: Run, collection: Collection) -> dict[str, Ints]:
@@ -163,11 +177,11 @@ def _of_kinds(code: Ints, relevant: Ints | None, pool: Ints | None) -> tuple[Int
 
 def _notes(
     short: dict[Kind, int], lacking: dict[Kind, int], pairs: int, queries: int, *, judged: bool
-) -> Iterator[str]:
+) -> Iterator[Note]:
     if not judged:
-        yield "no document is judged relevant: there are irrelevant pairs only"
+        yield OnlyIrrelevantPairs()
     for kind in KINDS if judged else KINDS[1:]:
         if lacking[kind]:
-            yield f"{lacking[kind]:,} of {counted(queries, 'query', 'queries')} without {kind} documents on both sides"
+            yield QueriesWithoutSides(pairs=kind, lacking=lacking[kind], queries=queries)
         if short[kind]:
-            yield f"{counted(short[kind], 'query has', 'queries have')} fewer than {pairs} {kind} pairs; all were taken"
+            yield FewPairs(pairs=kind, queries=short[kind], target=pairs)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.pairwise.pairs import Kind
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
+from ranktilt.data.notes.base import Note
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.statistics.variation import Variation, choice_variation
 
@@ -152,7 +153,7 @@ class PairwiseAudit(
     unprotected: str
     outcomes: tuple[PairOutcome, ...]
     """One for each kind of pairs that there are: relevant, irrelevant."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Coded[Note], ...] = ()
     """What a reader should know."""
     by_query: tuple[QueryChoices, ...] = ()
     """What was chosen in each query, for `compare`."""

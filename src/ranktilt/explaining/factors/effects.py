@@ -20,8 +20,20 @@ from scipy import special
 
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note, counts_of
+from ranktilt.data.notes.texts import (
+    DocumentsNotRetrieved,
+    FactorsNotReported,
+    FewToTest,
+    InteractionsAliased,
+    InteractionsLeftOut,
+    NoFactorCouldMove,
+    NoScoreGap,
+    VersionsNotJudged,
+    VersionsNotRetrieved,
+)
 from ranktilt.data.run import Run, named_apart
-from ranktilt.errors import UserError, counted, join_words
+from ranktilt.errors import UserError, join_words
 from ranktilt.explaining.factors.outcomes import (
     Outcome,
     Standings,
@@ -78,7 +90,7 @@ class FactorDesign:
     levels: Floats
     terms: tuple[DesignTerm, ...]
     """Main effects, then interactions."""
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def names(self) -> list[str]:
@@ -141,7 +153,7 @@ def _levels(collection: Collection, name: str) -> Floats:
 
 def _terms(
     names: Sequence[str], levels: Floats, origin: Ints
-) -> tuple[tuple[DesignTerm, ...], list[str]]:
+) -> tuple[tuple[DesignTerm, ...], list[Note]]:
     """Find which effects can be told apart; `UserError` where main effects cannot."""
     centred = within(levels, origin)
     _check_main_effects(names, levels, centred)
@@ -176,17 +188,14 @@ def _check_main_effects(names: Sequence[str], levels: Floats, centred: Floats) -
 
 def _interactions(
     centred: Floats, pairs: Sequence[DesignTerm], products: Floats
-) -> tuple[list[DesignTerm], list[str]]:
+) -> tuple[list[DesignTerm], list[Note]]:
     """Join interactions that change together; none where they are mixed with main effects."""
     alias_sets = _alias_sets(products)
     first = [numbers[0] for numbers in alias_sets]
     together = np.column_stack([centred, products[:, first]])
     if np.linalg.matrix_rank(together) < together.shape[1]:
-        return [], [
-            "Interactions are left out: main effects are read free of two-factor interactions, "
-            "which this design cannot tell from them."
-        ]
-    terms, notes = [], []
+        return [], [InteractionsLeftOut()]
+    terms, notes = list[DesignTerm](), list[Note]()
     for numbers in alias_sets:
         column = products[:, numbers[0]]
         labels = [pairs[numbers[0]].label]
@@ -195,9 +204,7 @@ def _interactions(
             labels.append(f"{sign}{pairs[alias].label}")
         terms.append(DesignTerm(" = ".join(labels), pairs[numbers[0]].factors))
         if len(labels) > 1:
-            notes.append(
-                f"This design cannot tell apart {join_words(labels)}: one number is their sum."
-            )
+            notes.append(InteractionsAliased(interactions=tuple(labels)))
     return terms, notes
 
 
@@ -270,7 +277,7 @@ def factor_effects(
     rows: list[FactorEffect] = []
     sources: list[SourceEffect] = []
     adoptions: list[AdoptionEffect] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     variations: dict[str, Variation] = {}
     for number, run in enumerate(runs):
         report("effects of factors", number, len(runs))
@@ -509,51 +516,29 @@ def _mean(outcome: Outcome, change: Floats, which: npt.NDArray[np.bool_]) -> Con
     return ContrastEstimate(value, value - half_width, value + half_width)
 
 
-def _about(collection: Collection, design: FactorDesign) -> Iterator[str]:
-    """Say what was compared, for every ranker."""
+def _about(collection: Collection, design: FactorDesign) -> Iterator[Note]:
+    """Note what was compared, for every ranker."""
     yield from design.notes
-    failed = [factor.name for factor in design.factors if not factor.analysed]
+    failed = tuple(factor.name for factor in design.factors if not factor.analysed)
     if failed:
-        yield (
-            f"Not reported, because their checks failed: {join_words(failed)}; they stay in the "
-            "regression."
-        )
+        yield FactorsNotReported(factors=failed)
     if not collection.qrels.height:
-        yield (
-            "Nothing is judged: all documents of which a version is retrieved are compared, and "
-            "there is no nDCG."
-        )
+        yield VersionsNotJudged()
 
 
-def _notes(standing: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[str]:
-    """Say what a reader should know of one run."""
+def _notes(standing: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[Note]:
+    """Note what a reader should know of one run."""
     name, outcome = standing.run.name, fits[PRIMARY].outcome
-    if not standing.variation.enough:
-        yield f"warning: {name}: {standing.variation.words}; no factor could move a document there"
+    variation = standing.variation
+    if not variation.enough:
+        yield NoFactorCouldMove(run=name, total=variation.total, fixed=counts_of(variation.fixed))
     if standing.left_out:
-        every = standing.left_out + len(standing.rows)
-        pairs = (
-            f"{standing.left_out:,} of {counted(every, 'relevant document', 'relevant documents')}"
-        )
-        yield (
-            f"{name}: {pairs}, query by query, have no version that is retrieved: they say nothing "
-            "of the factors."
-        )
+        documents = standing.left_out + len(standing.rows)
+        yield DocumentsNotRetrieved(run=name, left_out=standing.left_out, documents=documents)
     if standing.absent > _ABSENT:
-        share = f"{100 * standing.absent:.0f} %"
-        hint = ": rank deeper (@k)" if standing.cut else ""
-        yield (
-            f"{name}: {share} of these versions are not retrieved and stand below all that "
-            f"are{hint}."
-        )
+        yield VersionsNotRetrieved(run=name, share=standing.absent, is_cut=bool(standing.cut))
     if "score gap" not in fits:
-        yield (
-            f"{name}: no score gap: its scores say no more than an order, or no document has all "
-            "versions retrieved."
-        )
-    if min(len(np.unique(outcome.query)), len(np.unique(outcome.origin))) < _FEWEST:
-        pair = (
-            counted(len(np.unique(outcome.query)), "query", "queries"),
-            counted(len(np.unique(outcome.origin)), "document", "documents"),
-        )
-        yield f"{name}: {' and '.join(pair)} are too few to test."
+        yield NoScoreGap(run=name)
+    queries, documents = len(np.unique(outcome.query)), len(np.unique(outcome.origin))
+    if min(queries, documents) < _FEWEST:
+        yield FewToTest(run=name, queries=queries, documents=documents)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
+from ranktilt.data.notes.base import Note
 from ranktilt.statistics.variation import Variation
 
 SOURCE, MODEL_TEXT = "source", ("source", "length", "words", "fluency", "style")
@@ -165,7 +166,7 @@ class FactorEffects(
         The source before and after the other factors are held; empty without a factor ``source``.
     adoptions : tuple of AdoptionEffect
         What edits do to exposure as ever more documents have them; empty where no share was given.
-    notes : tuple of str
+    notes : tuple of Note
         What a reader should know.
     variations : mapping of str to Variation
         In how many lists of each ranker a factor could have moved a document.
@@ -176,7 +177,7 @@ class FactorEffects(
     rows: tuple[FactorEffect, ...]
     sources: tuple[SourceEffect, ...] = ()
     adoptions: tuple[AdoptionEffect, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Coded[Note], ...] = ()
     variations: Mapping[str, Variation] = field(default_factory=dict)
 
     @property

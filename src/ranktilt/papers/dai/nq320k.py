@@ -19,6 +19,7 @@ from ranktilt._version import __version__
 from ranktilt.data.builders import FOLDER, BuiltCollection
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.jsonl import json_objects
+from ranktilt.data.notes.base import Remark
 from ranktilt.data.text.quality import words as count_words
 from ranktilt.data.trimmed_texts import PAGE_TITLE
 from ranktilt.errors import DataError, DataWarning, UserError
@@ -69,15 +70,12 @@ def nq320k(files: list[Path], *, words: int = WORDS) -> NQ320K:
         Cut texts to so many words.
     """
     built = build_nq320k(files, words=words)
-    notes = [
-        "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells."
-    ]
+    truncated = "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells."
+    notes = [Remark(text=truncated)]
     if not built.as_published:
         seen = f"{built.train_lines:,} training and {built.counts['test queries']:,} development questions were read"
-        notes.insert(
-            0,
-            f"Not as published: {seen}, {TRAINING:,} and {PUBLISHED['test queries']:,} there are.",
-        )
+        published = f"{TRAINING:,} and {PUBLISHED['test queries']:,} there are"
+        notes.insert(0, Remark(text=f"Not as published: {seen}, {published}."))
     return replace(
         built,
         summary=tuple(_summary(built.counts)),

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Remark
 from ranktilt.errors import UserError, counted
 from ranktilt.explaining.base import Probe, ProbeResult, reference_of, twin_rows, twin_sources
 from ranktilt.explaining.perplexity import PerplexityProbe
@@ -259,7 +260,8 @@ def check_theorem(
         rows=tuple(rows),
         effects=(),
         figures=(),
-        summary=" ".join(said),
+        reference=first,
+        findings=tuple(Remark(text=text) for text in said),
     )
 
 

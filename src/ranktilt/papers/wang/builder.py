@@ -9,6 +9,7 @@ import orjson
 
 from ranktilt.data.builders import CANDIDATES, FOLDER, BuiltCollection, require_seed
 from ranktilt.data.files import sha256
+from ranktilt.data.notes.base import Remark
 from ranktilt.errors import UserError
 from ranktilt.papers.wang.fair_ranking import FairRanking, ListRules, build_fair_ranking, summary
 from ranktilt.papers.wang.trec_fair import read_labelled
@@ -61,17 +62,19 @@ def fair_ranking(
     )
 
 
-def _notes(built: FairRanking) -> Iterator[str]:
-    yield (
+def _notes(built: FairRanking) -> Iterator[Remark]:
+    order = (
         f"{CANDIDATES}: shuffled, for rankers to order; {INITIAL}: unprotected ones first, the "
         "paper's initial ranking"
     )
+    yield Remark(text=order)
     lone = built.counts["queries_with_a_group_below_2"]
     if lone:
-        yield (
-            f"warning: {lone} lists have fewer than 2 items of a group; their exposure ratio says "
-            "little, or nothing"
+        words = (
+            f"{lone} lists have fewer than 2 items of a group; their exposure ratio says little, "
+            "or nothing"
         )
+        yield Remark(severity="warning", text=words)
 
 
 def _read_blocks(text: str) -> tuple[int, int, int, int] | None:

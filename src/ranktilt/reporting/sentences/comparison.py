@@ -12,6 +12,7 @@ from ranktilt.errors import counted
 from ranktilt.measures.base import Measure
 from ranktilt.reporting.sentences.effects import across, common_words, corrected_p, too_few
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.variation import variation_words
 
 _FINDING_KINDS: dict[ChangeKind, FindingKind] = {
     "differs": "favours",
@@ -100,7 +101,7 @@ def _quantity(change: Change) -> tuple[str, str]:
 def _growth(change: Change) -> str:
     """Say whether the tilt grew; nothing of the kind where a run could not tilt at all."""
     if change.variation is not None and not change.can_be_level:
-        return f"; but {change.variation.words} of one of both"
+        return f"; but {variation_words(change.variation)} of one of both"
     if change.growth_low > 0:
         return "; the tilt itself grew"
     return "; the tilt itself shrank" if change.growth_high < 0 else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ranktilt.data.notes.base import Note
 from ranktilt.reporting.sentences.findings import Finding
 
 _DERIVED = {
@@ -12,6 +13,7 @@ _DERIVED = {
     "Bench": "mitigate:derived",
     "CheckResult": "check:derived",
     "Comparison": "comparison:derived",
+    "Controlled": "controls:derived",
     "Equivalence": "check:derived_equivalence",
     "FactorEffects": "factors:derived",
     "FamilyPreference": "judging:derived_preference",
@@ -20,6 +22,9 @@ _DERIVED = {
     "JudgeAudit": "judging:derived",
     "LimitCheck": "gate:derived_check",
     "PairwiseAudit": "pairwise:derived",
+    "ProbeFigure": "probes:derived_part",
+    "ProbeResult": "probes:derived",
+    "ProbeTable": "probes:derived_part",
     "SourceAudits": "source_audits:derived",
     "TrainingStudy": "training_study:derived",
 }
@@ -39,13 +44,17 @@ _LEADING = {
 _SENTENCES = {
     "ChangeVerdict": "comparison:change_verdict_sentence",
     "PairVerdict": "pairwise:pair_verdict_sentence",
+    "ProbeResult": "probes:probe_summary",
     "Verdict": "verdicts:verdict_sentence",
 }
-"""The sentence of a verdict, by its class."""
+"""The sentence of a verdict, or of what a probe found, by its class."""
 
 
 def derived(record: Any) -> dict[str, Any]:
     """Return what a file says in words of a result, or of a part of one; nothing of most."""
+    if isinstance(record, Note):
+        of_note: dict[str, Any] = _function("notes:derived")(record)
+        return of_note
     name = type(record).__name__
     if name not in _DERIVED:
         return {}
@@ -63,7 +72,10 @@ def leading_finding(result: Any) -> Finding:
 
 
 def sentence(record: Any) -> str:
-    """Return a verdict in words."""
+    """Return a verdict, a note, or what a probe found in words."""
+    if isinstance(record, Note):
+        words_of_note: str = _function("notes:note_sentence")(record)
+        return words_of_note
     words: str = _function(_SENTENCES[type(record).__name__])(record)
     return words
 

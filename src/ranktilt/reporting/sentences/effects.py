@@ -10,6 +10,7 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.printing import digits_apart, signed
 from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.sentences.answers import answer_words
+from ranktilt.reporting.sentences.variation import variation_words
 
 
 def effect_words(effect: Effect, noun: str) -> str:
@@ -84,7 +85,7 @@ def cannot_vary(effect: Effect) -> str:
     """Say what keeps an answer from being level, however close it is; empty where nothing does."""
     if effect.can_be_level or effect.variation is None:
         return ""
-    return f"{effect.variation.words}, so that level cannot be shown"
+    return f"{variation_words(effect.variation)}, so that level cannot be shown"
 
 
 def could_detect(effect: Effect) -> str:

@@ -19,6 +19,7 @@ from ranktilt.generation.versions.design import HIGH
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
 from ranktilt.reporting.sentences.treatments import is_named_by_level, treatment
+from ranktilt.reporting.sentences.variation import variation_words
 
 _SMALL = 0.05
 """Ranks that are printed as none."""
@@ -73,7 +74,7 @@ def _finding(effects: FactorEffects, ranker: str) -> Finding:
     variation = effects.variations.get(ranker)
     if variation is not None and not variation.enough:
         nothing = (
-            f"{ranker}: nothing is shown: {variation.words}, so that no factor could move a "
+            f"{ranker}: nothing is shown: {variation_words(variation)}, so that no factor could move a "
             "document"
         )
         return Finding(kind="inconclusive", sentence=nothing, run=ranker)

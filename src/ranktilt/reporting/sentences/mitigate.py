@@ -20,6 +20,7 @@ from ranktilt.reporting.numbers import probability, signed
 from ranktilt.reporting.sentences.effects import bounds, too_few
 from ranktilt.reporting.sentences.findings import Finding, ranked
 from ranktilt.reporting.sentences.gate import OUTCOME_KINDS, limit_reason
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 
 _UNTESTED = "that source moves scores through perplexity alone is not tested"
@@ -155,7 +156,7 @@ def bench_notes(bench: Bench) -> Iterator[str]:
                 "intervals of what is less the baseline speak of queries alone, and are a little "
                 "narrow"
             )
-    yield from bench.notes
+    yield from note_sentences(bench.notes)
     reference = bench.spec["reference"]
     is_by_source = bench.spec["by"] == "source"
     if bench.candidates[1:] and bench.document_sets == (ALL,) and is_by_source:

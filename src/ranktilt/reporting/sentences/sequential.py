@@ -6,6 +6,7 @@ from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.sequential import Decision, Look, SequentialAudit
 from ranktilt.errors import counted
 from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.variation import variation_words
 
 _KINDS: dict[Decision, FindingKind] = {
     "tilted": "favours",
@@ -34,7 +35,7 @@ def decision_sentence(audit: SequentialAudit) -> str:
         return f"{audit.run} is level {within}, shown {after}: {numbers}"
     still = ""
     if not audit.variation.enough:
-        still = f"{audit.variation.words}, so that level cannot be shown; "
+        still = f"{variation_words(audit.variation)}, so that level cannot be shown; "
     return f"{audit.run} is not decided {after}: {still}{numbers}"
 
 

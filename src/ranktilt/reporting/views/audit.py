@@ -17,6 +17,7 @@ from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.sentences.meaning import audit_meaning
 from ranktilt.reporting.sentences.next_steps import next_commands
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_tone
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.audit_sections import audit_sections
@@ -39,7 +40,7 @@ def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
         hero=PageBlocks(make=partial(_hero, audit, findings)),
         next_steps=next_commands(next_steps(audit)),
         legend=tuple(legend(audit)),
-        notes=audit.notes,
+        notes=note_sentences(audit.notes),
         sides=SIDES if len(pairs) > 1 else pairs[0] if pairs else (),
         names=(*audit.runs, *audit.groups),
     )

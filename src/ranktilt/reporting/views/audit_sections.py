@@ -36,6 +36,7 @@ from ranktilt.reporting.numbers import decimal, interval, number, percent, signe
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.sentences.effects import corrected_p
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import sides_named
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.audit_tables import (
@@ -217,7 +218,7 @@ def _checks(audit: Audit) -> Iterator[Section]:
 
 
 def _provenance(audit: Audit) -> Iterator[Section]:
-    yield provenance(audit.spec, audit.notes)
+    yield provenance(audit.spec, note_sentences(audit.notes))
 
 
 def ranks_section(opened: LoadedAudit) -> Section:

@@ -40,6 +40,7 @@ from ranktilt.reporting.numbers import (
     signed,
 )
 from ranktilt.reporting.sentences.answers import basis_words
+from ranktilt.reporting.sentences.controls import control_change, control_meaning
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
 from ranktilt.reporting.tones import VERDICT_TONES
 
@@ -188,7 +189,7 @@ def control_table(audit: Audit) -> Table:
             f"moved on {measures[audit.primary_index]}",
             lambda of: _moved(of[0], audit.primary_index),
         ),
-        (worded("changed"), lambda of: of[0].changed),
+        (worded("changed"), lambda of: control_change(of[0].control_change)),
     ]
     found = [
         (one, pair)
@@ -410,7 +411,7 @@ def card_legend(audit: Audit) -> list[str]:
 def control_legend(audit: Audit) -> list[str]:
     """Say what each control takes away."""
     meanings = dict.fromkeys(
-        (c.control, c.meaning) for c in audit.controls if c.control != RAW and c.tilts
+        (c.control, control_meaning(c)) for c in audit.controls if c.control != RAW and c.tilts
     )
     if not meanings:  # the rows say why none was applied
         return []

@@ -19,6 +19,7 @@ from ranktilt.reporting.sentences.check import (
     instrument_sentence,
 )
 from ranktilt.reporting.sentences.meaning import check_meaning
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check_sections import EQUIVALENCE_TONES, alpha_of, check_sections
 from ranktilt.reporting.views.text_features import effect_chart
@@ -29,13 +30,13 @@ def view(check: CheckResult) -> Document:
     return Document(
         kind=titled("Check of", check.spec),
         headline=check_sentence(check),
-        sections=(*check_sections(check), provenance(check.spec, check.notes)),
+        sections=(*check_sections(check), provenance(check.spec, note_sentences(check.notes))),
         sentences=tuple(sentences(check)),
         meaning=check_meaning(check),
         hero=PageBlocks(make=partial(effect_chart, check.features, check.reference)),
         names=(check.reference, *check.sources),
         legend=tuple(legend(check)),
-        notes=check.notes,
+        notes=note_sentences(check.notes),
     )
 
 

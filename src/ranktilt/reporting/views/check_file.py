@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ranktilt.explaining.file_report import FileReport
 from ranktilt.reporting.document import Document, Sentence, named, printed, tabulated, worded
+from ranktilt.reporting.sentences.notes import note_sentences
 
 _LONGEST = 100
 
@@ -21,7 +22,7 @@ def view(report: FileReport) -> Document:
         headline=f"{report.path}: {report.kind}",
         sections=printed([tabulated(f"{report.path}: {report.kind}", rows, columns)]),
         sentences=tuple(_sentences(report)),
-        notes=report.notes,
+        notes=note_sentences(report.notes),
         commands=report.commands,
     )
 

@@ -61,7 +61,7 @@ def view(comparison: Comparison) -> Document:
         hero=PageBlocks(make=partial(_hero, comparison)),
         names=tuple(name for runs in comparison.runs for name in runs),
         legend=tuple(legend(comparison)),
-        notes=comparison.notes,
+        notes=tuple(note.sentence for note in comparison.notes),
     )
 
 

@@ -27,6 +27,8 @@ from ranktilt.reporting.figures.charts import Mark, curves, forest, histogram
 from ranktilt.reporting.headline import by_size, headline
 from ranktilt.reporting.numbers import DASH, always_signed, short_decimal
 from ranktilt.reporting.sentences.meaning import explanation_meaning
+from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.sentences.probes import findings_words
 from ranktilt.reporting.views.text_features import effect_chart, effect_figure, effect_table
 
 _SMALL = 0.1
@@ -40,7 +42,9 @@ def view(found: Explanation) -> Document:
     first = headline(found)
     said = [first, *_others(effects)]
     for one in found.results:
-        said += [table.says for table in one.tables] or ([] if effects else [one.summary])
+        said += [findings_words(table.findings) for table in one.tables] or (
+            [] if effects else [one.summary]
+        )
     return Document(
         kind="Why",
         headline=first,
@@ -89,11 +93,19 @@ def _section(one: ProbeResult) -> Section:
     """A probe's numbers; its summary only where no table or effect size says the same."""
     told = bool(one.tables) or any(e.g == e.g for e in one.effects)
     said = [] if told else [Sentence(one.summary)]
-    said += [Sentence(note, emphasis="quiet") for note in (*one.notes, one.citation) if note]
+    said += [
+        Sentence(note, emphasis="quiet")
+        for note in (*note_sentences(one.notes), one.citation)
+        if note
+    ]
     blocks: list[Block] = [*map(_table, one.tables), Lines(tuple(said))]
     if one.rows and not one.tables:
         decimals = {name: _digits([row[name] for row in one.rows]) for name in one.rows[0]}
-        blocks.append(_table(ProbeTable("Numbers", tuple(one.rows), decimals, "")))
+        blocks.append(
+            _table(
+                ProbeTable(title="Numbers", rows=tuple(one.rows), decimals=decimals, findings=())
+            )
+        )
     blocks.append(PageBlocks(make=partial(_figures, one)))
     return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
 
@@ -121,7 +133,7 @@ def _figure(one: ProbeFigure, probe: str) -> Figure:
             reached=one.edges,
         )
     layout = layouts.get(kind, "")
-    return Figure(one.title, one.says, drawing, layout=layout, folded=True)
+    return Figure(one.title, findings_words(one.findings), drawing, layout=layout, folded=True)
 
 
 def _table(table: ProbeTable) -> Table:
@@ -148,7 +160,7 @@ def _table(table: ProbeTable) -> Table:
 
 
 def _legend(found: Explanation) -> Iterator[str]:
-    yield from found.notes
+    yield from note_sentences(found.notes)
     if any(one.effects for one in found.results):
         yield (
             f"g: Hedges' g on twins, the mean difference in standard deviations; positive: more than in "

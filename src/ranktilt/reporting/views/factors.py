@@ -52,6 +52,7 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.factors import by_size, factor_sentences, meaning_sentence
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.treatments import treatment
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 
@@ -80,7 +81,7 @@ def view(effects: FactorEffects) -> Document:
         headline=headline(effects),
         sections=(
             Section("effects", "Effects of factors", lead, tuple(blocks)),
-            provenance(effects.spec, effects.notes),
+            provenance(effects.spec, note_sentences(effects.notes)),
         ),
         sentences=tuple(
             Sentence(f"{sentence}.", emphasis="strong") for sentence in factor_sentences(effects)
@@ -88,7 +89,7 @@ def view(effects: FactorEffects) -> Document:
         meaning=meaning_sentence(effects),
         hero=PageBlocks(make=partial(_hero, effects)),
         legend=tuple(_legend(effects)),
-        notes=effects.notes,
+        notes=note_sentences(effects.notes),
     )
 
 

@@ -29,6 +29,7 @@ from ranktilt.reporting.interval_chart import (
 from ranktilt.reporting.numbers import DASH, ends, number, signed
 from ranktilt.reporting.sentences.gate import gate_headline, outcome_word, row_reason, row_word
 from ranktilt.reporting.sentences.meaning import gate_meaning
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import VERDICT_TONES
 
 _COLUMNS = (
@@ -55,7 +56,7 @@ def view(gate: Gate) -> Document:
         meaning=gate_meaning(gate),
         hero=PageBlocks(make=partial(_hero, gate)),
         names=tuple(row.run for row in gate.rows),
-        notes=gate.notes,
+        notes=note_sentences(gate.notes),
         outcome=VERDICT_TONES[gate.outcome],
         commands=tuple(str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)),
     )

@@ -29,6 +29,7 @@ from ranktilt.reporting.numbers import count, estimate, moved, number, p_value, 
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.judge_meaning import judge_next_commands, meaning_sentence
 from ranktilt.reporting.sentences.judging import judge_findings
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, sides_named
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.audit_tables import confound_table
@@ -59,7 +60,7 @@ def view(audit: JudgeAudit) -> Document:
     return Document(
         kind=f"Audit of {counted(len(audit.judges), 'judge', 'judges')}",
         headline=headline(audit),
-        sections=(*sections, provenance(audit.spec, audit.notes)),
+        sections=(*sections, provenance(audit.spec, note_sentences(audit.notes))),
         sentences=tuple(
             Sentence(finding.sentence, finding.tone, "strong") for finding in judge_findings(audit)
         ),
@@ -67,7 +68,7 @@ def view(audit: JudgeAudit) -> Document:
         hero=PageBlocks(make=partial(hero_chart, audit)),
         next_steps=judge_next_commands(audit),
         legend=tuple(_legend(audit)),
-        notes=audit.notes,
+        notes=note_sentences(audit.notes),
         sides=pair,
     )
 

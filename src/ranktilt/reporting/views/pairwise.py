@@ -34,6 +34,7 @@ from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.meaning import pairwise_meaning
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.pairwise import pairwise_findings
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
 from ranktilt.reporting.views.readings import verdict_chart
@@ -51,13 +52,13 @@ def view(found: PairwiseAudit) -> Document:
                 (),
                 (*_trained(found), _table(found), PageBlocks(make=partial(_paper_figure, found))),
             ),
-            provenance(found.spec, found.notes),
+            provenance(found.spec, note_sentences(found.notes)),
         ),
         sentences=tuple(_sentences(found)),
         meaning=pairwise_meaning(found),
         hero=PageBlocks(make=partial(_hero, found)),
         legend=tuple(legend(found)),
-        notes=found.notes,
+        notes=note_sentences(found.notes),
         sides=(found.protected, found.unprotected),
     )
 

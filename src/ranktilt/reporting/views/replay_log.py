@@ -28,6 +28,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import count, decimal, moved, number, p_value
 from ranktilt.reporting.sentences.meaning import replayed_meaning
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import starred
 from ranktilt.reporting.views.readings import change_chart
 
@@ -65,7 +66,7 @@ def view(replayed: ReplayedLog) -> Document:
         meaning=replayed_meaning(replayed),
         hero=PageBlocks(make=partial(_hero, replayed)),
         legend=tuple(_legend(replayed)),
-        notes=replayed.notes,
+        notes=note_sentences(replayed.notes),
         outcome="" if gate is None else gate.tone,
         commands=(str(replayed.spec["command"]),) if replayed.spec.get("command") else (),
     )

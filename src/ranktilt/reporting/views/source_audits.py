@@ -49,6 +49,7 @@ from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
 from ranktilt.reporting.sentences.meaning import source_audits_meaning
 from ranktilt.reporting.sentences.next_steps import next_commands
+from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.source_audits import trend_sentences
 from ranktilt.reporting.sentences.verdicts import mark, starred
 from ranktilt.reporting.tones import VERDICT_TONES
@@ -73,7 +74,7 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
         _figures(audits),
         *_tables(audits),
         _trends(audits),
-        provenance(audits.spec, audits.notes),
+        provenance(audits.spec, note_sentences(audits.notes)),
     ]
     if isinstance(result, LoadedSourceAudits):
         sections += _whole_audits(audits, result.parts, budget)
@@ -90,7 +91,7 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
         hero=PageBlocks(make=partial(_hero, audits)),
         next_steps=next_commands(audits.next_steps),
         legend=tuple(_legend(audits)),
-        notes=audits.notes,
+        notes=note_sentences(audits.notes),
         sides=(audits.reference, "the rewrites"),
         names=(*audits.runs, *(source.source for source in audits.sources)),
     )

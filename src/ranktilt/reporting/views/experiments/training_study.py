@@ -68,7 +68,7 @@ def view(study: TrainingStudy) -> Document:
         _overlaps(study),
         _curve(study),
         _spread(study),
-        provenance(study.spec, study.notes),
+        provenance(study.spec, tuple(note.sentence for note in study.notes)),
     )
     return Document(
         kind=titled("Training study on", study.spec),
@@ -80,7 +80,7 @@ def view(study: TrainingStudy) -> Document:
         meaning=study_meaning(study),
         hero=PageBlocks(make=partial(_hero, study)),
         legend=tuple(_legend(study)),
-        notes=study.notes,
+        notes=tuple(note.sentence for note in study.notes),
     )
 
 

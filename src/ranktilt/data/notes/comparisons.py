@@ -1,0 +1,139 @@
+"""Notes on two results that are compared, and on logs that are replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ranktilt.data.notes.base import GroupPair, Note, Severity
+from ranktilt.data.notes.groups import FewQueries
+
+Side = Literal["new", "old"]
+ResultKind = Literal["audit", "pairwise audit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnlyInOneAudit(Note):
+    """What only one of two audits holds, and is left out."""
+
+    part: Literal["run", "measure", "pair of groups", "question"]
+    side: Side
+    number: int
+    first: tuple[str, ...]
+    """Names of the first few."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsPaired(Note):
+    """Two runs of different names that are compared."""
+
+    new: str
+    old: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundingIgnored(Note):
+    """Audits that round means before Relative Δ, which a comparison does not."""
+
+    sides: tuple[Side, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueriesOfOneSide:
+    """Queries that one of two results holds."""
+
+    side: Side
+    number: int
+    first: tuple[str, ...]
+    """Ids of the first few."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueriesLeftOut(Note):
+    """Queries that only one of two results holds, left out."""
+
+    result: ResultKind
+    left_out: int
+    queries: int
+    """Queries of either result."""
+    sides: tuple[QueriesOfOneSide, ...]
+    pairs: str = ""
+    """Kind of the pairs of documents that it is about: ``relevant``; empty for none."""
+    keeps_medians: bool = False
+    """Whether medians of random labels are those of all queries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairKindLeftOut(Note):
+    """A kind of pairs that only one of two pairwise audits holds."""
+
+    pairs: str
+    side: Side
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherPairsDrawn(Note):
+    """Two models chose between other pairs of the same queries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeUndefined(Note):
+    """Queries in which a change is not defined under both runs."""
+
+    groups: GroupPair | None
+    """Both groups of a tilt; None where it is another question."""
+    question: str
+    """The question, where it is no tilt."""
+    excluded: int
+    queries: int
+    """All queries, those excluded among them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewQueriesCompared(FewQueries):
+    """Few queries that both results hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeResamplesDropped(Note):
+    """Resamples in which both groups were 0 under one of the runs."""
+
+    dropped: int
+    resamples: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TiltsFromMedians(Note):
+    """Groups that are not twins, whose tilts are measured from medians of random labels."""
+
+    pairs: tuple[GroupPair, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowthsJudgedAlone(Note):
+    """Several growths, each judged by its own interval."""
+
+    comparisons: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallsUnmatched(Note):
+    """Calls of a log that cannot be matched with the candidates."""
+
+    severity: Severity = "warning"
+    unmatched: int
+    calls: int
+    first: int
+    """Number of the first one."""
+    reason: str
+    """Why the first one cannot be."""
+    queries_left_out: tuple[str, ...]
+    """Queries that an unmatched call can be about."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassagesReordered(Note):
+    """Calls of a log whose passages stand in another order than the calls before leave them."""
+
+    severity: Severity = "warning"
+    calls: int

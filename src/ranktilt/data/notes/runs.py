@@ -1,0 +1,144 @@
+"""Notes on rankings: what they lack, and how little they may say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ranktilt.data.notes.base import Count, Note, Severity
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReadAs(Note):
+    """How a file of results was read, where there was a choice."""
+
+    file: str
+    """The file, or the run's name."""
+    format: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueriesMissing(Note):
+    """Queries that a run lacks."""
+
+    run: str
+    queries: int
+    are_judged: bool
+    count_as_zero: bool
+    """Whether each counts as a list without a relevant document; otherwise it does not count."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueriesFailed(Note):
+    """Queries that an engine failed to answer, which do not count."""
+
+    run: str
+    queries: int
+    are_judged: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntriesUnknown(Note):
+    """Entries of a run whose documents the collection does not hold."""
+
+    run: str
+    entries: int
+    documents: int
+    first: str
+    has_labels_only: bool
+    """Whether labels stand for a collection, without its texts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnDocumentsLeftOut(Note):
+    """Queries that are documents themselves, whose own documents are left out."""
+
+    run: str
+    queries: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswersRead(Note):
+    """What kinds of answers a language model gave."""
+
+    stage: str
+    """The stage of the pipeline, or the model, that was asked."""
+    kinds: tuple[Count, ...]
+    tokens_read: int | None = None
+    tokens_written: int | None = None
+    """None where they are not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswersUnreadable(Note):
+    """Answers of a language model that decide nothing about their passages."""
+
+    severity: Severity = "warning"
+    stage: str
+    answers: int
+    unreadable: int
+    kinds: tuple[Count, ...]
+    first: str
+    """The first unreadable answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LittleVariation(Note):
+    """Runs that cannot be called level, because most lists could not have come out otherwise."""
+
+    severity: Severity = "warning"
+    runs: tuple[str, ...]
+    measures: tuple[str, ...]
+    """On which it is so; empty where on all."""
+    total: int
+    """Lists, pairs of documents, or queries of a judge."""
+    fixed: tuple[Count, ...]
+    """How many of them could not vary, by the reason (`ranktilt.statistics.variation.Reason`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsIdentical(Note):
+    """Runs that are one ranking under several names."""
+
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueriesRepeated(Note):
+    """Queries that repeat others, by text or by ranking and judgments."""
+
+    severity: Severity = "warning"
+    runs: tuple[str, ...]
+    queries: int
+    first: str
+    repeats: str
+    """The query that the first one repeats."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedQueriesLeftOut(Note):
+    """Queries that a stage of a run learned from, left out for all runs."""
+
+    queries: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictWithinNoise(Note):
+    """A verdict that would be another one if scores moved within their resolution."""
+
+    severity: Severity = "warning"
+    run: str
+    a: str
+    b: str
+    measure: str
+    resolution: str
+    """To which scores are known."""
+    points: float
+    """By which the answer may move, either way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedRunNotControlled(Note):
+    """A saved run, which cannot be ranked again, so that one control alone applies to it."""
+
+    run: str

@@ -1,0 +1,147 @@
+"""Words of the notes on two results that are compared, and on replayed logs."""
+
+from __future__ import annotations
+
+from ranktilt.data.notes.base import GroupPair
+from ranktilt.data.notes.comparisons import (
+    CallsUnmatched,
+    ChangeResamplesDropped,
+    ChangeUndefined,
+    FewQueriesCompared,
+    GrowthsJudgedAlone,
+    OnlyInOneAudit,
+    OtherPairsDrawn,
+    PairKindLeftOut,
+    PassagesReordered,
+    QueriesLeftOut,
+    RoundingIgnored,
+    RunsPaired,
+    TiltsFromMedians,
+)
+from ranktilt.errors import counted
+from ranktilt.reporting.sentences.notes.base import first_names, note_words
+from ranktilt.reporting.sentences.notes.groups import too_narrow
+
+_PLURALS = {
+    "run": "runs",
+    "measure": "measures",
+    "pair of groups": "pairs of groups",
+    "question": "questions",
+}
+_MOST_QUERIES = 3
+
+
+@note_words.register
+def _only_in_one_audit(note: OnlyInOneAudit) -> str:
+    number = counted(note.number, note.part, _PLURALS[note.part])
+    names = first_names(note.first, note.number)
+    return f"left out: {number} only in the {note.side} audit ({names})"
+
+
+@note_words.register
+def _runs_paired(note: RunsPaired) -> str:
+    return f"{note.new} is compared with {note.old}"
+
+
+@note_words.register
+def _rounding_ignored(note: RoundingIgnored) -> str:
+    audits = "both audits round"
+    if len(note.sides) == 1:
+        audits = f"the {note.sides[0]} audit rounds"
+    return f"{audits} means before Relative Δ; here it is computed from unrounded means"
+
+
+@note_words.register
+def _queries_left_out(note: QueriesLeftOut) -> str:
+    queries = counted(note.queries, "query", "queries")
+    share = f"{note.left_out} of {queries} ({100 * note.left_out / note.queries:.1f} %)"
+    sides = ", ".join(
+        f"{counted(side.number, 'query', 'queries')} only in the {side.side} {note.result} "
+        f"({first_names(side.first, side.number)})"
+        for side in note.sides
+    )
+    front = f"{note.pairs} pairs: " if note.pairs else ""
+    medians = "; medians of random labels are those of all queries" if note.keeps_medians else ""
+    return f"{front}left out: {share}: {sides}{medians}"
+
+
+@note_words.register
+def _pair_kind_left_out(note: PairKindLeftOut) -> str:
+    return f"left out: {note.pairs} pairs, only in the {note.side} pairwise audit"
+
+
+@note_words.register
+def _other_pairs_drawn(note: OtherPairsDrawn) -> str:
+    return (
+        "the models chose between other pairs of the same queries; what the draw adds is part of "
+        "the intervals"
+    )
+
+
+@note_words.register
+def _change_undefined(note: ChangeUndefined) -> str:
+    subject = f"{note.question} is not"
+    if note.groups is not None:
+        subject = f"not both {_pair(note.groups)} are"
+    queries = counted(note.queries, "query", "queries")
+    return f"{note.excluded} of {queries} excluded: {subject} defined under both runs"
+
+
+@note_words.register
+def _few_queries_compared(note: FewQueriesCompared) -> str:
+    queries = counted(note.queries, "query is", "queries are")
+    return too_narrow(f"{queries} compared", note.queries)
+
+
+@note_words.register
+def _change_resamples_dropped(note: ChangeResamplesDropped) -> str:
+    return (
+        f"up to {note.dropped:,} of {note.resamples:,} resamples dropped: both groups were 0 "
+        "under one of the runs"
+    )
+
+
+@note_words.register
+def _tilts_from_medians(note: TiltsFromMedians) -> str:
+    pairs = ", ".join(map(_pair, note.pairs))
+    return (
+        f"{pairs} are not twins: a tilt is the distance from the median of each run's random "
+        "labels, taken as known"
+    )
+
+
+def _pair(pair: GroupPair) -> str:
+    return f"{pair.a} and {pair.b}"
+
+
+@note_words.register
+def _growths_judged_alone(note: GrowthsJudgedAlone) -> str:
+    return (
+        f"each growth of the {note.comparisons} comparisons is judged by its own 95 % interval; "
+        "the more there are, the more likely one of them stands out by chance"
+    )
+
+
+@note_words.register
+def _calls_unmatched(note: CallsUnmatched) -> str:
+    calls = counted(note.unmatched, "call", "calls")
+    queries = ""
+    if note.queries_left_out:
+        count = counted(len(note.queries_left_out), "query", "queries")
+        more = ", …" if len(note.queries_left_out) > _MOST_QUERIES else ""
+        names = ", ".join(note.queries_left_out[:_MOST_QUERIES])
+        queries = f"; {count} left out whole: {names}{more}"
+    return (
+        f"{calls} of {note.calls:,} cannot be matched, which counts as failed "
+        f"(first: call {note.first} {note.reason}){queries}"
+    )
+
+
+@note_words.register
+def _passages_reordered(note: PassagesReordered) -> str:
+    calls = counted(note.calls, "call shows", "calls show")
+    return (
+        f"{calls} passages in another order than the published reading of the calls before leaves "
+        "them: a log that is not whole, or of another parser; the published run may differ from "
+        "what was published"
+    )

@@ -1,0 +1,112 @@
+"""Words of the notes on collections, labels and judgments."""
+
+from __future__ import annotations
+
+from ranktilt.auditing.groups import ALL
+from ranktilt.data.label_remarks import parts_words
+from ranktilt.data.notes.inputs import (
+    GradesAreFractions,
+    JudgmentsReadAs,
+    JudgmentsUnknown,
+    LabelIsWord,
+    LabelNote,
+    LabelsAlike,
+    LabelsReadAs,
+    NoSource,
+    NumberLabels,
+    PropertyLabels,
+    SourcesChosen,
+    SourcesMixed,
+    TextsNotExamined,
+)
+from ranktilt.data.stated_sources import no_source_words
+from ranktilt.data.text.label_values import AlikeLabels
+from ranktilt.errors import counted
+from ranktilt.reporting.sentences.notes.base import note_words
+
+
+@note_words.register
+def _judgments_read_as(note: JudgmentsReadAs) -> str:
+    return f"judgments: read as {note.format}"
+
+
+@note_words.register
+def _labels_read_as(note: LabelsReadAs) -> str:
+    return f"labels: {note.format}"
+
+
+@note_words.register
+def _sources_chosen(note: SourcesChosen) -> str:
+    return f"sources ranked together: {', '.join(note.ranked)}; without {', '.join(note.left_out)}"
+
+
+@note_words.register
+def _sources_mixed(note: SourcesMixed) -> str:
+    return (
+        f"mixed: {note.sources} sources are ranked as one, where each competes with those of "
+        "other pairs too"
+    )
+
+
+@note_words.register
+def _no_source(note: NoSource) -> str:
+    return no_source_words(note)
+
+
+@note_words.register
+def _texts_not_examined(note: TextsNotExamined) -> str:
+    return "texts are not examined: no document names its source"
+
+
+@note_words.register
+def _labels_alike(note: LabelsAlike) -> str:
+    alike = AlikeLabels(labels=note.labels, difference=note.difference)
+    words = (
+        f"{note.by} {alike.joined} differ in {note.difference} only, and are groups of their own"
+    )
+    return _with_remedy(note, words, f"to make them one: {alike.options}")
+
+
+@note_words.register
+def _label_is_word(note: LabelIsWord) -> str:
+    documents = counted(note.documents, "document has", "documents have")
+    words = f"{note.by} {note.label!r} is a word, and so a group: {documents} it"
+    return _with_remedy(note, words, "leave the label empty where there is none")
+
+
+@note_words.register
+def _number_labels(note: NumberLabels) -> str:
+    words = f"{note.by}: each of {note.values:,} values is a group"
+    return _with_remedy(note, words, parts_words(note.by, note))
+
+
+@note_words.register
+def _property_labels(note: PropertyLabels) -> str:
+    words = f"{note.by} is taken for a property, and not for groups"
+    return _with_remedy(note, words, parts_words(note.by, note))
+
+
+def _with_remedy(note: LabelNote, words: str, remedy: str) -> str:
+    return f"{words}; {remedy}" if note.has_remedy else words
+
+
+@note_words.register
+def _judgments_unknown(note: JudgmentsUnknown) -> str:
+    strange = "documents without a label" if note.has_labels_only else "unknown documents"
+    counts = {strange: note.documents, "unknown queries": note.queries}
+    parts = [
+        f"{counted(number, 'judgment', 'judgments')} of {name}"
+        for name, number in counts.items()
+        if number
+    ]
+    verb = "counts" if note.documents + note.queries == 1 else "count"
+    return f"{' and '.join(parts)} {verb} in the row {ALL!r} and in no group"
+
+
+@note_words.register
+def _grades_are_fractions(note: GradesAreFractions) -> str:
+    grades = counted(note.grades, "grade is a fraction", "grades are fractions")
+    return (
+        f"{grades} (first: {note.first:g}): nDCG takes grades as gains; AP, P, R and RR count "
+        "those from 1 on, or from the measure's rel"
+    )

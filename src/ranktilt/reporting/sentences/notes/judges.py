@@ -1,0 +1,189 @@
+"""Words of the notes on judges of relevance."""
+
+from __future__ import annotations
+
+import math
+
+from ranktilt.data.notes.judges import (
+    ClusterJoined,
+    FewCommonPairs,
+    GradesIdentical,
+    GradesOutsideScale,
+    GradeSteps,
+    JudgedWithoutIntervals,
+    LabelsWorth,
+    LikelyRepeats,
+    OneGrade,
+    OneSystem,
+    PairsOfOneGrader,
+    QueriesOfOneGrader,
+    QueriesWithoutRelevant,
+    QueriesWithoutValues,
+    RepeatedGrades,
+    RequestsWithoutGrade,
+    SystemsOfOneGrader,
+    TwinsWithoutGap,
+    ValuesIdentical,
+)
+from ranktilt.errors import counted, join_words
+from ranktilt.judging.result import FEWEST_QUERIES
+from ranktilt.reporting.sentences.notes.base import note_words
+from ranktilt.statistics.prediction_powered import FEWEST_LABELS
+
+_GRADERS = {"humans": "humans", "judge": "the judge"}
+_NO_GAP = {"one side": "graded on one side only", "two human grades": "with two human grades"}
+_NAMED = 4
+"""Systems that a note names."""
+_LITTLE = 80.0
+"""Share of the variance, in %, above which a judge helps little."""
+
+
+@note_words.register
+def _grade_steps(note: GradeSteps) -> str:
+    return f"grades are fractions: 1/{note.steps} is a step, so that 1 is grade {note.steps} here"
+
+
+@note_words.register
+def _requests_without_grade(note: RequestsWithoutGrade) -> str:
+    requests = counted(note.requests, "request", "requests")
+    return f"{note.judge}: {requests} without a grade ({note.reason}), left out, not counted as 0"
+
+
+@note_words.register
+def _repeated_grades(note: RepeatedGrades) -> str:
+    return (
+        f"{note.judge}: asked {note.times} times, {100 * note.same:.0f} % of pairs get the same "
+        f"grade each time; Krippendorff's α {note.alpha:.2f}"
+    )
+
+
+@note_words.register
+def _pairs_of_one_grader(note: PairsOfOneGrader) -> str:
+    pairs = counted(note.human_only, "pair", "pairs")
+    return (
+        f"{note.judge}: {pairs} graded by humans only and {note.judge_only:,} by the judge only "
+        "left out, not counted as 0"
+    )
+
+
+@note_words.register
+def _queries_of_one_grader(note: QueriesOfOneGrader) -> str:
+    queries = counted(note.queries, "query", "queries")
+    return f"{note.judge}: {queries} graded by {_GRADERS[note.grader]} only left out"
+
+
+@note_words.register
+def _grades_identical(note: GradesIdentical) -> str:
+    return f"{note.judge} gives the human grade to every pair: are these the same labels?"
+
+
+@note_words.register
+def _one_grade(note: OneGrade) -> str:
+    return f"{note.judge} gives grade {note.grade} to all pairs: κ and α are undefined"
+
+
+@note_words.register
+def _few_common_pairs(note: FewCommonPairs) -> str:
+    pairs = counted(note.pairs, "pair", "pairs")
+    return (
+        f"{note.judge} shares only {pairs} with the human grades: do both speak of the same "
+        "queries and documents?"
+    )
+
+
+@note_words.register
+def _grades_outside_scale(note: GradesOutsideScale) -> str:
+    scale = "0 or more" if note.top is None else f"0 to {note.top}"
+    values = join_words([f"{value:g}" for value in note.values])
+    grades = counted(note.grades, "grade", "grades")
+    return f"{note.judge}: {grades} outside {scale} left out ({values})"
+
+
+@note_words.register
+def _judged_without_intervals(note: JudgedWithoutIntervals) -> str:
+    subject = f"{note.judge}, {note.measure}" if note.measure else note.judge
+    queries = counted(note.queries, "query", "queries")
+    return f"{subject}: {queries}, so no intervals, which need {FEWEST_QUERIES} queries"
+
+
+@note_words.register
+def _twins_without_gap(note: TwinsWithoutGap) -> str:
+    twins = counted(note.twins, "twin", "twins")
+    return f"{note.judge}: {twins} {_NO_GAP[note.reason]} left out of the grade gap"
+
+
+@note_words.register
+def _labels_worth(note: LabelsWorth) -> str:
+    queries = counted(note.queries, "human query", "human queries")
+    if note.queries < FEWEST_LABELS:
+        return (
+            f"{note.judge}: {queries} give values without intervals, which need {FEWEST_LABELS} "
+            "queries"
+        )
+    if note.effective is None:
+        return f"{note.judge}: in {queries} no system's values differ, so there are no intervals"
+    share = 100 * note.queries / note.effective if note.effective else math.nan
+    gain = "little is gained" if share > _LITTLE else "the judge helps"
+    verb = "is" if note.queries == 1 else "are"
+    return (
+        f"{note.judge}: {queries} {verb} worth {note.effective:.0f} with it (median of systems): "
+        f"the variance falls to {share:.0f} %; {gain}"
+    )
+
+
+@note_words.register
+def _one_system(note: OneSystem) -> str:
+    return "one system: nothing is ordered"
+
+
+@note_words.register
+def _cluster_joined(note: ClusterJoined) -> str:
+    runs = counted(note.runs, "run counts", "runs count")
+    return f"{note.cluster}: {runs} as one system with their mean values"
+
+
+@note_words.register
+def _likely_repeats(note: LikelyRepeats) -> str:
+    more = len(note.systems) - _NAMED
+    listed = [*note.systems[:_NAMED], f"{more} more"] if more > 1 else list(note.systems)
+    level = f"{note.correlation:g}".removeprefix("0")
+    reasons = {
+        "correlation": f"their values per query correlate above {level}",
+        "tag": f"they share the tag {note.tag!r}",
+        "names": f"their names differ in a number alone, and values correlate above {level}",
+    }
+    return (
+        f"{join_words(listed)} look like repeats of one system ({reasons[note.reason]}), but count "
+        "as independent ones, which makes intervals too narrow: a third column, cluster, in "
+        "--systems FILE joins them"
+    )
+
+
+@note_words.register
+def _queries_without_relevant(note: QueriesWithoutRelevant) -> str:
+    queries = counted(note.queries, "query", "queries")
+    return (
+        f"{note.judge}, {note.measure}: {queries} without a relevant document under one judge "
+        "left out"
+    )
+
+
+@note_words.register
+def _queries_without_values(note: QueriesWithoutValues) -> str:
+    queries = counted(note.queries, "query", "queries")
+    return (
+        f"{note.judge}, {note.measure}: {queries} without a value of every system left out, not "
+        "counted as 0"
+    )
+
+
+@note_words.register
+def _values_identical(note: ValuesIdentical) -> str:
+    return f"{note.judge}, {note.measure}: every value is the human one: are these the same grades?"
+
+
+@note_words.register
+def _systems_of_one_grader(note: SystemsOfOneGrader) -> str:
+    systems = counted(note.systems, "system", "systems")
+    grader = _GRADERS[note.grader]
+    return f"{note.judge}, {note.measure}: {systems} evaluated by {grader} only left out"

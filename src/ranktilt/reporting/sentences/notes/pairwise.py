@@ -1,0 +1,90 @@
+"""Words of the notes on choices between two documents."""
+
+from __future__ import annotations
+
+from ranktilt.data.notes.pairwise import (
+    ChoicesLeftOut,
+    ChoicesUnreadable,
+    DocumentsInNoPair,
+    FewPairs,
+    FewQueriesWithPairs,
+    NothingDecided,
+    OnlyIrrelevantPairs,
+    PairsInOneOrder,
+    QueriesWithoutPair,
+    QueriesWithoutSides,
+    UnaskedQueries,
+)
+from ranktilt.errors import counted, shorten
+from ranktilt.reporting.sentences.notes.base import note_words
+from ranktilt.reporting.sentences.notes.groups import too_narrow
+from ranktilt.reporting.sentences.notes.runs import reasons
+
+
+@note_words.register
+def _documents_in_no_pair(note: DocumentsInNoPair) -> str:
+    total = counted(note.total, "document", "documents")
+    several = " or of several" if note.has_several else ""
+    return f"{note.documents:,} of {total} without {note.by}{several}, in no pair"
+
+
+@note_words.register
+def _unasked_queries(note: UnaskedQueries) -> str:
+    candidates = " or candidates" if note.has_candidates else ""
+    queries = counted(note.queries, "query", "queries")
+    return f"{queries} without a text{candidates}, not asked"
+
+
+@note_words.register
+def _only_irrelevant_pairs(note: OnlyIrrelevantPairs) -> str:
+    return "no document is judged relevant: there are irrelevant pairs only"
+
+
+@note_words.register
+def _queries_without_sides(note: QueriesWithoutSides) -> str:
+    queries = counted(note.queries, "query", "queries")
+    return f"{note.lacking:,} of {queries} without {note.pairs} documents on both sides"
+
+
+@note_words.register
+def _few_pairs(note: FewPairs) -> str:
+    queries = counted(note.queries, "query has", "queries have")
+    return f"{queries} fewer than {note.target} {note.pairs} pairs; all were taken"
+
+
+@note_words.register
+def _queries_without_pair(note: QueriesWithoutPair) -> str:
+    queries = counted(note.queries, "query", "queries")
+    return f"{note.lacking:,} of the {queries} asked for without a pair"
+
+
+@note_words.register
+def _choices_left_out(note: ChoicesLeftOut) -> str:
+    reason = "of a relevant and an irrelevant one"
+    if note.reason == "groups":
+        reason = f"not of {note.protected} and {note.unprotected}"
+    return f"{note.file}: {counted(note.choices, 'choice', 'choices')} {reason}, left out"
+
+
+@note_words.register
+def _choices_unreadable(note: ChoicesUnreadable) -> str:
+    example = f" (first: {shorten(note.first, 100)})" if note.first else ""
+    share = f"{note.unreadable / note.answers:.0%}"
+    return f"{share} of the answers name no document{reasons(note.kinds)}{example}"
+
+
+@note_words.register
+def _pairs_in_one_order(note: PairsInOneOrder) -> str:
+    pairs = counted(note.pairs, "pair", "pairs")
+    return f"{pairs} in one order only, of which nobody knows whether both agree"
+
+
+@note_words.register
+def _few_queries_with_pairs(note: FewQueriesWithPairs) -> str:
+    queries = counted(note.queries, "query", "queries")
+    return too_narrow(f"{queries} with {note.pairs} pairs", note.queries)
+
+
+@note_words.register
+def _nothing_decided(note: NothingDecided) -> str:
+    return f"nothing was decided on {note.pairs} pairs"

@@ -1,0 +1,207 @@
+"""Words of what probes find in texts."""
+
+from __future__ import annotations
+
+import math
+
+from ranktilt.data.faults import percent
+from ranktilt.data.notes.probes import (
+    AttributionNote,
+    DirectionsConcentrated,
+    DocumentsScored,
+    GapAttributed,
+    GapPartsShown,
+    GapsOfTwins,
+    GapUnits,
+    NoTwinsToCompare,
+    OneQuery,
+    PairsWithoutValues,
+    PropertiesConstant,
+    PropertiesInflated,
+    RatiosShown,
+    SourceMean,
+    TermsKept,
+    TwinsNear,
+    ValuesShown,
+)
+from ranktilt.errors import counted, join_words
+from ranktilt.reporting.sentences.notes.base import note_words
+
+
+@note_words.register
+def _no_twins_to_compare(note: NoTwinsToCompare) -> str:
+    return "no other source has twins: there is nothing to compare"
+
+
+@note_words.register
+def _source_mean(note: SourceMean) -> str:
+    per = " a document" if note.is_per_document else ""
+    return f"{note.source}: {note.mean:.2f} {note.unit}{per}"
+
+
+@note_words.register
+def _terms_kept(note: TermsKept) -> str:
+    if not note.pairs:
+        return (
+            f"{note.source}: terms cannot be compared: no text of {note.reference} with a twin has "
+            "a term"
+        )
+    pairs = counted(note.pairs, "pair", "pairs")
+    return (
+        f"{note.source}: rewrites keep {percent(100 * note.overlap)} of the terms of "
+        f"{note.reference} text; Jaccard {note.jaccard:.2f} (means over {pairs})"
+    )
+
+
+@note_words.register
+def _twins_near(note: TwinsNear) -> str:
+    front = f"{note.source}: "
+    if not note.pairs:
+        return (
+            f"{front}vectors of {note.model} cannot be compared: no pair has a vector on both sides"
+        )
+    words = (
+        f"{front}twins have a cosine of {note.median:.2f} in the median, "
+        f"{percent(100 * note.above)} above {note.limit:g}"
+    )
+    if note.other_pairs:
+        words += f"; a text and the rewrite of another, {note.other_median:.2f}"
+    if not math.isnan(note.auc):
+        words += f"; a classifier tells the sources apart with an AUC of {note.auc:.2f}"
+    return f"{words} ({note.model})"
+
+
+@note_words.register
+def _directions_concentrated(note: DirectionsConcentrated) -> str:
+    word = "not shown to be more or less"
+    if note.low > 0:
+        word = "more"
+    elif note.high < 0:
+        word = "less"
+    shares = f"{100 * note.share:.1f} % against {100 * note.reference_share:.1f} %"
+    difference = 100 * note.share - 100 * note.reference_share
+    interval = f"{difference:+.2f} points [{100 * note.low:+.2f}, {100 * note.high:+.2f}]"
+    return (
+        f"{note.source}: embeddings are {word} concentrated than those of {note.reference}: the "
+        f"largest tenth of the directions holds {shares}, {interval.replace('-', '−')} over "
+        f"{counted(note.pairs, 'pair', 'pairs')}"
+    )
+
+
+@note_words.register
+def _ratios_shown(note: RatiosShown) -> str:
+    if math.isnan(note.first):
+        return f"{note.source}: no value is above rounding"
+    return (
+        f"{note.source}: {note.first:.3f} at the first value, {note.last:.3f} at the last that is "
+        "above rounding"
+    )
+
+
+@note_words.register
+def _values_shown(note: ValuesShown) -> str:
+    if not note.values:
+        return f"{note.series}: nothing to measure"
+    return (
+        f"{note.series}: mean {note.mean:.2f}, half of the values from {note.quartile_1:.2f} to "
+        f"{note.quartile_3:.2f}"
+    )
+
+
+@note_words.register
+def _gap_parts_shown(note: GapPartsShown) -> str:
+    gap = f"{note.gap:+.3f} sd".replace("-", "−")
+    return f"Parts of a mean gap of {gap}{', of retrieved pairs only' if note.is_of_retrieved else ''}."
+
+
+@note_words.register
+def _gap_attributed(note: GapAttributed) -> str:
+    if note.low <= 0 <= note.high:
+        return (
+            f"{note.run} shows no gap between {note.source} and {note.reference}, so nothing is "
+            "attributed."
+        )
+    side = note.reference if note.gap > 0 else note.source
+    lead = f"{note.run} scores {side} higher than its twins"
+    if note.is_of_retrieved:
+        return (
+            f"{lead} among those that it retrieves; these are chosen by their scores, so that no "
+            "property is named."
+        )
+    cause = "no property is shown to go with it"
+    if note.with_gap:
+        cause = f"this goes with {join_words(note.with_gap)}"
+    spite = f", in spite of {join_words(note.against_gap)}" if note.against_gap else ""
+    return f"{lead}; {cause}{spite}."
+
+
+@note_words.register
+def _documents_scored(note: DocumentsScored) -> str:
+    queries = counted(note.queries, "query", "queries")
+    return (
+        f"{note.run}: {note.documents:,} documents scored for {queries}, retrieved or not: judged "
+        f"ones first, others drawn at random (seed {note.seed}), with their twins"
+    )
+
+
+@note_words.register
+def _pairs_without_values(note: PairsWithoutValues) -> str:
+    pairs = counted(note.pairs, "pair is", "pairs are")
+    properties = join_words([f"{count.name} ({count.number:,})" for count in note.properties])
+    return f"{_front(note)}: {pairs} left out: no value of {properties}"
+
+
+@note_words.register
+def _properties_constant(note: PropertiesConstant) -> str:
+    properties = [
+        f"{measured.name} ({_difference(measured.value)})" for measured in note.properties
+    ]
+    words = join_words(properties)
+    return f"{_front(note)}: left out, because all twins differ by the same: {words}"
+
+
+def _difference(value: float) -> str:
+    return f"{value:+.4g}" if value else "0"
+
+
+@note_words.register
+def _one_query(note: OneQuery) -> str:
+    return (
+        f"{_front(note)}: there is one query, so that intervals speak of other documents, and not "
+        "of other queries"
+    )
+
+
+@note_words.register
+def _properties_inflated(note: PropertiesInflated) -> str:
+    properties = [f"{measured.name} ({_inflation(measured.value)})" for measured in note.properties]
+    return (
+        f"{_front(note)}: what goes with which of {join_words(properties)} is uncertain: they "
+        "follow from each other (inflation)"
+    )
+
+
+def _inflation(value: float) -> str:
+    return f"{value:.0f}" if math.isfinite(value) else "∞"
+
+
+def _front(note: AttributionNote) -> str:
+    return f"{note.run}, {note.source}"
+
+
+@note_words.register
+def _gaps_of_twins(note: GapsOfTwins) -> str:
+    return (
+        "the gap is between the scores of judged twins, wherever they rank; nDCG counts ranks "
+        "near the top, so an audit by it may name the other side"
+    )
+
+
+@note_words.register
+def _gap_units(note: GapUnits) -> str:
+    units = "; ".join(f"{measured.name}: {measured.unit}" for measured in note.properties)
+    return (
+        "Gaps are in standard deviations (sd) of a query's scores: + favours "
+        f"{note.reference}, as in an audit. A coefficient is for one standard deviation of what "
+        f"{note.reference} texts have more of than their twins. Properties: {units}."
+    )

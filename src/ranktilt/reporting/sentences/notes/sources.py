@@ -1,0 +1,80 @@
+"""Words of the notes on several sources."""
+
+from __future__ import annotations
+
+from ranktilt.auditing.temperature_trend import FEWEST
+from ranktilt.data.notes.sources import (
+    FewTemperatures,
+    NoCommonDocuments,
+    OnlyCommonDocuments,
+    SeriesApart,
+    SeveralTemperatures,
+    TemperaturesFromNames,
+    TemperaturesUnknown,
+    UnevenCoverage,
+)
+from ranktilt.errors import counted
+from ranktilt.reporting.sentences.notes.base import note_words
+
+
+@note_words.register
+def _no_common_documents(note: NoCommonDocuments) -> str:
+    cause = "no document was rewritten by every source"
+    if note.without_rewrites:
+        sources = " and ".join(note.without_rewrites)
+        cause = f"{sources}: no document is a rewrite of one of the reference"
+    return (
+        f"{cause}: all documents of each source are compared, so rows of different sources are "
+        "about different documents; choose sources that share some (--source)"
+    )
+
+
+@note_words.register
+def _uneven_coverage(note: UnevenCoverage) -> str:
+    rewritten = counted(note.rewritten, "rewritten document", "rewritten documents")
+    lacking = ", ".join(f"{count.name} lacks {count.number:,}" for count in note.lacking)
+    return (
+        f"the sources do not cover the same documents: {note.common:,} of {rewritten} are common "
+        f"to all ({lacking}); only these are compared, and only their judgments count"
+    )
+
+
+@note_words.register
+def _only_common_documents(note: OnlyCommonDocuments) -> str:
+    return (
+        f"only the {note.documents:,} documents that every source rewrote are compared, and only "
+        "their judgments count; the other originals compete unjudged"
+    )
+
+
+@note_words.register
+def _several_temperatures(note: SeveralTemperatures) -> str:
+    return (
+        f"source {note.source!r} holds documents of {note.temperatures} temperatures, "
+        f"{note.low:g} to {note.high:g}, so it is in no trend; give each temperature a source of "
+        "its own"
+    )
+
+
+@note_words.register
+def _temperatures_from_names(note: TemperaturesFromNames) -> str:
+    sources = ", ".join(f"{source.source} ({source.temperature:g})" for source in note.sources)
+    return f"temperature read from the name of the source, for want of a column: {sources}"
+
+
+@note_words.register
+def _few_temperatures(note: FewTemperatures) -> str:
+    return f"no trend of {note.series}: {note.temperatures} temperatures; a trend needs {FEWEST}"
+
+
+@note_words.register
+def _temperatures_unknown(note: TemperaturesUnknown) -> str:
+    return f"no temperature is known of {', '.join(note.sources)}, in no trend"
+
+
+@note_words.register
+def _series_apart(note: SeriesApart) -> str:
+    return (
+        f"no trend: {note.temperatures} temperatures, each of a series of its own; sources of one "
+        "model share a column 'model'"
+    )

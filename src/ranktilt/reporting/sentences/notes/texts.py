@@ -1,0 +1,180 @@
+"""Words of the notes on texts: probes, checks, attribution, factors and files."""
+
+from __future__ import annotations
+
+from ranktilt.auditing.effects import FEW_QUERIES
+from ranktilt.data.notes.texts import (
+    DocumentsNotRetrieved,
+    EffectivenessNotTested,
+    EffectivenessOfPairs,
+    FactorsNotReported,
+    FewQueriesTested,
+    FewToTest,
+    FileHasOtherReadings,
+    FileNotReadable,
+    InteractionsAliased,
+    InteractionsLeftOut,
+    NoFactorCouldMove,
+    NoScoreGap,
+    PartLeftOut,
+    ProbeLeftOut,
+    ProbeNeedsEncoder,
+    QueriesOfOneSideExcluded,
+    SourceWithoutOrigins,
+    SourceWithoutTwins,
+    TwinsIdentical,
+    VersionsNotJudged,
+    VersionsNotRetrieved,
+)
+from ranktilt.errors import counted, join_words
+from ranktilt.reporting.sentences.notes.base import note_words, variation_of
+from ranktilt.reporting.sentences.variation import variation_words
+
+_PARTS = {"instrument": "the instrument"}
+_REASONS = {
+    "no twins": "no source has twins in the reference",
+    "one side": "there are no two sides to compare",
+    "nothing relevant": "no document is judged relevant",
+}
+
+
+@note_words.register
+def _probe_needs_encoder(note: ProbeNeedsEncoder) -> str:
+    return f"{note.probe} is left out: it needs an encoder, such as --encoder dense:minilm"
+
+
+@note_words.register
+def _probe_left_out(note: ProbeLeftOut) -> str:
+    return f"{note.probe} is left out: {note.error}"
+
+
+@note_words.register
+def _source_without_twins(note: SourceWithoutTwins) -> str:
+    return f"{note.source} has no twins of {note.reference}: nothing of it can be compared"
+
+
+@note_words.register
+def _source_without_origins(note: SourceWithoutOrigins) -> str:
+    return (
+        f"{note.source} has no document of the same origin as one of {note.reference}: nothing of "
+        "it can be compared"
+    )
+
+
+@note_words.register
+def _twins_identical(note: TwinsIdentical) -> str:
+    twins = counted(note.twins, "twin is", "twins are")
+    return f"{note.source}: {twins} identical to those of {note.reference}"
+
+
+@note_words.register
+def _part_left_out(note: PartLeftOut) -> str:
+    return f"{_PARTS.get(note.part, note.part)} is left out: {_REASONS[note.reason]}"
+
+
+@note_words.register
+def _effectiveness_of_pairs(note: EffectivenessOfPairs) -> str:
+    pairs = counted(note.pairs, "pair", "pairs")
+    documents = counted(note.left_out, "document without a twin is", "documents without a twin are")
+    return (
+        f"effectiveness of {note.reference} and {note.source} is that of a search among {pairs} "
+        f"alone: {documents} on neither side"
+    )
+
+
+@note_words.register
+def _queries_of_one_side_excluded(note: QueriesOfOneSideExcluded) -> str:
+    most = "" if note.are_alike else "up to "
+    queries = counted(note.queries, "query", "queries")
+    return f"{most}{note.excluded} of {queries} excluded: no relevant document on both sides"
+
+
+@note_words.register
+def _effectiveness_not_tested(note: EffectivenessNotTested) -> str:
+    return "effectiveness is not tested: no query has a relevant document on both sides"
+
+
+@note_words.register
+def _few_queries_tested(note: FewQueriesTested) -> str:
+    queries = counted(note.queries, "query is", "queries are")
+    return f"only {queries} compared; t tests of fewer than {FEW_QUERIES} are not to rely on"
+
+
+@note_words.register
+def _interactions_left_out(note: InteractionsLeftOut) -> str:
+    return (
+        "Interactions are left out: main effects are read free of two-factor interactions, which "
+        "this design cannot tell from them."
+    )
+
+
+@note_words.register
+def _interactions_aliased(note: InteractionsAliased) -> str:
+    interactions = join_words(note.interactions)
+    return f"This design cannot tell apart {interactions}: one number is their sum."
+
+
+@note_words.register
+def _factors_not_reported(note: FactorsNotReported) -> str:
+    return (
+        f"Not reported, because their checks failed: {join_words(note.factors)}; they stay in the "
+        "regression."
+    )
+
+
+@note_words.register
+def _versions_not_judged(note: VersionsNotJudged) -> str:
+    return (
+        "Nothing is judged: all documents of which a version is retrieved are compared, and there "
+        "is no nDCG."
+    )
+
+
+@note_words.register
+def _no_factor_could_move(note: NoFactorCouldMove) -> str:
+    words = variation_words(variation_of(note.total, note.fixed))
+    return f"{note.run}: {words}; no factor could move a document there"
+
+
+@note_words.register
+def _documents_not_retrieved(note: DocumentsNotRetrieved) -> str:
+    documents = counted(note.documents, "relevant document", "relevant documents")
+    return (
+        f"{note.run}: {note.left_out:,} of {documents}, query by query, have no version that is "
+        "retrieved: they say nothing of the factors."
+    )
+
+
+@note_words.register
+def _versions_not_retrieved(note: VersionsNotRetrieved) -> str:
+    hint = ": rank deeper (@k)" if note.is_cut else ""
+    return (
+        f"{note.run}: {100 * note.share:.0f} % of these versions are not retrieved and stand "
+        f"below all that are{hint}."
+    )
+
+
+@note_words.register
+def _no_score_gap(note: NoScoreGap) -> str:
+    return (
+        f"{note.run}: no score gap: its scores say no more than an order, or no document has all "
+        "versions retrieved."
+    )
+
+
+@note_words.register
+def _few_to_test(note: FewToTest) -> str:
+    queries = counted(note.queries, "query", "queries")
+    documents = counted(note.documents, "document", "documents")
+    return f"{note.run}: {queries} and {documents} are too few to test."
+
+
+@note_words.register
+def _file_has_other_readings(note: FileHasOtherReadings) -> str:
+    kinds = " or ".join(note.kinds)
+    return f"it could be {kinds} as well; the option by which you name it decides"
+
+
+@note_words.register
+def _file_not_readable(note: FileNotReadable) -> str:
+    return f"cannot be read yet: {note.error}"

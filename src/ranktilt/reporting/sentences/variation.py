@@ -1,0 +1,32 @@
+"""What could not have come out otherwise, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ranktilt.errors import join_words
+from ranktilt.statistics.variation import Reason, Variation
+
+_WORDS: Mapping[Reason, str] = {
+    "single": "there is only one document",
+    "tied": "all documents have the same score",
+    "whole": "all documents are within the first ranks",
+    "repeated": "the documents are those of most other queries, in the same order",
+    "unread": "the model's answer could not be read",
+    "returned": "the model gave back the order it was shown",
+    "position": "the choice follows the order in which the documents were shown",
+    "constant": "all documents get the same grade",
+}
+"""What a list, a pair or the grades of a query are like that cannot vary."""
+_UNITS: Mapping[Reason, str] = {"position": "pairs", "constant": "queries"}
+
+
+def variation_words(variation: Variation) -> str:
+    """Say what cannot vary, and how often: ``all documents have the same score in 24 of 24 lists``."""
+    if not variation.total:
+        return "no list holds a document of these groups"
+    parts = [
+        f"{_WORDS[reason]} in {number:,} of {variation.total:,} {_UNITS.get(reason, 'lists')}"
+        for reason, number in variation.fixed.items()
+    ]
+    return join_words(parts)
