@@ -150,7 +150,7 @@ def test_systems_that_correlate_are_likely_repeats() -> None:
     (note,) = repeat_notes(values([*REPEATS, AWAY]), {})
     assert note.severity == "warning"
     assert note.sentence.startswith(
-        "a and b look like repeats of one system (their values per query correlate above .99)"
+        "warning: a and b look like repeats of one system (their values per query correlate above .99)"
     )
     assert "a third column, cluster, in --systems FILE joins them" in note.sentence
     assert list(repeat_notes(joined(values([*REPEATS, AWAY]), {"a": "x", "b": "x"}), {})) == []
@@ -159,7 +159,9 @@ def test_systems_that_correlate_are_likely_repeats() -> None:
 def test_systems_of_one_tag_are_likely_repeats() -> None:
     systems = values([REPEATS[0], AWAY, AWAY[::-1]])
     (note,) = repeat_notes(systems, {"a": "team", "c": "team", "b": "others"})
-    assert note.sentence.startswith("a and c look like repeats of one system (they share the tag")
+    assert note.sentence.startswith(
+        "warning: a and c look like repeats of one system (they share the tag"
+    )
 
 
 def test_names_that_differ_in_a_number_need_less_correlation() -> None:

@@ -41,7 +41,16 @@ from ranktilt.judging.grade_parsing import GRADES, UNREADABLE
 from ranktilt.judging.grades import Graded, grade_steps, read_grades, side_by_side, stepped
 from ranktilt.judging.grading import Grades
 from ranktilt.judging.probes import JudgeProbes
-from ranktilt.judging.result import FEWEST_QUERIES, HUMAN, JudgeAudit, JudgedTilt, Weakness
+from ranktilt.judging.result import (
+    FEWEST_QUERIES,
+    HUMAN,
+    Agreement,
+    GradeCount,
+    JudgeAudit,
+    JudgedTilt,
+    QueryAgreement,
+    Weakness,
+)
 from ranktilt.judging.system_groups import SystemGroups, run_tags
 from ranktilt.judging.system_results import system_results
 from ranktilt.judging.systems import SystemValues, system_values
@@ -158,21 +167,7 @@ def judge(
             notes.append(few)
     how = {"resamples": resamples, "seed": seed}
     draws = QueryDraws(resamples=resamples, seed=seed)
-    found: dict[str, Any] = {
-        "agreements": tuple(
-            row
-            for one in graded
-            for row in agreements(
-                one,
-                {} if collection is None else strata_of(one, collection),
-                top=top,
-                relevant=relevant,
-                draws=draws,
-            )
-        ),
-        "by_query": tuple(row for one in graded for row in per_query(one, top)),
-        "confusions": tuple(row for one in graded for row in confusion(one, top)),
-    }
+    found = _agreement_fields(graded, collection, top=top, relevant=relevant, draws=draws)
     comparisons = compare_kappas(graded, top=top, correction=correction, draws=draws)
     tags = run_tags(require_runs(runs))
     runs = named_apart(require_runs(runs))
@@ -222,6 +217,28 @@ def judge(
         comparisons=tuple(comparisons),
         **found,
     )
+
+
+def _agreement_fields(
+    every_graded: Sequence[Graded],
+    collection: Collection | None,
+    *,
+    top: int,
+    relevant: int,
+    draws: QueryDraws,
+) -> dict[str, Any]:
+    """Say how far each judge agrees with humans: fields of a `JudgeAudit`."""
+    by_judge, by_query, counts = list[Agreement](), list[QueryAgreement](), list[GradeCount]()
+    for graded in every_graded:
+        strata = {} if collection is None else strata_of(graded, collection)
+        by_judge += agreements(graded, strata, top=top, relevant=relevant, draws=draws)
+        by_query += per_query(graded, top)
+        counts += confusion(graded, top)
+    return {
+        "agreements": tuple(by_judge),
+        "by_query": tuple(by_query),
+        "confusions": tuple(counts),
+    }
 
 
 def named_judges(

@@ -162,7 +162,7 @@ def joined(values: SystemValues, clusters: Mapping[str, str]) -> SystemValues:
                 f"cluster {run!r} is also the name of a run outside of it: name the cluster "
                 "otherwise in --systems"
             )
-    members = np.array([[name == system for name in names] for system in systems], dtype=float)
+    members = (np.array(systems)[:, None] == np.array(names)[None, :]).astype(np.float64)
     weights = members / members.sum(axis=1, keepdims=True)
     return replace(
         values,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ranktilt.data.notes.base import Note
@@ -36,7 +37,7 @@ def system_results(
     lacks are not repaired. `tags` are those of systems whose runs have any.
     """
     repaired, scores = list[Corrected](), list[SystemScore]()
-    runs = list(dict.fromkeys(run for values in every_values for run in values.runs))
+    runs = list(dict.fromkeys(chain.from_iterable(values.runs for values in every_values)))
     notes = list[Note](cluster_notes(runs, groups.clusters))
     every_values = [joined(values, groups.clusters) for values in every_values]
     families = groups.after_joining().families

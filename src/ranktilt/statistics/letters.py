@@ -45,7 +45,11 @@ def letter_sets(differs: Bools) -> list[tuple[int, ...]]:
 def _absorbed(sets: list[frozenset[int]]) -> list[frozenset[int]]:
     """Drop the sets that lie within another one, and repetitions."""
     distinct = list(dict.fromkeys(sets))
-    return [members for members in distinct if not any(members < wider for wider in distinct)]
+    return [members for members in distinct if not _lies_within(members, distinct)]
+
+
+def _lies_within(members: frozenset[int], sets: list[frozenset[int]]) -> bool:
+    return any(members < wider for wider in sets)
 
 
 def compact_letters(differs: Bools) -> list[str]:

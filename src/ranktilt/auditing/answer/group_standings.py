@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -51,8 +52,9 @@ class GroupDisplay:
     @property
     def is_in_order(self) -> bool:
         """Whether each group is favoured over all that come after it."""
-        return all(row.under == place for place, row in enumerate(self.standings)) and all(
-            row.over == len(self.standings) - 1 - place for place, row in enumerate(self.standings)
+        last = len(self.standings) - 1
+        return all(
+            (row.under, row.over) == (rank, last - rank) for rank, row in enumerate(self.standings)
         )
 
     @property
@@ -69,7 +71,7 @@ def group_displays(audit: Audit) -> tuple[GroupDisplay, ...]:
     are asked about at once, or some pairs were not compared.
     """
     pairs = audit.judged_pairs
-    groups = list(dict.fromkeys(group for pair in pairs for group in pair))
+    groups = list(dict.fromkeys(chain.from_iterable(pairs)))
     is_sided = audit.primary is not None and audit.primary.sided
     is_complete = len(pairs) == len(groups) * (len(groups) - 1) // 2
     if len(groups) < FEWEST_GROUPS or not is_sided or not is_complete:
@@ -109,13 +111,17 @@ def _display(audit: Audit, run: str, groups: list[str]) -> GroupDisplay:
         GroupStanding(
             run=run,
             group=name,
-            lead=float(mean_lead[order[place]]),
-            over=int(is_over[place].sum()),
-            under=int(is_over[:, place].sum()),
-            letters=letters[place],
+            lead=float(mean_lead[order[rank]]),
+            over=int(is_over[rank].sum()),
+            under=int(is_over[:, rank].sum()),
+            letters=letters[rank],
         )
-        for place, name in enumerate(names)
+        for rank, name in enumerate(names)
     ]
-    sets = [tuple(names[member] for member in members) for members in letter_sets(differs)]
+    sets = [_members(names, members) for members in letter_sets(differs)]
     level = sum(effect.verdict(audit.margin) == "level" for effect in answers)
     return GroupDisplay(run=run, standings=tuple(standings), sets=tuple(sets), level=level)
+
+
+def _members(names: list[str], members: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(names[member] for member in members)

@@ -158,12 +158,7 @@ def _movers(effects: FactorEffects, mains: Sequence[FactorEffect], ranker: str =
     """
     clauses = []
     if moving := [row for row in mains if row.shown]:
-        first, *others = _moves(effects, moving)
-        # A treatment in words begins the sentence; FACTOR=LEVEL stays as its user wrote it.
-        if ranker and "=" not in first.partition(" ")[0]:
-            first = first[:1].upper() + first[1:]
-        where = f" under {ranker}" if ranker else ""
-        clauses.append(join_words([first + where, *others]))
+        clauses.append(_moving_clause(_moves(effects, moving), ranker))
     idle = [row for row in mains if row.is_idle and not row.shown]
     not_shown = [row for row in mains if not row.shown and not row.is_idle]
     if not_shown:
@@ -173,6 +168,17 @@ def _movers(effects: FactorEffects, mains: Sequence[FactorEffect], ranker: str =
         clauses.append(f"{names} {'changes' if len(idle) == 1 else 'change'} no rank")
     sentence = "; ".join(clauses)
     return sentence if moving or not ranker else f"{ranker}: {sentence}"
+
+
+def _moving_clause(moves: Sequence[str], ranker: str) -> str:
+    """Join what treatments do, the first with its ranker."""
+    first, *others = moves
+    if not ranker:
+        return join_words([first, *others])
+    # A treatment in words begins the sentence; FACTOR=LEVEL stays as its user wrote it.
+    if "=" not in first.partition(" ")[0]:
+        first = first[:1].upper() + first[1:]
+    return join_words([f"{first} under {ranker}", *others])
 
 
 def _moves(effects: FactorEffects, rows: Sequence[FactorEffect]) -> list[str]:

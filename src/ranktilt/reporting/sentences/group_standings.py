@@ -45,9 +45,9 @@ def _counts(standing: GroupStanding) -> str:
 def _set_clauses(display: GroupDisplay) -> Iterator[str]:
     """Name the groups of each letter that several share."""
     sets = [members for members in display.sets if len(members) > 1]
-    for place, members in enumerate(sets[:_MOST_SETS]):
+    for index, members in enumerate(sets[:_MOST_SETS]):
         names = _few_names(members)
-        yield f"nor can {names}" if place else f"{names} cannot be distinguished"
+        yield f"nor can {names}" if index else f"{names} cannot be distinguished"
     if len(sets) > _MOST_SETS:
         yield f"{len(sets) - _MOST_SETS} more such sets are in the table of groups"
 

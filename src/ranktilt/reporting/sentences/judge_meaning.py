@@ -103,7 +103,7 @@ def judge_next_commands(audit: JudgeAudit) -> tuple[NextCommand, ...]:
         command = _command(audit, "--runs", "RUNS")
         steps.append(NextCommand(text="Do systems change places under it", command=command))
     elif not audit.corrected:
-        command = _command(audit, "--runs", "RUNS", "--human-sample", str(_LABELS))
+        command = f"{_command(audit, '--runs', 'RUNS')} --human-sample {_LABELS}"
         steps.append(NextCommand(text="What few human labels repair", command=command))
     limit = ""
     if audit.rank_agreements:

@@ -56,10 +56,11 @@ def contest(audit: JudgeAudit, statistic: AgreementStatistic, measure: str) -> C
         if (comparison.statistic, comparison.measure) == (statistic, measure)
         and comparison.judge_a == best.judge
     }
+    worse = [row for row in known[1:] if _is_worse(with_best, row)]
     return Contest(
         best=best,
-        indistinct=tuple(row for row in known[1:] if not _is_worse(with_best, row)),
-        worse=tuple(row for row in known[1:] if _is_worse(with_best, row)),
+        indistinct=tuple(row for row in known[1:] if row not in worse),
+        worse=tuple(worse),
         undefined=tuple(row.judge for row in standings if math.isnan(row.value)),
         queries=min((row.queries for row in with_best.values()), default=0),
     )
@@ -111,12 +112,12 @@ def _clear_sentence(judges: Contest) -> str:
         )
         value = f"{statistic_name(best)} {standing_words(best)}"
         return f"{best.judge} {agrees}: {value}, higher than each other judge"
-    other = judges.worse[0]
+    second = judges.worse[0]
     agrees = (
         "orders systems closer to the human order" if is_of_order else "agrees better with humans"
     )
-    numbers = f"{standing_words(best)} against {standing_words(other)}"
-    return f"{best.judge} {agrees} than {other.judge}: {statistic_name(best)} {numbers}"
+    numbers = f"{standing_words(best)} against {standing_words(second)}"
+    return f"{best.judge} {agrees} than {second.judge}: {statistic_name(best)} {numbers}"
 
 
 def _listed(standings: Sequence[JudgeStanding], others: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 
 from ranktilt.auditing.answer.group_standings import GroupStanding, group_displays
@@ -51,7 +52,7 @@ def standing_section(audit: Audit) -> Iterator[Section]:
     ]
     table = tabulated(
         "Groups, the most favoured first",
-        [standing for display in displays for standing in display.standings],
+        chain.from_iterable(display.standings for display in displays),
         columns,
         group=lambda row: (row.run,),
         groups=("ranker",),

@@ -78,8 +78,8 @@ def hero_chart(audit: JudgeAudit) -> Iterator[IntervalChart]:
 def _best_first(audit: JudgeAudit) -> list[Agreement]:
     """Return the agreement of each judge over all pairs, the highest κ first."""
     standings = audit.standings_by("kappa", "")
-    place = {standing.judge: index for index, standing in enumerate(standings)}
-    return sorted(audit.overall, key=lambda row: place[row.judge])
+    rank_of = {standing.judge: rank for rank, standing in enumerate(standings)}
+    return sorted(audit.overall, key=lambda row: rank_of[row.judge])
 
 
 def _standing_chart(judges: Contest) -> IntervalChart:
