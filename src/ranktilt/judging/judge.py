@@ -190,7 +190,7 @@ def judge(
         found |= fields
         notes += more_notes
     elif families or clusters or human_sample is not None:
-        raise UserError(f"{_systems_asked(families, clusters)}: need runs (--runs DIR)")
+        raise UserError(f"{_systems_question(families, clusters)}: need runs (--runs DIR)")
     if collection is not None and len(collection.sources) > 1:
         groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
         notes += groups.remarks
@@ -361,7 +361,7 @@ def _systems(
     return fields, [*notes, *more_notes]
 
 
-def _systems_asked(families: Mapping[str, str] | None, clusters: Mapping[str, str] | None) -> str:
+def _systems_question(families: Mapping[str, str] | None, clusters: Mapping[str, str] | None) -> str:
     """Name what is asked about systems."""
     if families:
         return "families"

@@ -94,8 +94,8 @@ def contest_sentence(judges: Contest) -> str:
             f"{nobody} {can} be distinguished from it"
         )
     return (
-        f"{best.judge} has the highest {value}; {_listed(judges.indistinct, others)} cannot be "
-        f"distinguished from it, {_listed(judges.worse, others)} "
+        f"{best.judge} has the highest {value}; {_few_standings(judges.indistinct, others)} cannot be "
+        f"distinguished from it, {_few_standings(judges.worse, others)} "
         f"{'agrees' if len(judges.worse) == 1 else 'agree'} less"
     )
 
@@ -120,7 +120,7 @@ def _clear_sentence(judges: Contest) -> str:
     return f"{best.judge} {agrees} than {second.judge}: {statistic_name(best)} {numbers}"
 
 
-def _listed(standings: Sequence[JudgeStanding], others: int) -> str:
+def _few_standings(standings: Sequence[JudgeStanding], others: int) -> str:
     """Name a few judges, or count them."""
     if len(standings) <= _MOST_NAMED:
         return join_words([standing.judge for standing in standings])
