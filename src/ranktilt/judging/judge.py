@@ -361,7 +361,9 @@ def _systems(
     return fields, [*notes, *more_notes]
 
 
-def _systems_question(families: Mapping[str, str] | None, clusters: Mapping[str, str] | None) -> str:
+def _systems_question(
+    families: Mapping[str, str] | None, clusters: Mapping[str, str] | None
+) -> str:
     """Name what is asked about systems."""
     if families:
         return "families"
