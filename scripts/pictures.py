@@ -42,8 +42,8 @@ def report(folder: Path) -> Path:
 
 
 def top(page: Any, picture: Path) -> None:
-    """Take the head of the page, down to the end of its first figure."""
-    box = page.locator("figure .plot").first.bounding_box()
+    """Take the head of the page, down to the end of what its first screen says."""
+    box = page.locator(".headline").first.bounding_box()
     page.screenshot(path=picture, full_page=True, clip=clip(0, 0, WIDTH, box["y"] + box["height"]))
 
 

@@ -27,9 +27,10 @@ from ranktilt.auditing.pairwise.choices import (
     read_decisions,
 )
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
-from ranktilt.auditing.pairwise.result import PairOutcome
+from ranktilt.auditing.pairwise.result import PairOutcome, Share
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.views import view
 from ranktilt.statistics.permutation import sign_flip_p
 from ranktilt.statistics.two_way import Dyads
 from tests.llm.server import Server
@@ -121,6 +122,29 @@ def test_a_known_judge_is_recovered(asked) -> None:
     assert headline(found).endswith(" favours male documents on relevant and irrelevant pairs.")
 
 
+@pytest.mark.parametrize(
+    ("first", "is_large"), [(0.5, False), (0.69, False), (0.71, True), (0.29, True)]
+)
+def test_position_bias_beyond_twenty_points_is_large(first: float, is_large: bool) -> None:
+    half = Share(0.5, 0.4, 0.6)
+    row = PairOutcome(
+        kind="relevant",
+        queries=20,
+        pairs=40,
+        decided=40,
+        protected=half,
+        unprotected=half,
+        inconsistent=half,
+        unparsed=half,
+        preference=half,
+        first=Share(first, first - 0.02, first + 0.02),
+        error=0.05,
+        effective_n=20.0,
+        p=1.0,
+    )
+    assert row.has_large_position_bias == is_large
+
+
 def test_each_answer_by_itself_shows_less_than_pairs_that_agree(asked) -> None:
     found = asked(Judge(value=tilted, first=FIRST, prose=PROSE), count_rule="each")
     shares, row = true_shares(), found.outcomes[0]
@@ -137,6 +161,12 @@ def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(asked)
         for share in (row.inconsistent, row.first):
             assert (share.value, share.high) == (1, 1)
             assert share.low == pytest.approx(0.025 ** (1 / 24))
+    warning = view(found).sentences[-1]
+    assert warning.tone == "warning"
+    assert warning.text.startswith("Position bias: the document shown first is named in 100.0 % of")
+    assert warning.text.endswith(
+        "More than 20 points from it: place decides much of what is chosen"
+    )
     sentence = found.verdict(found.outcomes[0]).sentence
     assert sentence.endswith(
         "inconclusive on relevant pairs: both orders disagree on 48 of 48 pairs"

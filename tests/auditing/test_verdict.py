@@ -113,7 +113,7 @@ class TestSentences:
         others = [tilt(-9, -5, measure="AP@3"), tilt(-20, 20, p=0.5, measure="AP@5")]
         found = verdict_on([tilt(-30.04, -9.96, p=0.0004), *others])
         assert found.sentence == (
-            "bm25 favours llm text: nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −20.0 % "
+            "bm25 favours llm text: nDCG@3 is 25.0 % for llm text and 30.0 % for human text (Relative Δ −20.0 % "
             "[−30.0, −10.0], corrected p < .001); agrees on 2 of 3 measures"
         )
         assert (found.run, found.kind, found.side, found.agree, found.measures) == (

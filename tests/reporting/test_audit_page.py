@@ -153,7 +153,7 @@ class TestFigures:
         audit = opened().audit
         grey = [row["high"] for row in rows(parts.tilt_figure(audit, PAIR).drawing, "rule", 1)]
         assert grey == pytest.approx(
-            [t.detectable for t in audit.tilts if t.detectable > 0], rel=1e-5
+            [t.detectable for t in audit.tilts if t.detectable > 0 and not t.favours], rel=1e-5
         )
         same = tuple(
             replace(t, value=200.0, low=200.0, high=200.0, error=1e-15) for t in audit.tilts
@@ -167,7 +167,8 @@ class TestFigures:
         audit = uneven()
         figure = parts.tilt_figure(audit, ("a", "b"))
         assert rows(figure.drawing, "rect") == []
-        random = {row["low"] for place in (0, 1) for row in rows(figure.drawing, "rule", place)}
+        bars = [row for place in (0, 1) for row in rows(figure.drawing, "rule", place)]
+        random = {row["low"] for row in bars if "low" in row}
         assert {t.null_low for t in audit.tilts} <= random
 
     def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit(self) -> None:

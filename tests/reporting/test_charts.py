@@ -1,6 +1,7 @@
 """Charts are specifications that Vega-Lite takes, with the numbers where it looks for them."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -83,9 +84,27 @@ def test_lines_stand_beside_each_other_and_marks_of_a_group_below_its_heading() 
     labels = drawing["layer"][-1]["encoding"]["y"]["scale"]["domain"]
     assert labels == ["bm25", "  nDCG@1", "  AP@5", "tfidf"]
     assert alone["row"] == "tfidf"
-    assert rows(drawing, "rule", 1)[0] == {"row": "  nDCG@1", "low": -15, "high": 15}
-    low, high = domain(drawing, "x")
-    assert low == -high < -30
+    grey = [row for row in rows(drawing, "rule", 1) if "row" in row]
+    assert grey == []  # under a tilt that was detected
+    assert domain(drawing, "x") == pytest.approx([-9.375, 31.875])  # −7.5 to 30, and some room
+
+
+def test_grey_stands_under_what_was_not_detected() -> None:
+    open_mark = Mark("nDCG@1", 3.0, -20.0, 26.0, "unsure", detectable=15.0)
+    drawing = charts.forest({"bm25": [open_mark]}, x="x", names=NAMES)
+    grey = [row for row in rows(drawing, "rule", 0) if "row" in row]
+    assert grey == [{"row": "bm25", "low": -15, "high": 15}]
+    shown = replace(open_mark, low=1.0, tone="first")
+    drawing = charts.forest({"bm25": [shown]}, x="x", names=NAMES)
+    assert [row for row in rows(drawing, "rule", 0) if "row" in row] == []
+
+
+def test_an_axis_is_as_long_as_its_intervals_need() -> None:
+    marks = [Mark("nDCG@1", 40.0, 30.0, 50.0, "first", detectable=100.0)]
+    drawing = charts.forest({"bm25": marks}, x="x", names=NAMES)
+    assert domain(drawing, "x") == pytest.approx([-2.5, 52.5])  # 0 to 50, and some room
+    drawing = charts.lines({"a": [Point(0, 3, 2, 4), Point(1, 5, 4, 6)]}, x="x", y="y")
+    assert domain(drawing, "y") == pytest.approx([-0.36, 6.36])
 
 
 def test_scatter_names_few_points_and_leaves_out_what_has_no_place() -> None:

@@ -159,9 +159,8 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
     assert found.docs(0, "q") == ["d1", "d2", "d3"]
     assert found.lists["groups"] == ["f", "m"]
     assert found.block.texts == ""
-    assert found.block.says.endswith(
-        " There are no texts to show: only the documents' labels are known."
-    )
+    assert "text" not in found.block.says
+    assert found.block.caption == "Queries and ranked lists"
 
 
 def test_without_judgments_heads_count_all_twins_and_without_groups_there_are_values_and_lists() -> (

@@ -10,7 +10,6 @@ from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.judging.judge import judge
 from ranktilt.reporting.headline import headline, leading
 from ranktilt.reporting.sentences.findings import Finding, ranked
-from ranktilt.reporting.sentences.judging import judge_findings
 from ranktilt.reporting.views import view
 from tests.auditing.arrays import tilt
 from tests.auditing.test_gate import HUMAN, LEVEL
@@ -52,18 +51,22 @@ def test_size_is_in_margins() -> None:
     assert margins(replace(tilt(0.0, 0.0), error=0.0), "2 ranks") == 0.0
 
 
-def test_headline_of_twelve_judges_is_the_one_that_favours_a_side() -> None:
+def test_headline_of_twelve_judges_says_who_is_best_and_who_favours_a_side() -> None:
     collection = bed()
     even = collection.qrels
-    judges = {f"even{number}": even for number in range(11)} | {
-        "fond": grades(collection, for_llm=0.6)
+    judges = {"fond": grades(collection, for_llm=0.6)} | {
+        f"even{number}": even for number in range(11)
     }
     result = judge(judges, collection=collection, resamples=1000)
-    assert headline(result).startswith("fond favours llm text on twins: ")
-    assert view(result).sentences[0].text + "." == view(result).headline == headline(result)
-    assert judge_findings(result)[1].sentence.startswith(
-        "even0 is level between human and llm twins"
+    assert headline(result) == (
+        "even0 has the highest κ (1.00 [1.00, 1.00]); 10 of the 11 others cannot be distinguished "
+        "from it, fond agrees less. But fond favours llm text on twins."
     )
+    sentences = [line.text for line in view(result).sentences]
+    assert sentences[0] == headline(result).partition(". But")[0]
+    assert sentences[1].startswith("fond favours llm text on twins: ")
+    assert sentences[2].startswith("even0 is level between human and llm twins")
+    assert view(result).meaning.startswith("Take even0, or a cheaper one of the 10 others")
 
 
 def test_first_sentence_of_an_audit_is_the_largest_finding() -> None:

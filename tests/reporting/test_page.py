@@ -227,6 +227,7 @@ def test_sections_of_one_result_stand_under_its_heading() -> None:
     text = html_document(page(sections=sections))
     headings = re.findall(r"<(h[23])[^>]*>([^<]*)</h", text)
     assert headings == [
+        ("h2", "What was found"),
         ("h2", "Audit"),
         ("h3", "A"),
         ("h3", "B"),
@@ -237,10 +238,11 @@ def test_sections_of_one_result_stand_under_its_heading() -> None:
     ]
     nav = text[text.index("<nav") : text.index("</nav>")]
     assert re.findall(r'href="#([\w-]+)"[^>]*>([^<]*)<', nav) == [
+        ("findings", "Findings"),
         ("a-part", "Audit"),
         ("c-part", "Study"),
         ("d", "D"),
-        ("notes", "Method notes"),
+        ("notes", "Method"),
         ("a", "A"),
         ("b", "B"),
         ("c", "C"),
@@ -263,7 +265,9 @@ def test_explorer_carries_its_data_and_the_rows_for_readers_without_scripts() ->
     )
     assert '<div class="explorer" id="one-1-explorer" data-caption="All." hidden></div>' in text
     assert Markup(text).grid("Numbers").rows == [["All.", "1"]]
-    assert re.search(r'</h1>\s*<p><a href="#one">See for yourself', text)
+    assert '<li><a href="#one">See for yourself: every query, with its lists and texts</a>' in text
+    without = html_document(page(replace(explorer(), texts="")))
+    assert '<a href="#one">See for yourself: every query, with its lists</a>' in without
     assert "See for yourself" not in html_document(page(figure()))
     hostile = Markup(html_document(page(explorer(HOSTILE))))
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in Markup(text).elements]

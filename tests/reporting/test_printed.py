@@ -13,6 +13,7 @@ from ranktilt.auditing.answer.gate import gate
 from ranktilt.data.artifact import Result
 from ranktilt.explaining.check import check
 from ranktilt.reporting.document import Document, Figure, Table
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.output import notebook
 from ranktilt.reporting.views import view
 from tests.auditing.arrays import audit_of
@@ -60,12 +61,24 @@ def stored(name: str, text: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
+def first_screen(document: Document) -> list[str]:
+    """What stands below the headline: its meaning, and a chart row by row."""
+    lines = [f"means: {document.meaning}"] if document.meaning else []
+    for chart in document.hero_blocks:
+        assert isinstance(chart, IntervalChart)
+        scales = " | ".join(scale.title for scale in chart.scales)
+        lines.append(f"chart: {chart.title} ({scales}). {chart.says}")
+        for row in chart.rows:
+            readings = (f"{one.tone or '-'} {one.text}" if one else "none" for one in row.readings)
+            note = f" ({row.note})" if row.note else ""
+            lines.append(f"  {row.label}{note}: {' | '.join(readings)}")
+    return lines
+
+
 def outline(document: Document) -> str:
     """What stands on a page, in its order: sentences, sections, figures in words, tables by their titles."""
-    lines = [
-        document.headline,
-        *(f"{line.tone or '-'}: {line.text}" for line in document.page_lines),
-    ]
+    lines = [document.headline, *first_screen(document)]
+    lines += [f"{line.tone or '-'}: {line.text}" for line in document.page_lines]
     for section in document.shown_sections("page"):
         lines += ["", f"{section.name}: {section.title}", *section.lead]
         for block in section.shown("page"):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ranktilt.judging.grading import Grades
     from ranktilt.judging.probes import JudgeProbes
     from ranktilt.judging.result import JudgeAudit
+    from ranktilt.judging.system_groups import SystemGroups
     from ranktilt.llm.base import LLM
 
 
@@ -144,7 +145,8 @@ class JudgeInputs:
     systems: Annotated[
         Path | None,
         Parameter(
-            help="Family of each run: two columns, run and family. Asks whom a judge favours.",
+            help="Family of each run, and of repeats their cluster: columns run, family, cluster "
+            "(tabs or commas). Asks whom a judge favours; a cluster counts as one system.",
             metavar="FILE",
         ),
     ] = None
@@ -223,6 +225,12 @@ class JudgeInputs:
             raise UserError(f"ranker {self.ranker[0]!r} needs texts: name a collection DIR")
         if self.systems is not None and not self.runs and not self.ranker:
             raise UserError("--systems needs runs (--runs DIR)")
+
+    def read_groups(self) -> SystemGroups:
+        """Return the families and clusters of runs; none where no file names them."""
+        from ranktilt.judging.system_groups import SystemGroups, read_systems
+
+        return SystemGroups() if self.systems is None else read_systems(self.systems)
 
     def load(self) -> Collection | None:
         """The collection, where one is named."""
@@ -323,13 +331,12 @@ def judge(
     pairs = options.read_pairs(None if pair is None else [pair])
     output.check(*inputs.files, also=with_sidecars({"--save-grades": model.save_grades}))
     from ranktilt.data.run import named_apart
-    from ranktilt.judging.family_preference import read_families
     from ranktilt.judging.judge import MEASURES, named_judges
     from ranktilt.judging.judge import judge as run_judge
 
-    families = None if inputs.systems is None else read_families(inputs.systems)
+    groups = inputs.read_groups()
     collection = inputs.load()
-    runs = named_apart(_runs(inputs, collection, text))
+    runs = _runs(inputs, collection, text)
     judges: dict[str, Any] = named_judges(inputs.judge or [])
     grades: Grades | None = None
     probed: list[JudgeProbes] = []
@@ -342,7 +349,7 @@ def judge(
 
             show_estimate(prepare_grades(collection, client, grading, runs=runs), client, prices)
             return 0
-        grades = _graded(collection, client, grading, runs, model.save_grades)
+        grades = _graded(collection, client, grading, named_apart(runs), model.save_grades)
         judges[grades.judge] = grades
         if model.probe_pairs is not None:
             from ranktilt.judging.probes import probe_judge
@@ -365,7 +372,8 @@ def judge(
             inputs.human,
             collection=collection,
             runs=runs,
-            families=families,
+            families=groups.families,
+            clusters=groups.clusters,
             measures=measure or MEASURES,
             pair=None if pairs is None else pairs[0],
             relevant=relevant_from or 1,
@@ -380,16 +388,17 @@ def judge(
 
 def _judge_scores(inputs: JudgeInputs, measures: list[str] | None) -> JudgeAudit:
     """Compare systems from their values per query, the first file under human grades."""
-    from ranktilt.judging.family_preference import read_families
     from ranktilt.judging.judge_scores import judge_scores
 
     human, *judges = inputs.scores or []
+    groups = inputs.read_groups()
     return judge_scores(
         human,
         judges,
         measures=measures,
-        families=None if inputs.systems is None else read_families(inputs.systems),
-        **options.resampling(),
+        families=groups.families,
+        clusters=groups.clusters,
+        **options.sampling_of_tests(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from ranktilt.judging.grades import Graded
 from ranktilt.judging.result import FEWEST_QUERIES, Agreement, Estimate, GradeCount, QueryAgreement
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.agreement import cohen_kappa, krippendorff_alpha
-from ranktilt.statistics.bootstrap import FEWEST_ROWS, interval
+from ranktilt.statistics.bootstrap import interval
 
 _LENGTHS = ("short documents", "documents of middle length", "long documents")
 _SHARES = ("few query words", "some query words", "many query words")
@@ -25,19 +26,40 @@ def agreements(
     *,
     top: int,
     relevant: int,
-    resamples: int,
-    seed: int,
+    draws: QueryDraws,
 ) -> Iterator[Agreement]:
     """Give the agreement over all pairs and over those of each stratum, with intervals over queries."""
     masks = {"all": np.ones(graded.pairs.height, dtype=bool), **strata}
     for stratum, mask in masks.items():
         if mask.any():
             tables = query_tables(graded.pairs.filter(pl.Series(mask)), top)
-            rng = np.random.default_rng([seed, 11])
-            resampled = (
-                _resampled(tables, resamples, rng) if len(tables) >= FEWEST_QUERIES else None
-            )
+            resampled = draws.resampled(tables) if len(tables) >= FEWEST_QUERIES else None
             yield _agreement(graded.judge, stratum, tables, relevant, resampled=resampled)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class QueryDraws:
+    """How often each query is drawn in each resample: the same for all judges and pairs."""
+
+    resamples: int
+    seed: int
+    latest: dict[int, Floats] = field(default_factory=dict)
+    """The last draws, by the number of queries: one table of them may be large."""
+
+    def of(self, queries: int) -> Floats:
+        """Return the draws of so many queries: (resamples, queries)."""
+        if queries not in self.latest:
+            self.latest.clear()
+            rng = np.random.default_rng([self.seed, 11])
+            shares = np.full(queries, 1 / queries)
+            draws = rng.multinomial(queries, shares, size=self.resamples)
+            self.latest[queries] = draws.astype(np.float64)
+        return self.latest[queries]
+
+    def resampled(self, tables: Floats) -> Floats:
+        """Return tables of counts of drawn queries: (resamples, grades, grades)."""
+        flat = tables.reshape(len(tables), -1)
+        return (self.of(len(tables)) @ flat).reshape(self.resamples, *tables.shape[1:])
 
 
 def query_tables(pairs: pl.DataFrame, top: int) -> Floats:
@@ -138,20 +160,6 @@ def _coefficients(tables: Floats, relevant: int) -> dict[str, Floats]:
             "alpha": krippendorff_alpha(tables + np.swapaxes(tables, -1, -2)),
             "gap": -(tables * apart).sum((-2, -1)) / total,
         }
-
-
-def _resampled(tables: Floats, resamples: int, rng: np.random.Generator) -> Floats:
-    """Tables of counts of queries that are drawn with replacement: (resamples, grades, grades).
-
-    NaN where so few queries make no interval.
-    """
-    queries, flat = len(tables), tables.reshape(len(tables), -1)
-    if queries < FEWEST_ROWS:
-        return np.full((resamples, *tables.shape[1:]), np.nan)
-    draws = rng.multinomial(queries, np.full(queries, 1 / queries), size=resamples).astype(
-        np.float64
-    )
-    return (draws @ flat).reshape(resamples, *tables.shape[1:])
 
 
 def _agreement(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.data.files import decode_text, read_bytes
-from ranktilt.errors import DataError, UserError, counted
+from ranktilt.errors import UserError, counted
 from ranktilt.judging.result import Estimate, FamilyPreference, FamilyScale, Favour
 from ranktilt.judging.systems import SystemValues
 from ranktilt.measures.ranking import Floats
@@ -44,31 +42,13 @@ _SCALES: Mapping[str, Callable[[Floats], Floats]] = {
 }
 
 
-def read_families(path: str | Path) -> dict[str, str]:
-    """Read which family each run is of: two columns with tabs or blanks, ``run`` and ``family``; a header may begin."""
-    path, found = Path(path), dict[str, str]()
-    for number, line in enumerate(decode_text(path, read_bytes(path)).splitlines(), start=1):
-        fields = line.split("\t") if "\t" in line else line.split()
-        if not line.strip() or (
-            number == 1 and [field.strip() for field in fields[:2]] == ["run", "family"]
-        ):
-            continue
-        if len(fields) != 2 or not all(field.strip() for field in fields):
-            raise DataError(
-                path, f"expected a run and its family (2 fields), got {len(fields)}", line=number
-            )
-        name, family = (field.strip() for field in fields)
-        if found.setdefault(name, family) != family:
-            raise DataError(path, f"a second family ({family}) for run {name!r}", line=number)
-    if not found:
-        raise DataError(path, "expected runs and their families, got none")
-    return found
-
-
-def families_of(runs: Sequence[str], families: Mapping[str, str]) -> dict[str, list[str]]:
+def families_of(
+    runs: Sequence[str], families: Mapping[str, str], *, joined: bool = False
+) -> dict[str, list[str]]:
     """List the runs of each family, families as they are named first.
 
-    `UserError` where a run has no family, or no family can be compared.
+    `UserError` where a run has no family, or no family can be compared; where clusters of repeats
+    were `joined`, a family that they leave with one system is not tested, and not refused.
     """
     lost = [run for run in runs if run not in families]
     if lost:
@@ -81,19 +61,22 @@ def families_of(runs: Sequence[str], families: Mapping[str, str]) -> dict[str, l
             found.setdefault(family, []).append(run)
     if len(found) < 2:
         raise UserError(f"expected systems of two families or more, got only {next(iter(found))!r}")
-    if not any(min(len(some), len(runs) - len(some)) > 1 for some in found.values()):
+    if not joined and not any(min(len(some), len(runs) - len(some)) > 1 for some in found.values()):
         raise UserError("a family needs two systems, and two others, to be compared; no family has")
     return found
 
 
 def family_preferences(
-    every: Sequence[SystemValues], families: Mapping[str, str]
+    every: Sequence[SystemValues], families: Mapping[str, str], *, joined: bool = False
 ) -> list[FamilyPreference]:
-    """Test every judge, measure and family on each scale, with one verdict where all scales agree."""
+    """Test every judge, measure and family on each scale, with one verdict where all scales agree.
+
+    `joined` says whether clusters of repeats count as one system each.
+    """
     of = [
         (values, family, np.isin(values.runs, members))
         for values in every
-        for family, members in _compared(families_of(values.runs, families)).items()
+        for family, members in _compared(families_of(values.runs, families, joined=joined)).items()
     ]
     tests = [
         [

@@ -33,14 +33,25 @@ from ranktilt.data.notes.judges import (
 )
 from ranktilt.data.run import Run, named_apart, require_runs
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
-from ranktilt.judging.agreement import agreements, confusion, per_query, strata_of
+from ranktilt.judging.agreement import QueryDraws, agreements, confusion, per_query, strata_of
+from ranktilt.judging.comparison import compare_kappas
 from ranktilt.judging.corrected import sampled_queries
 from ranktilt.judging.grade_gap import grade_gaps, judge_variation
 from ranktilt.judging.grade_parsing import GRADES, UNREADABLE
 from ranktilt.judging.grades import Graded, grade_steps, read_grades, side_by_side, stepped
 from ranktilt.judging.grading import Grades
 from ranktilt.judging.probes import JudgeProbes
-from ranktilt.judging.result import FEWEST_QUERIES, HUMAN, JudgeAudit, JudgedTilt, Weakness
+from ranktilt.judging.result import (
+    FEWEST_QUERIES,
+    HUMAN,
+    Agreement,
+    GradeCount,
+    JudgeAudit,
+    JudgedTilt,
+    QueryAgreement,
+    Weakness,
+)
+from ranktilt.judging.system_groups import SystemGroups, run_tags
 from ranktilt.judging.system_results import system_results
 from ranktilt.judging.systems import SystemValues, system_values
 from ranktilt.measures.base import Measure, measure
@@ -59,6 +70,7 @@ def judge(
     collection: Collection | None = None,
     runs: Run | Iterable[Run] = (),
     families: Mapping[str, str] | None = None,
+    clusters: Mapping[str, str] | None = None,
     measures: str | Measure | Sequence[str | Measure] = MEASURES,
     pair: Pair | None = None,
     relevant: int = 1,
@@ -89,6 +101,9 @@ def judge(
     families : mapping, optional
         The family of each run by its name, such as ``{"rankgpt": "llm", "bm25": "lexical"}``: asks
         whether a judge favours a family.
+    clusters : mapping, optional
+        The cluster of each run that is one of several repeats of a system: each cluster counts as
+        one system, with the mean of its members.
     measures : str, Measure or sequence of them, optional
         Of the systems.
     pair : (str, str), optional
@@ -104,7 +119,7 @@ def judge(
     probed : iterable of JudgeProbes, optional
         What `ranktilt.judging.probes.probe_judge` found of judges.
     correction : {"holm", "bonferroni"}, optional
-        Of the grade gaps' and tilts' p.
+        Of the p of grade gaps, of tilts, and of differences between judges.
     resamples, seed : int, optional
         Bootstrap resamples and exchanges of labels; random seed.
 
@@ -124,6 +139,7 @@ def judge(
         raise UserError("expected the grades of at least one judge: --judge FILE")
     models = any(isinstance(grades, Grades) for grades in named.values())
     files = {name: _file(grades) for name, grades in named.items()}
+    human_file = "" if human is None else _file(human)
     steps = grade_steps([human, *named.values()])
     human = stepped(human, steps)
     named = {name: stepped(grades, steps) for name, grades in named.items()}
@@ -150,33 +166,31 @@ def judge(
             few = JudgedWithoutIntervals(judge=pairs_of_judge.judge, measure="", queries=queries)
             notes.append(few)
     how = {"resamples": resamples, "seed": seed}
-    found: dict[str, Any] = {
-        "agreements": tuple(
-            row
-            for one in graded
-            for row in agreements(
-                one,
-                {} if collection is None else strata_of(one, collection),
-                top=top,
-                relevant=relevant,
-                **how,
-            )
-        ),
-        "by_query": tuple(row for one in graded for row in per_query(one, top)),
-        "confusions": tuple(row for one in graded for row in confusion(one, top)),
-    }
+    draws = QueryDraws(resamples=resamples, seed=seed)
+    found = _agreement_fields(graded, collection, top=top, relevant=relevant, draws=draws)
+    comparisons = compare_kappas(graded, top=top, correction=correction, draws=draws)
+    tags = run_tags(require_runs(runs))
     runs = named_apart(require_runs(runs))
     asked = [
         measure(one) for one in ([measures] if isinstance(measures, str | Measure) else measures)
     ]
     if runs:
-        found |= _systems(
-            graded, runs, asked, families or {}, notes, human_sample=human_sample, **how
+        system_groups = SystemGroups(families=families or {}, clusters=clusters or {})
+        fields, more_notes = _systems(
+            graded,
+            runs,
+            asked,
+            system_groups,
+            tags={run.name: tags.get(run.spec.get("file", ""), "") for run in runs},
+            human_sample=human_sample,
+            correction=correction,
+            **how,
         )
-    elif families or human_sample is not None:
-        raise UserError(
-            f"{'families' if families else 'a sample of human labels'}: need runs (--runs DIR)"
-        )
+        comparisons += fields.pop("comparisons", ())
+        found |= fields
+        notes += more_notes
+    elif families or clusters or human_sample is not None:
+        raise UserError(f"{_systems_question(families, clusters)}: need runs (--runs DIR)")
     if collection is not None and len(collection.sources) > 1:
         groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
         notes += groups.remarks
@@ -185,6 +199,7 @@ def judge(
     weaknesses = tuple(Weakness(one.judge, gap) for one in probed for gap in one.gaps)
     spec = {
         "ranktilt": __version__,
+        "human": human_file,
         "judges": files,
         "top_grade": top,
         "relevant": relevant,
@@ -195,8 +210,35 @@ def judge(
         **how,
     }
     return JudgeAudit(
-        spec, tuple(named), notes=tuple(dict.fromkeys(notes)), weaknesses=weaknesses, **found
+        spec,
+        tuple(named),
+        notes=tuple(dict.fromkeys(notes)),
+        weaknesses=weaknesses,
+        comparisons=tuple(comparisons),
+        **found,
     )
+
+
+def _agreement_fields(
+    every_graded: Sequence[Graded],
+    collection: Collection | None,
+    *,
+    top: int,
+    relevant: int,
+    draws: QueryDraws,
+) -> dict[str, Any]:
+    """Say how far each judge agrees with humans: fields of a `JudgeAudit`."""
+    by_judge, by_query, counts = list[Agreement](), list[QueryAgreement](), list[GradeCount]()
+    for graded in every_graded:
+        strata = {} if collection is None else strata_of(graded, collection)
+        by_judge += agreements(graded, strata, top=top, relevant=relevant, draws=draws)
+        by_query += per_query(graded, top)
+        counts += confusion(graded, top)
+    return {
+        "agreements": tuple(by_judge),
+        "by_query": tuple(by_query),
+        "confusions": tuple(counts),
+    }
 
 
 def named_judges(
@@ -245,7 +287,7 @@ def _human(
     return frame, max(int(frame["grade"].max()), least) if top is None else top  # type: ignore[arg-type]
 
 
-def _file(grades: GradesOf) -> str:
+def _file(grades: GradesOf | pl.DataFrame) -> str:
     return str(grades) if isinstance(grades, str | Path) else ""
 
 
@@ -288,15 +330,16 @@ def _systems(
     graded: Sequence[Graded],
     runs: Sequence[Run],
     measures: Sequence[Measure],
-    families: Mapping[str, str],
-    notes: list[Note],
+    groups: SystemGroups,
     *,
+    tags: Mapping[str, str],
     human_sample: int | None,
+    correction: str,
     resamples: int,
     seed: int,
-) -> dict[str, Any]:
-    """Everything about systems."""
-    every_values = list[SystemValues]()
+) -> tuple[dict[str, Any], list[Note]]:
+    """Compare systems: fields of the result, and notes."""
+    every_values, notes = list[SystemValues](), list[Note]()
     labelled: dict[str, list[str]] = {}
     for pairs_of_judge in graded:
         values, left_out = system_values(pairs_of_judge, runs, measures)
@@ -307,10 +350,24 @@ def _systems(
         elif pairs_of_judge.more.height:
             labelled[pairs_of_judge.judge] = pairs_of_judge.pairs["query_id"].unique().to_list()
     fields, more_notes = system_results(
-        every_values, families, labelled, resamples=resamples, seed=seed
+        every_values,
+        groups,
+        labelled,
+        tags=tags,
+        correction=correction,
+        resamples=resamples,
+        seed=seed,
     )
-    notes += more_notes
-    return fields
+    return fields, [*notes, *more_notes]
+
+
+def _systems_question(
+    families: Mapping[str, str] | None, clusters: Mapping[str, str] | None
+) -> str:
+    """Name what is asked about systems."""
+    if families:
+        return "families"
+    return "clusters" if clusters else "a sample of human labels"
 
 
 def _sources(

@@ -22,6 +22,7 @@ from ranktilt.judging.evaluation_files import (
     read_evaluations,
 )
 from ranktilt.judging.result import JudgeAudit
+from ranktilt.judging.system_groups import SystemGroups
 from ranktilt.judging.system_results import system_results
 from ranktilt.judging.systems import SystemValues
 from ranktilt.measures.base import Measure
@@ -89,6 +90,8 @@ def judge_scores(
     *,
     measures: str | Measure | Sequence[str | Measure] | None = None,
     families: Mapping[str, str] | None = None,
+    clusters: Mapping[str, str] | None = None,
+    correction: str = "holm",
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> JudgeAudit:
@@ -109,6 +112,11 @@ def judge_scores(
         four.
     families : mapping, optional
         The family of each system by its name: asks whether a judge favours a family.
+    clusters : mapping, optional
+        The cluster of each system that is one of several repeats: each cluster counts as one
+        system, with the mean of its members.
+    correction : {"holm", "bonferroni"}, optional
+        Of the p of differences between judges.
     resamples, seed : int, optional
         Bootstrap resamples; random seed.
 
@@ -141,13 +149,19 @@ def judge_scores(
             if values.more.shape[1]:
                 labelled[judge.judge] = values.queries
     fields, more_notes = system_results(
-        every_values, families or {}, labelled, resamples=resamples, seed=seed
+        every_values,
+        SystemGroups(families=families or {}, clusters=clusters or {}),
+        labelled,
+        correction=correction,
+        resamples=resamples,
+        seed=seed,
     )
     spec = {
         "ranktilt": __version__,
         "human": _file(human),
         "judges": {name: _file(values) for name, values in named_judges.items()},
         "measures": chosen,
+        "correction": correction,
         "resamples": resamples,
         "seed": seed,
     }

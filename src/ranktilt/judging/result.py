@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.judging.probes import ProbeGap
 from ranktilt.measures.margin import Margin
+from ranktilt.statistics.letters import compact_letters
 
 HUMAN = "human"
 """How the reference judge is called."""
@@ -22,6 +24,8 @@ GAP_MARGIN: Margin = "0.1 grades"
 FEWEST_QUERIES = 6
 """Queries from which intervals are drawn: from fewer, resamples repeat each other and intervals are far too narrow."""
 Fate = Literal["agrees", "lost", "reversed", "new", "neither"]
+AgreementStatistic = Literal["kappa", "tau"]
+"""Cohen's κ of grades, or Kendall's τ-b of systems."""
 Favour = Literal["favours", "disfavours", "level", "depends on scale", "inconclusive", "not tested"]
 
 
@@ -117,6 +121,53 @@ class RankAgreement:
     """Bland & Altman's 95 % limits of agreement of the differences."""
     slope: float
     """What a difference of 1 between two systems becomes under the judge: below 1 it brings them closer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeComparison:
+    """The difference of two judges' agreement with humans, on what all three graded."""
+
+    judge_a: str
+    """The judge with the higher value over all that it graded."""
+    judge_b: str
+    statistic: AgreementStatistic
+    measure: str
+    """By which systems are ordered, for τ; empty for κ."""
+    queries: int
+    """Queries that both judges share; the same resamples of them count for both."""
+    difference: float
+    """Value of judge a less that of judge b, −2 to 2; NaN where one is undefined."""
+    low: float
+    """95 % interval over queries (see `coefficient_difference`)."""
+    high: float
+    p: float
+    """Of no difference; below .05 exactly where the interval excludes 0."""
+    p_corrected: float
+    """For all pairs of judges that are compared by one statistic and measure."""
+
+    @property
+    def shown(self) -> bool:
+        """Whether the two can be told apart: corrected p < .05."""
+        return self.p_corrected < ALPHA
+
+    def derived(self) -> dict[str, Any]:
+        """Return whether the difference is shown."""
+        return {"shown": self.shown}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeStanding:
+    """How well one judge agrees with humans among all, and with which ones it shares a letter."""
+
+    judge: str
+    statistic: AgreementStatistic
+    measure: str
+    """By which systems are ordered, for τ; empty for κ."""
+    value: float
+    low: float
+    high: float
+    letters: str
+    """Judges that share one cannot be distinguished; empty where the value is undefined."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +272,8 @@ class JudgeAudit(
     by_query: tuple[QueryAgreement, ...]
     confusions: tuple[GradeCount, ...]
     notes: tuple[Coded[Note], ...]
+    comparisons: tuple[JudgeComparison, ...] = ()
+    """Every two judges: by κ, then by τ-b of each measure; the best judge's first."""
     rank_agreements: tuple[RankAgreement, ...] = ()
     systems: tuple[SystemScore, ...] = ()
     system_pairs: tuple[SystemPair, ...] = ()
@@ -244,5 +297,49 @@ class JudgeAudit(
         """Grade gaps over all twins, one a judge and pair of sources."""
         return tuple(e for e in self.grade_gaps if not e.estimand.options)
 
+    @cached_property
+    def standings(self) -> tuple[JudgeStanding, ...]:
+        """How judges stand by κ, then by τ-b of each measure, the best first."""
+        kappas = [(row.judge, row.kappa) for row in self.overall]
+        standings = self._standings("kappa", "", kappas)
+        for measure in dict.fromkeys(row.measure for row in self.rank_agreements):
+            taus = [(row.judge, row.tau) for row in self.rank_agreements if row.measure == measure]
+            standings += self._standings("tau", measure, taus)
+        return tuple(standings)
+
+    def standings_by(self, statistic: AgreementStatistic, measure: str) -> list[JudgeStanding]:
+        """Return how judges stand by one statistic and measure, the best first."""
+        key = statistic, measure
+        return [row for row in self.standings if (row.statistic, row.measure) == key]
+
+    def _standings(
+        self,
+        statistic: AgreementStatistic,
+        measure: str,
+        estimates: Sequence[tuple[str, Estimate]],
+    ) -> list[JudgeStanding]:
+        ordered = sorted(estimates, key=lambda row: -np.nan_to_num(row[1].value, nan=-np.inf))
+        known = [judge for judge, estimate in ordered if not np.isnan(estimate.value)]
+        index = {judge: number for number, judge in enumerate(known)}
+        differs = np.zeros((len(known), len(known)), dtype=bool)
+        for row in self.comparisons:
+            if (row.statistic, row.measure) == (statistic, measure) and row.shown:
+                a, b = index[row.judge_a], index[row.judge_b]
+                differs[a, b] = differs[b, a] = True
+        letters = dict(zip(known, compact_letters(differs), strict=True))
+        return [
+            JudgeStanding(
+                judge=judge,
+                statistic=statistic,
+                measure=measure,
+                value=estimate.value,
+                low=estimate.low,
+                high=estimate.high,
+                letters=letters.get(judge, ""),
+            )
+            for judge, estimate in ordered
+        ]
+
     def derived(self) -> dict[str, Any]:
-        return {"next_steps": (), "effects": ()}
+        """Return what the file has besides the fields: how judges stand."""
+        return {"next_steps": (), "effects": (), "standings": self.standings}

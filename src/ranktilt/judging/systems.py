@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -78,6 +78,55 @@ class SystemValues:
     def has_intervals(self) -> bool:
         """Whether there are enough queries to draw from."""
         return len(self.queries) >= FEWEST_QUERIES
+
+    def chosen(self, runs: tuple[str, ...], queries: tuple[str, ...]) -> SystemValues:
+        """Return the values of some systems and queries, in the order in which these are given."""
+        if (runs, queries) == (self.runs, self.queries):
+            return self
+        row_of = {run: row for row, run in enumerate(self.runs)}
+        column_of = {query: column for column, query in enumerate(self.queries)}
+        rows = [row_of[run] for run in runs]
+        cells = np.ix_(rows, [column_of[query] for query in queries])
+        return replace(
+            self,
+            runs=runs,
+            queries=queries,
+            human=self.human[cells],
+            judged=self.judged[cells],
+            rescaled=self.rescaled[cells],
+            more=self.more[rows],
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ResampledOrders:
+    """Means of all systems in resamples of the queries, and in others that stay near the observed.
+
+    All have the shape (resamples, systems).
+    """
+
+    human: Floats
+    judged: Floats
+    near_human: Floats
+    near_judged: Floats
+
+    def coefficients(self, coefficient: Coefficient) -> tuple[Floats, Floats]:
+        """Return a coefficient of each resample, and of each one nearby."""
+        return (
+            _in_parts(coefficient, self.human, self.judged),
+            _in_parts(coefficient, self.near_human, self.near_judged),
+        )
+
+
+def resampled_orders(values: SystemValues, resamples: int, seed: int) -> ResampledOrders:
+    """Draw queries again and again, the same ones for every judge with as many queries."""
+    human, judged = _resampled_means(values, resamples, seed)
+    return ResampledOrders(
+        human=human,
+        judged=judged,
+        near_human=near_resamples(values.human.mean(1), human),
+        near_judged=near_resamples(values.judged.mean(1), judged),
+    )
 
 
 def system_values(
@@ -159,18 +208,13 @@ def _values(
 def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLES) -> RankAgreement:
     """Compare the two orders of systems, with intervals over queries (see `coefficient_interval`)."""
     human, judged = values.human.mean(1), values.judged.mean(1)
-    resampled = _resampled_means(values, resamples, seed) if values.has_intervals else None
+    orders = resampled_orders(values, resamples, seed) if values.has_intervals else None
     estimates = {}
     for name, (coefficient, least) in _COEFFICIENTS.items():
         value = float(coefficient(human, judged))
         estimates[name] = Estimate(value)
-        if resampled is not None and not np.isnan(value):
-            samples = _in_parts(coefficient, *resampled)
-            near_samples = _in_parts(
-                coefficient,
-                near_resamples(human, resampled[0]),
-                near_resamples(judged, resampled[1]),
-            )
+        if orders is not None and not np.isnan(value):
+            samples, near_samples = orders.coefficients(coefficient)
             ends = coefficient_interval(value, samples, near_samples, least=least)
             estimates[name] = Estimate(value, *ends)
     difference = judged - human

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.tones import LOOKS, Tone
 
 if TYPE_CHECKING:
     import polars as pl
 
-Audience = Literal["", "page", "text"]
-"""Who is shown it: everybody, readers of pages, or of a terminal, Markdown and LaTeX."""
+Audience = Literal["", "page", "text", "paper"]
+"""Who is shown it: everybody, readers of pages, or of a terminal, Markdown and LaTeX; a paper's
+author, who takes a page's figures and further ones, is shown those too."""
 Emphasis = Literal["", "strong", "quiet", "alarm"]
 SIDES = ("the first group of a pair", "the second")
 
@@ -75,6 +77,19 @@ class Row:
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
+
+    @property
+    def shown_cells(self) -> tuple[Cell, ...]:
+        """Its cells, without intervals where each of them is 0 from end to end: it is one line then."""
+        intervals = [cell for cell in self.cells if cell.ends is not None and cell.text]
+        if not intervals or not all(map(_is_zero, intervals)):
+            return self.cells
+        return tuple(replace(cell, ends=None) if cell.text else cell for cell in self.cells)
+
+
+def _is_zero(cell: Cell) -> bool:
+    """Tell whether a value and both ends of its interval are printed as 0."""
+    return all(text.strip("+−*.0") == "" for text in (cell.text, *(cell.ends or ())))
 
 
 @dataclass(frozen=True)
@@ -163,6 +178,9 @@ class Figure:
     """Whether it shares a line with its neighbour where there is room."""
     layout: str = ""
     """Which figure of a paper it is, such as ``dai-fig10``; empty for none."""
+    folded: bool = False
+    """Whether a reader of a page unfolds it: what the first figure says in short."""
+    only: Audience = ""
 
     @property
     def height(self) -> int:
@@ -228,7 +246,7 @@ class PageBlocks:
         return tuple(self.make())
 
 
-Block = Table | Panels | Figure | Pairs | Lines | Code | Explorer | PageBlocks
+Block = Table | Panels | Figure | Pairs | Lines | Code | Explorer | IntervalChart | PageBlocks
 
 
 @dataclass(frozen=True)
@@ -246,14 +264,32 @@ class Section:
     part: str = ""
     """The result it belongs to, where a page holds several: sections of one part that follow each other stand under
     one heading."""
+    folded: bool = False
+    """Whether a reader of a page unfolds it."""
+    short_title: str = ""
+    """Its title in the navigation; empty where that is the title."""
+
+    @property
+    def is_one_fold(self) -> bool:
+        """Whether all of it is unfolded together: it is folded, or holds folded blocks alone."""
+        blocks = self.shown("page")
+        are_folded = [getattr(block, "folded", False) for block in blocks]
+        return self.folded or (bool(blocks) and not self.lead and all(are_folded))
+
+    @property
+    def nav_title(self) -> str:
+        """Its title in the navigation."""
+        return self.short_title or self.title
 
     def shown(self, audience: Audience) -> list[Block]:
         """Return the blocks that an audience is shown."""
+        audiences = ("", "page", "paper") if audience == "paper" else ("", audience)
         shown = list[Block]()
         for block in self.blocks:
-            if getattr(block, "only", "") not in ("", audience):
+            if getattr(block, "only", "") not in audiences:
                 continue
-            shown += block.blocks if isinstance(block, PageBlocks) else [block]
+            blocks = block.blocks if isinstance(block, PageBlocks) else (block,)
+            shown += [part for part in blocks if getattr(part, "only", "") in audiences]
         return shown
 
 
@@ -291,6 +327,10 @@ class Document:
     """The answer in detail, a sentence each; what is quiet is a note."""
     answer_first: bool = False
     """Whether text begins with them, because tables are long; it ends with them otherwise."""
+    meaning: str = ""
+    """What the answer means for somebody who reads nothing else, in one or two sentences."""
+    hero: PageBlocks | None = None
+    """The figure that shows the answer, or none: at most one block, on the first screen of a page."""
     next_steps: tuple[NextCommand, ...] = ()
     """What to do next, each with its command."""
     legend: tuple[str, ...] = ()
@@ -301,6 +341,8 @@ class Document:
     """Set where the headline is the outcome of a test: text ends, and Markdown begins, with it."""
     sides: tuple[str, ...] = ()
     """What is compared, in the page's legend: two names, or none."""
+    names: tuple[str, ...] = ()
+    """Names of rankers and groups, of which a page shortens the long ones in its sentences."""
     commands: tuple[str, ...] = ()
     """What makes the result again, for Markdown."""
     data: pl.DataFrame | None = field(default=None, compare=False)
@@ -331,8 +373,10 @@ class Document:
         for section in self.sections:
             if isinstance(section, Section):
                 shown.append(section)
-            elif audience == "page":
+            elif audience in ("page", "paper"):
                 shown += section.sections
+        if audience == "page":  # what holds figures for papers alone is no section of a page
+            return [section for section in shown if section.shown("page") or not section.blocks]
         return shown
 
     def blocks(self, audience: Audience) -> list[Block]:
@@ -347,13 +391,24 @@ class Document:
         return shown_lines(self.sentences, notes=notes)
 
     @property
+    def hero_blocks(self) -> tuple[Block, ...]:
+        """The figure that shows the answer; none where there is nothing to draw."""
+        return () if self.hero is None else self.hero.blocks
+
+    @property
+    def explorers(self) -> list[tuple[Section, Explorer]]:
+        """The queries, lists and texts to look through, each with the section that holds them."""
+        return [
+            (section, block)
+            for section in self.shown_sections("page")
+            for block in section.shown("page")
+            if isinstance(block, Explorer)
+        ]
+
+    @property
     def page_lines(self) -> list[Sentence]:
         """The sentences below a page's headline, without what it says already."""
-        return [
-            line
-            for line in self.sentences
-            if line.text.removesuffix(".") != self.headline.removesuffix(".")
-        ]
+        return [line for line in self.sentences if line.text.removesuffix(".") not in self.headline]
 
     @property
     def page_notes(self) -> list[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from ranktilt.measures.base import every_estimand
+from ranktilt.reporting.shown_names import direction_parts, short_names
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -41,10 +43,16 @@ TERMS = (
 
 
 class Glossary:
-    """Marks the terms in the texts of one page, and remembers which it met."""
+    """Marks the terms in the texts of one page, and remembers which it met.
 
-    def __init__(self, terms: tuple[Term, ...] = TERMS) -> None:
+    Long names among `names` are shortened, and shown whole when pointed at.
+    """
+
+    def __init__(self, terms: tuple[Term, ...] = TERMS, names: Iterable[str] = ()) -> None:
         self._terms = terms
+        self._short = {visible(name): visible(short) for name, short in short_names(names).items()}
+        longest_first = sorted(map(re.escape, self._short), key=len, reverse=True)
+        self._long_names = re.compile("|".join(longest_first) or "(?!)")
         parts = [
             f"(?P<t{number}>{term.pattern or re.escape(term.title)})"
             for number, term in enumerate(terms)
@@ -75,7 +83,7 @@ class Glossary:
 
     def mark(self, text: str) -> Markup:
         """Escape a text, and give each of its terms, the first time in a section, a definition to hover and a link."""
-        from markupsafe import Markup, escape
+        from markupsafe import Markup
 
         text = _together(visible(text))
         out, end = Markup(""), 0
@@ -87,11 +95,27 @@ class Glossary:
             self._section.add(number)
             term = self._terms[number]
             link = Markup('<a class="term" href="#{}"><abbr title="{}">{}</abbr></a>')
-            out += escape(text[end : match.start()]) + link.format(
+            out += self._plain(text[end : match.start()]) + link.format(
                 term.anchor, term.definition, match.group()
             )
             end = match.end()
-        return out + escape(text[end:])
+        return out + self._plain(text[end:])
+
+    def unmarked(self, text: str) -> Markup:
+        """Escape a text without marking its terms; its names are shown as `mark` shows them."""
+        return self._plain(_together(visible(text)))
+
+    def _plain(self, text: str) -> Markup:
+        """Escape a text, shorten its long names, and keep words from right to left together."""
+        from markupsafe import Markup
+
+        out, end = Markup(""), 0
+        for match in self._long_names.finditer(text):
+            short = Markup('<abbr title="{}">{}</abbr>')
+            out += _escaped(text[end : match.start()])
+            out += short.format(match.group(), self._short[match.group()])
+            end = match.end()
+        return out + _escaped(text[end:])
 
     def hint(self, title: str, hint: str) -> Markup:
         """Give a title a definition of its own to hover, and the link of the first term in either."""
@@ -109,6 +133,17 @@ class Glossary:
     @staticmethod
     def _number(match: re.Match[str]) -> int:
         return int((match.lastgroup or "t0")[1:])
+
+
+def _escaped(text: str) -> Markup:
+    """Escape a text, with words from right to left in marks of their own."""
+    from markupsafe import Markup, escape
+
+    isolate = Markup("<bdi>{}</bdi>")
+    parts = direction_parts(text)
+    return Markup("").join(
+        isolate.format(part) if is_turned else escape(part) for part, is_turned in parts
+    )
 
 
 def _together(text: str) -> str:

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from ranktilt.auditing.answer.group_standings import group_displays
 from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.auditing.effects import conflict_of
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.sentences.derived import leading_finding
 from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.group_standings import display_sentence
 from ranktilt.reporting.sentences.verdicts import VERDICT_WORDS, conflict_sentence, verdict_sentence
 
 if TYPE_CHECKING:
@@ -92,8 +94,11 @@ def _audit(audit: Audit) -> Finding:
     if not pairs:
         return Finding(kind="described", sentence=f"{rankers}; no groups were compared.")
     findings = findings_of(audit)
+    displays = group_displays(audit)
     if len(pairs) == 1:
         summary = "; ".join(_parts(audit, pairs[0], findings))
+    elif len(displays) == 1:
+        summary = display_sentence(displays[0])
     else:
         kinds = Counter[str](finding.kind for finding in findings)
         counts = [

@@ -60,7 +60,7 @@ def provenance(
             (worded("SHA-256"), lambda one: one["sha256"]),
         )
         blocks.append(tabulated("Inputs", spec["inputs"], columns, only="page"))
-    return Section("made", "How it was made", lead, tuple(blocks))
+    return Section("made", "How it was made", lead, tuple(blocks), folded=True)
 
 
 def _said(value: Any) -> str:

@@ -276,11 +276,15 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
         verdicts += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
     headline = " ".join(f"{titles[place]}: {pages[place].headline}" for place in order)
     notes = (note for page in pages for note in (*page.legend, *page.notes))
+    first = pages[order[0]]
     return Document(
         kind=f"Report on {len(pages)} results",
         headline=headline if len(headline) <= _LONGEST else _first_of(titles, pages, order[0]),
         sentences=tuple(verdicts),
         sections=tuple(sections),
+        meaning=f"{titles[order[0]]}: {first.meaning}" if first.meaning else "",
+        hero=first.hero,
+        names=tuple(dict.fromkeys(name for page in pages for name in page.names)),
         legend=tuple(dict.fromkeys(notes)),
         sides=SIDES if any(page.sides for page in pages) else (),
     )

@@ -348,9 +348,7 @@ class TestDesigns:
 
     def test_failed_factor_is_not_reported(self) -> None:
         collection = designed(NAMES, full(3))
-        collection.spec["design"].update(
-            failed=["words"], low_high={"length": ["as is", "shorter"]}
-        )
+        collection.spec["design"].update(failed=["words"], low_high={"length": ["as is", "halved"]})
         run = scored(collection, {("words",): 0.8})
         found = factor_effects(collection, [run], adopters=[0.5])
         assert {row.effect for row in found.rows} == {"source", "length", "source × length"}
@@ -360,7 +358,7 @@ class TestDesigns:
             in note_sentences(found.notes)
         )
         assert [(one.low, one.high, one.analysed) for one in found.factors][1:] == [
-            ("as is", "shorter", True),
+            ("as is", "halved", True),
             ("low", "high", False),
         ]
         assert of(factor_effects(collection, [run], failed_too=True), "words").shown
@@ -455,7 +453,7 @@ class TestSource:
         assert factor_headline(found).startswith(
             "planted shows no effect of model text (−0.9 [−2.2, +0.4] ranks): −0.9 ["
         )
-        assert "with source itself; beside it, facts moves a text by −" in factor_headline(found)
+        assert "with source itself; also, facts=high costs a text " in factor_headline(found)
 
 
 def test_an_edit_that_everybody_makes_gains_little() -> None:
@@ -525,6 +523,6 @@ def test_what_decides_between_versions_is_told_where_no_ranks_are() -> None:
     ]
     (sentence,) = factor_sentences(replace(found, rows=tuple(rows)))
     assert re.search(
-        r"; head-to-head shows more: length \+\d+\.\d \[\+\d+\.\d, \+\d+\.\d\] %$", sentence
+        r"; head-to-head shows more: length=high \+\d+\.\d \[\+\d+\.\d, \+\d+\.\d\] %$", sentence
     )
     assert "head-to-head" not in factor_headline(found)

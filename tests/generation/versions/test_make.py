@@ -105,7 +105,7 @@ def test_the_design_is_written_down_and_read_again(tmp_path: Path) -> None:
         "seed": 3,
     }
     assert list(design["low_high"]) == design["factors"]
-    assert design["low_high"]["length"] == ["as is", "shorter"]
+    assert design["low_high"]["length"] == ["as is", "halved"]
     assert json.loads(json.dumps(design)) == design
     read = rt.load(rt.save(designed, tmp_path / "made"))
     assert (read, read.spec["design"]) == (designed, design)

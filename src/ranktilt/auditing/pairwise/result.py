@@ -19,6 +19,8 @@ from ranktilt.statistics.variation import Variation, choice_variation
 
 EVEN = 0.5
 """The share of what was decided that favours nobody; and of answers naming the first document without position bias."""
+MOST_POSITION_BIAS = 0.2
+"""Distance of the share that names the first document from a half, above which choices are warned of."""
 COUNTS = ("both-agree", "each")
 
 
@@ -82,6 +84,11 @@ class PairOutcome:
     def ratio(self) -> Share:
         """Protected over unprotected share; 1 is level."""
         return self.preference.odds
+
+    @property
+    def has_large_position_bias(self) -> bool:
+        """Whether the place of a document decides so often that choices say little of the documents."""
+        return abs(self.first.value - EVEN) > MOST_POSITION_BIAS
 
     def derived(self) -> dict[str, Any]:
         return {"ratio": self.ratio}

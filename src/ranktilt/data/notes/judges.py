@@ -130,6 +130,28 @@ class OneSystem(Note):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClusterJoined(Note):
+    """Runs that are repeats of one system and count as one."""
+
+    cluster: str
+    runs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LikelyRepeats(Note):
+    """Systems that look like repeats of one, and count as independent ones."""
+
+    severity: Severity = "warning"
+    systems: tuple[str, ...]
+    reason: Literal["correlation", "tag", "names"]
+    """``names``: they differ in a number alone, and values correlate nearly as highly."""
+    correlation: float
+    """Correlation of values per query above which the reason speaks; 0 for tags."""
+    tag: str
+    """The tag that they share; empty for other reasons."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class QueriesWithoutRelevant(Note):
     """Queries without a relevant document under one judge."""
 

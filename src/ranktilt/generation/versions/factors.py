@@ -28,7 +28,7 @@ class Factor:
 
     name: str
     high: str
-    """Name of the high level: ``shorter``."""
+    """Name of the high level: ``halved``."""
     moves: Expected
     holds: tuple[str, ...] = ()
     """Probes that it must not move."""
@@ -92,7 +92,7 @@ _RULES = (
     ),
     Factor(
         name="length",
-        high="shorter",
+        high="halved",
         moves={"words": -1},
         holds=("sentences", "readability"),
         edit=rules.shorter,

@@ -42,7 +42,8 @@ def explorer(opened: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -
     packed = material.fitted(budget)
     says = " ".join(_says(material, packed))
     rows = query_rows(material, packed.queries)
-    return Explorer("Queries, ranked lists and texts", says, packed.lists, packed.texts, rows)
+    caption = "Queries, ranked lists and texts" if packed.texts else "Queries and ranked lists"
+    return Explorer(caption, says, packed.lists, packed.texts, rows)
 
 
 def _says(material: Material, packed: Packed) -> Iterator[str]:
@@ -75,12 +76,8 @@ def _says(material: Material, packed: Packed) -> Iterator[str]:
     if (lists.relevant > FURTHER).any():
         yield f"Of a query's relevant documents further down, only the {FURTHER} best ranked are shown."
     if not packed.texts:
-        why = (
-            "only the documents' labels are known"
-            if only_labels(material.collection)
-            else "the documents have none"
-        )
-        yield f"There are no texts to show: {why}."
+        if not only_labels(material.collection):  # of labels nobody expects texts
+            yield "There are no texts to show: the documents have none."
     elif packed.documents < (needed := material.needed(packed.queries)):
         yield f"Texts are those of {packed.documents:,} of {needed:,} documents: those that the first queries need."
     if packed.cut:

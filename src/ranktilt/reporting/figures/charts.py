@@ -35,6 +35,7 @@ from ranktilt.reporting.figures.drawing import (
     tones,
     zero,
 )
+from ranktilt.reporting.shown_names import middle_out
 from ranktilt.reporting.tones import Tone
 
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -61,13 +62,18 @@ class Mark:
     inner: float = float("nan")
     """Half-width of a second interval around the value, drawn thick; NaN for none."""
     detectable: float = float("nan")
-    """Smallest difference from `level` that could have been seen; NaN or 0 for none."""
+    """Smallest difference from `neutral` that is found four times in five; NaN or 0 for none."""
     neutral: float = 0.0
     """The value that favours nobody."""
     band: tuple[float, float] = (0.0, 0.0)
     """What random labels give; both 0 for none."""
     hover: tuple[str, ...] = ()
     """Lines shown when pointed at; its numbers by default."""
+
+    @property
+    def is_detected(self) -> bool:
+        """Whether it is shown not to be neutral: an inconclusive one is not, wherever it lies."""
+        return self.tone != "unsure" and (self.low > self.neutral or self.high < self.neutral)
 
     @property
     def tip(self) -> str:
@@ -300,10 +306,9 @@ def forest(
     placed: list[tuple[str, Mark | None]] = []
     for name, some in groups.items():
         headed = bool(name) and len(some) > 1
-        placed += [(_cut(name, _LONG), None)] * headed
+        placed += [(middle_out(name, _LONG), None)] * headed
         placed += [
-            (f"  {_cut(mark.label)}" if headed else _cut(name or mark.label, _LONG), mark)
-            for mark in some
+            (_row_label(mark, "" if headed else name, is_headed=headed), mark) for mark in some
         ]
     labels = _told_apart([label for label, _ in placed])
     drawn = [
@@ -326,7 +331,8 @@ def forest(
     ]
     across = axis(x, _span(marks, margin, reached), field=X)
     if sides:
-        across["title"] = [plain(x), plain(f"◀ {_cut(sides[1])}{_APART}{_cut(sides[0])} ▶")]
+        first, second = (middle_out(side, _LONGEST) for side in sides)
+        across["title"] = [plain(x), plain(f"◀ {second}{_APART}{first} ▶")]
     headings = [label for label, (_, mark) in zip(labels, placed, strict=True) if mark is None]
     up = _row_axis(labels, headings)
     look = tones((mark.tone for mark in marks), names)
@@ -338,7 +344,7 @@ def forest(
             "high": number(mark.neutral + mark.detectable),
         }
         for label, mark in drawn
-        if known_size(mark.detectable)
+        if known_size(mark.detectable) and not mark.is_detected
     ]
     random = [
         {"row": label, "low": m.band[0], "high": m.band[1]}
@@ -385,7 +391,7 @@ def scatter(
             "high": number(point.mark.high),
             "tone": plain(names[point.mark.tone]),
             "tip": point.mark.tip,
-            "text": _cut(plain(point.mark.label)),
+            "text": middle_out(plain(point.mark.label), _LONGEST),
         }
         for point in drawn
     ]
@@ -433,6 +439,13 @@ def scatter(
     )
 
 
+def _row_label(mark: Mark, name: str, *, is_headed: bool) -> str:
+    """Return the label of a row: below a heading it is set in, alone it may be longer."""
+    if is_headed:
+        return f"  {middle_out(mark.label, _LONGEST)}"
+    return middle_out(name or mark.label, _LONG)
+
+
 def _row_axis(labels: Sequence[str], headings: Sequence[str]) -> Drawing:
     """Labels to the left of their rows, headings in bold."""
     bold = f"indexof({json.dumps(headings)}, datum.value) >= 0"
@@ -454,23 +467,17 @@ def _row_axis(labels: Sequence[str], headings: Sequence[str]) -> Drawing:
 
 
 def _span(marks: Sequence[Mark], margin: float, reached: Sequence[float] = ()) -> list[float]:
-    """A range, symmetric around 0, with all intervals and bands in it."""
+    """Return a range with every interval and band in it, and what is neutral, and no more.
+
+    What could have been detected is cut off where it reaches further.
+    """
     values = [v for mark in marks for v in (mark.value, mark.low, mark.high, *mark.band)]
-    values += [abs(mark.neutral) + mark.detectable for mark in marks]
-    found = [abs(value) for value in (*values, *reached) if np.isfinite(value)]
-    most = min(
-        1.06 * max([*found, 1.5 * margin, 1e-6]),
-        max([_FARTHEST, *(1.06 * abs(mark.value) for mark in marks)]),
-    )
-    return [-most, most]
-
-
-def _cut(text: str, most: int = _LONGEST) -> str:
-    """Leave out the middle of a long name: names of files begin alike and differ at their ends."""
-    if len(text) <= most:
-        return text
-    head = most // 3
-    return f"{text[:head]}…{text[head + 1 - most :]}"
+    values += [mark.neutral for mark in marks]
+    values += [*reached, 0.0, -1.5 * margin, 1.5 * margin]
+    known = [value for value in values if np.isfinite(value)]
+    room = 0.05 * (max(known) - min(known)) or 1e-6
+    farthest = max([_FARTHEST, *(1.06 * abs(mark.value) for mark in marks)])
+    return [max(min(known) - room, -farthest), min(max(known) + room, farthest)]
 
 
 def _told_apart(labels: Sequence[str]) -> list[str]:

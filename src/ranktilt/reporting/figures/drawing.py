@@ -167,7 +167,7 @@ def strip(margin: float, along: Drawing, channel: str = X) -> list[Drawing]:
 
 
 def reach(values: Sequence[float], margin: float) -> list[float]:
-    """Return a symmetric range that holds every value and the band, with some room."""
-    found = [abs(value) for value in values if np.isfinite(value)]
-    most = 1.12 * max([*found, 1.5 * margin, 1e-6])
-    return [-most, most]
+    """Return a range that holds every value, 0 and the band, with some room."""
+    known = [0.0, -1.5 * margin, 1.5 * margin, *(v for v in values if np.isfinite(v))]
+    room = 0.06 * (max(known) - min(known)) or 1e-6
+    return [min(known) - room, max(known) + room]

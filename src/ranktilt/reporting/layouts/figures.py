@@ -116,8 +116,8 @@ def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
         document = source_audits_view(result, budget=0)
     else:
         document = view(result)
-    for section in document.shown_sections("page"):
-        figures = [block for block in section.shown("page") if isinstance(block, Figure)]
+    for section in document.shown_sections("paper"):
+        figures = [block for block in section.shown("paper") if isinstance(block, Figure)]
         for number, figure in enumerate(figures, start=1):
             yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
     # A layout is about audits, or about them together with the runs and texts that they were made of.

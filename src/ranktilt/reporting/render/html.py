@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import os
+import re
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -19,6 +22,7 @@ from ranktilt.reporting.tones import LOOKS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 _EXPLORER = tuple(
     f"explorer/{name}.js"
@@ -36,15 +40,16 @@ def render(document: Document, *, notes: bool = True) -> str:
 
     kinds = {block.kind for block in document.blocks("page")}
     engine = _engine() if "figure" in kinds else None
-    scripts = [_template("page.js")]
+    scripts = [_compact(_template("page.js"))]
     if "explorer" in kinds:
-        scripts.append("\n".join(map(_template, _EXPLORER)))
+        scripts.append(_compact("\n".join(map(_template, _EXPLORER))))
     return (
         _environment()
         .get_template("page.html")
         .render(
             page=document,
-            terms=Glossary(),
+            terms=Glossary(names=document.names),
+            date=page_date(),
             engine=engine and engine[0],
             scripts=[Markup(script) for script in scripts],
             explores="explorer" in kinds,
@@ -52,6 +57,18 @@ def render(document: Document, *, notes: bool = True) -> str:
             version=__version__,
         )
     )
+
+
+def page_date() -> date:
+    """Return the date that a page names: today's, or that of ``SOURCE_DATE_EPOCH``.
+
+    That variable holds seconds since 1970, and makes a build give the same page on any day; see
+    https://reproducible-builds.org/specs/source-date-epoch/.
+    """
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not seconds.isdecimal():
+        return datetime.now(tz=UTC).date()
+    return datetime.fromtimestamp(int(seconds), tz=UTC).date()
 
 
 def html_fragment(document: Document) -> str:
@@ -75,6 +92,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "rows": _rows,
         "json": lambda value: Markup(safe_json(value)),
+        "compact": _compact_style,
         "sign": lambda tone: LOOKS[tone].sign,
         "ended": lambda sentence: sentence if sentence.endswith(".") else f"{sentence}.",
     }
@@ -90,7 +108,7 @@ def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
             heading = Cell(row.group[0], note=", ".join(filter(None, row.group[1:])))
             rows.append((True, [heading, *[Cell("")] * (len(table.columns) - 1)]))
         before = row.group
-        rows.append((row.rule, [_cell(cell) for cell in row]))
+        rows.append((row.rule, [_cell(cell) for cell in row.shown_cells]))
     return rows
 
 
@@ -122,6 +140,21 @@ def safe_json(value: Any) -> str:
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
+
+
+def _compact_style(style: str) -> Markup:
+    """Leave out what a browser does not need of our style sheets: comments, and blanks around signs."""
+    from markupsafe import Markup
+
+    text = re.sub(r"/\*.*?\*/", "", str(style), flags=re.DOTALL)
+    text = re.sub(r"\s*([{};])\s*", r"\1", re.sub(r"([:,])\s+", r"\1", text))
+    return Markup(text.replace(";}", "}"))
+
+
+def _compact(script: str) -> str:
+    """Leave out the indentation and the comments of our scripts, which are lines of their own."""
+    lines = (line.strip() for line in script.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _template(name: str) -> str:

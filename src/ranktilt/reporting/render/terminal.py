@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
@@ -24,6 +25,7 @@ from ranktilt.reporting.document import (
     Table,
     shown_lines,
 )
+from ranktilt.reporting.shown_names import isolated
 from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
 # Blue and orange stay apart for every common kind of colour blindness.
@@ -36,6 +38,7 @@ _TONES: dict[Tone, str] = {
     "unsure": "yellow",
 }
 _EMPHASIS = {"": "", "strong": "bold", "quiet": "dim", "alarm": "bold red"}
+_CODE = re.compile(r"(\x1b\[[0-9;]*m)")
 _WIDE = 400
 _PLAIN = 140
 """Letters to which a table of plain text shrinks where texts that wrap allow it."""
@@ -112,7 +115,14 @@ def _printing(stream: IO[str], terminal: IO[str] | None) -> Iterator[tuple[Conso
     terminal = terminal or (stream if stream.isatty() else None)
     buffer = io.StringIO()
     yield _console(buffer, terminal), terminal is None
-    stream.write("".join(f"{line.rstrip(' ')}\n" for line in buffer.getvalue().splitlines()))
+    lines = buffer.getvalue().splitlines()
+    stream.write("".join(f"{_isolated_line(line.rstrip(' '))}\n" for line in lines))
+
+
+def _isolated_line(line: str) -> str:
+    """Keep words from right to left together, between the codes of colours and styles."""
+    parts = _CODE.split(line)
+    return "".join(part if place % 2 else isolated(part) for place, part in enumerate(parts))
 
 
 def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
@@ -192,10 +202,10 @@ def _ruled(
     """Lay out some columns: numbers keep to their lines, texts may wrap down to a few words."""
     texts = [
         [
-            _text(row.cells[n], "  " * (n == places[0] and any(row.group)), stacked=stacked)
+            _text(cells[n], "  " * (n == places[0] and any(row.group)), stacked=stacked)
             for n in places
         ]
-        for row in table.rows
+        for row, cells in ((row, row.shown_cells) for row in table.rows)
     ]
     ruled = Ruled(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, *cells in zip(places, *texts, strict=True):

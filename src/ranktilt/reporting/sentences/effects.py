@@ -14,11 +14,15 @@ from ranktilt.reporting.sentences.variation import variation_words
 
 
 def effect_words(effect: Effect, noun: str) -> str:
-    """Say an answer in plain words, then its numbers, and what is level where that is not 0."""
+    """Say an answer in plain words, then its numbers, and what is level where that is not 0.
+
+    The words begin with the favoured side; the numbers keep the sign that tables and files have.
+    """
     estimand = effect.estimand
     if math.isnan(effect.value):
         return f"{effect.name} is undefined"
-    words = answer_words(estimand, effect, noun)
+    favoured = effect.side(effect.favours) or effect.a
+    words = answer_words(estimand, effect.seen_from(favoured), noun)
     name = f"{estimand.term} " if isinstance(estimand, RelativeDelta) else ""
     value = f"{name}{estimand.answer(effect.value)}"
     level = estimand.answer(effect.neutral)

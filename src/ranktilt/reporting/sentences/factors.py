@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ranktilt.errors import join_words
@@ -14,8 +15,10 @@ from ranktilt.explaining.factors.result import (
     FactorEffects,
     SourceEffect,
 )
-from ranktilt.measures.printing import signed
+from ranktilt.generation.versions.design import HIGH
+from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.treatments import is_named_by_level, treatment
 from ranktilt.reporting.sentences.variation import variation_words
 
 _SMALL = 0.05
@@ -35,6 +38,23 @@ def factor_sentences(effects: FactorEffects) -> tuple[str, ...]:
 def factor_headline(effects: FactorEffects) -> str:
     """Say what moves the ranker with the largest effect."""
     return next(iter(factor_sentences(effects)), "nothing was compared")
+
+
+def meaning_sentence(effects: FactorEffects) -> str:
+    """Say what the effects mean for somebody who reads nothing else; empty where nothing was compared."""
+    rows = [row for row in effects.of(PRIMARY) if not row.interaction]
+    if any(row.shown for row in rows):
+        return (
+            "These are causes: the same documents were ranked with and without each change. What "
+            "moves ranks here can look like a preference for who wrote a text."
+        )
+    detectable = max((row.detectable for row in rows if row.detectable > 0), default=0.0)
+    if detectable < _SMALL:
+        return ""
+    return (
+        f"No change is shown to move a text; one that moves it by {detectable:.1f} ranks would be "
+        "found four times in five."
+    )
 
 
 def leading(effects: FactorEffects) -> Finding:
@@ -64,44 +84,64 @@ def _finding(effects: FactorEffects, ranker: str) -> Finding:
 
 def _sentence(effects: FactorEffects, ranker: str) -> str:
     rows = effects.of(PRIMARY, ranker)
-    mains = sorted((row for row in rows if not row.interaction), key=lambda row: -abs(row.value))
+    mains = by_size(row for row in rows if not row.interaction)
     together = effects.together(ranker)
-    sentence = f"{ranker}: {_movers(mains)}"
+    sentence = _movers(effects, mains, ranker)
     if together is not None:
-        sentence = _source_sentence(together, mains)
+        sentence = _source_sentence(effects, together, mains)
     clauses = [", ".join(_interactions(rows)), _beyond_ranks(effects, ranker, mains)]
     return "; ".join([sentence, *filter(None, clauses)])
 
 
+def by_size(rows: Iterable[FactorEffect]) -> list[FactorEffect]:
+    """Sort effects, the largest first; those that are undefined come last."""
+    return sorted(rows, key=lambda row: 0.0 if math.isnan(row.value) else -abs(row.value))
+
+
+def _treatments(effects: FactorEffects, rows: Iterable[FactorEffect]) -> list[str]:
+    factors = {factor.name: factor for factor in effects.factors}
+    return [treatment(factors[row.effect]) for row in rows]
+
+
 def _beyond_ranks(effects: FactorEffects, ranker: str, mains: Sequence[FactorEffect]) -> str:
-    """Name factors that surely move no ranks, but decide which version comes first."""
+    """Name treatments that surely move no ranks, but decide which version comes first."""
     known = {row.effect for row in mains if row.shown}
-    effects_beyond = [
-        f"{row.effect} {_number(row)} %"
-        for row in effects.of(HEAD_TO_HEAD, ranker)
+    rows = [
+        row
+        for row in by_size(effects.of(HEAD_TO_HEAD, ranker))
         if row.shown and not row.interaction and row.effect not in known
     ]
-    return f"head-to-head shows more: {', '.join(effects_beyond)}" if effects_beyond else ""
+    parts = [
+        f"{words} {_number(row)} %"
+        for words, row in zip(_treatments(effects, rows), rows, strict=True)
+    ]
+    return f"head-to-head shows more: {', '.join(parts)}" if parts else ""
 
 
 def _number(row: FactorEffect | SourceEffect) -> str:
     return f"{signed(row.value)} [{signed(row.low)}, {signed(row.high)}]"
 
 
-def _source_sentence(together: SourceEffect, mains: Sequence[FactorEffect]) -> str:
+def _source_sentence(
+    effects: FactorEffects, together: SourceEffect, mains: Sequence[FactorEffect]
+) -> str:
     """Split the gap of model text.
 
-    ``of x's +8.1 ranks for model text, +6.0 [4.1, 7.9] go with length, …``
+    ``of x's +8.1 ranks for model text, +6.0 [4.1, 7.9] go with length (shorter), …``
     """
+    levels = {factor.name: factor.high for factor in effects.factors}
     within = [row for row in mains if row.effect in together.factors and row.effect != SOURCE]
-    names = [(row, row.effect) for row in within]
+    names = []
+    for row in within:
+        level = levels[row.effect]
+        names.append((row, row.effect if level == HIGH else f"{row.effect} ({level})"))
     names += [(row, "source itself") for row in mains if row.effect == SOURCE]
     shares = [f"{_number(row)} with {name}" for row, name in names]
     if shares:
         first, name = names[0]
         shares[0] = f"{_number(first)} go with {name}"
     others = [row for row in mains if row.effect not in together.factors]
-    end = f"; beside it, {_movers(others)}" if others else ""
+    end = f"; also, {_movers(effects, others)}" if others else ""
     split = ", ".join(shares)
     if together.low <= 0 <= together.high:
         return (
@@ -111,32 +151,67 @@ def _source_sentence(together: SourceEffect, mains: Sequence[FactorEffect]) -> s
     return f"of {together.ranker}'s {signed(together.value)} ranks for model text, {split}{end}"
 
 
-def _movers(mains: Sequence[FactorEffect]) -> str:
-    """Name the factors that move a version, those that show no effect, and idle ones."""
+def _movers(effects: FactorEffects, mains: Sequence[FactorEffect], ranker: str = "") -> str:
+    """Say what each treatment costs or gains a text, which show no effect, and which are idle.
+
+    Without a `ranker` the sentence has named it already.
+    """
     clauses = []
     if moving := [row for row in mains if row.shown]:
-        first, *others = moving
-        moves = [f"{row.effect} by {_number(row)}" for row in others]
-        clauses.append(
-            join_words([f"{first.effect} moves a text by {_number(first)} ranks", *moves])
-        )
-    idle = [row.effect for row in mains if row.is_idle]
-    if not_shown := [row for row in mains if not row.shown and row.effect not in idle]:
-        clauses.append(_not_shown(not_shown))
+        clauses.append(_moving_clause(_moves(effects, moving), ranker))
+    idle = [row for row in mains if row.is_idle and not row.shown]
+    not_shown = [row for row in mains if not row.shown and not row.is_idle]
+    if not_shown:
+        clauses.append(_not_shown(effects, not_shown))
     if idle:
-        verb = "changes" if len(idle) == 1 else "change"
-        clauses.append(f"{join_words(idle)} {verb} no rank")
-    return "; ".join(clauses)
+        names = join_words(_treatments(effects, idle))
+        clauses.append(f"{names} {'changes' if len(idle) == 1 else 'change'} no rank")
+    sentence = "; ".join(clauses)
+    return sentence if moving or not ranker else f"{ranker}: {sentence}"
 
 
-def _not_shown(rows: Sequence[FactorEffect]) -> str:
+def _moving_clause(moves: Sequence[str], ranker: str) -> str:
+    """Join what treatments do, the first with its ranker."""
+    first, *others = moves
+    if not ranker:
+        return join_words([first, *others])
+    # A treatment in words begins the sentence; FACTOR=LEVEL stays as its user wrote it.
+    if "=" not in first.partition(" ")[0]:
+        first = first[:1].upper() + first[1:]
+    return join_words([f"{first} under {ranker}", *others])
+
+
+def _moves(effects: FactorEffects, rows: Sequence[FactorEffect]) -> list[str]:
+    """Say what each treatment does: ``halving a text costs it 16.7 [15.0, 18.4] ranks``."""
+    factors = {factor.name: factor for factor in effects.factors}
+    clauses = []
+    for row in rows:
+        factor = factors[row.effect]
+        text = "a text" if is_named_by_level(factor) else "it"
+        if row.value < 0:
+            verb = f"costs {text} {_size(-row.value, -row.high, -row.low)}"
+        else:
+            verb = f"lifts {text} by {_size(row.value, row.low, row.high)}"
+        clauses.append(f"{treatment(factor)} {verb} ranks")
+    return clauses
+
+
+def _size(value: float, low: float, high: float) -> str:
+    """Print the size of a move, whose direction the verb says."""
+    value_text, low_text, high_text = (
+        rounded(number).replace("-", "−") for number in (value, low, high)
+    )
+    return f"{value_text} [{low_text}, {high_text}]"
+
+
+def _not_shown(effects: FactorEffects, rows: Sequence[FactorEffect]) -> str:
     detectable = max(row.detectable for row in rows)
     limit = f" (detectable: {detectable:.1f} ranks)" if detectable >= _SMALL else ""
-    return f"no effect of {join_words([row.effect for row in rows], 'or')} is shown{limit}"
+    return f"no effect of {join_words(_treatments(effects, rows), 'or')} is shown{limit}"
 
 
 def _interactions(rows: Sequence[FactorEffect]) -> Iterator[str]:
-    for row in rows:
+    for row in by_size(rows):
         if row.interaction and row.shown:
             yield f"{row.effect} {_number(row)}"
 

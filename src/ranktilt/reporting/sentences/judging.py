@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from ranktilt.auditing.answer.verdict import FindingKind, margins
@@ -19,9 +20,15 @@ from ranktilt.judging.result import (
     RankAgreement,
     Weakness,
 )
-from ranktilt.measures.printing import rounded, signed
+from ranktilt.measures.printing import signed
 from ranktilt.reporting.sentences.effects import cannot_vary, effect_words
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.judge_standings import (
+    coefficient_words,
+    contest,
+    contest_sentence,
+    main_contest,
+)
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
@@ -44,26 +51,82 @@ _PREFERENCE_KINDS: dict[Favour, FindingKind] = {
 _GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconclusive"}
 _GRADES = 0.1
 """`GAP_MARGIN` as a number."""
+_MOST_FAVOURS = 2
+"""Judges that favour a side and are named in the headline."""
+_MOST_AGREEMENTS = 3
+"""Judges whose agreement is put in words."""
 _NORMAL = 1.96
 """Standard errors from the middle of a 95 % interval to its end."""
 
 
 def leading(audit: JudgeAudit) -> Finding:
-    """Return the finding that leads."""
-    return first_of(judge_findings(audit))
+    """Return the finding that leads: of several judges, which one can be trusted, and who favours.
+
+    A judge that agrees best may favour a side all the same, so the headline says both.
+    """
+    findings = judge_findings(audit)
+    judges = main_contest(audit)
+    if judges is None:
+        return first_of(findings)
+    sides = ranked(_side_findings(audit))
+    favouring = _favour_words(audit)
+    sentence = findings[0].sentence
+    if favouring:
+        listed = favouring[:_MOST_FAVOURS]
+        if len(favouring) > len(listed):
+            listed.append(f"{len(favouring) - len(listed)} more favour a side, too")
+        sentence = f"{sentence}. But {join_words(listed)}"
+    return Finding(
+        kind=sides[0].kind if sides else "described",
+        size=sides[0].size if sides else findings[0].size,
+        sentence=f"{sentence}.",
+    )
 
 
 def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
-    """Return the findings: on sides, then on the order of systems, then on agreement."""
-    sides = [
+    """Return the findings: of several judges which is best, then on sides, orders and agreement."""
+    sides = _side_findings(audit)
+    orders = [_order_finding(audit, agreement) for agreement in audit.rank_agreements]
+    tilts = [Finding(kind="described", sentence=sentence) for sentence in _tilt_sentences(audit)]
+    agreements = [_agreement_finding(agreement) for agreement in audit.overall]
+    if len(agreements) > _MOST_AGREEMENTS:
+        agreements = []  # the table of judges says it shorter
+    contests = [Finding(kind="described", sentence=text) for text in _contest_sentences(audit)]
+    return (*contests, *ranked(sides), *ranked(orders), *tilts, *ranked(agreements))
+
+
+def _side_findings(audit: JudgeAudit) -> list[Finding]:
+    """Return the findings on sources, families and edits."""
+    return [
         *map(_gap_finding, audit.main_gaps),
         *map(_preference_finding, audit.preferences),
         *(_weakness_finding(weakness) for weakness in audit.weaknesses if weakness.edit.low > 0),
     ]
-    orders = [_order_finding(audit, agreement) for agreement in audit.rank_agreements]
-    tilts = [Finding(kind="described", sentence=sentence) for sentence in _tilt_sentences(audit)]
-    agreements = [_agreement_finding(agreement) for agreement in audit.overall]
-    return (*ranked(sides), *ranked(orders), *tilts, *ranked(agreements))
+
+
+def _contest_sentences(audit: JudgeAudit) -> Iterator[str]:
+    """Say by κ, and by τ-b of each measure, which judge is best."""
+    for statistic, measure in dict.fromkeys((s.statistic, s.measure) for s in audit.standings):
+        judges = contest(audit, statistic, measure)
+        if judges is not None:
+            yield contest_sentence(judges)
+
+
+def _favour_words(audit: JudgeAudit) -> list[str]:
+    """Say in few words whom each judge favours, and what fools it."""
+    favours: dict[str, list[str]] = {}
+    for effect in audit.main_gaps:
+        side = effect.side(effect.verdict(GAP_MARGIN))
+        if side:
+            favours.setdefault(effect.run, []).append(f"favours {side} text on twins")
+    for preference in audit.preferences:
+        if preference.verdict in ("favours", "disfavours"):
+            words = f"{preference.verdict} {preference.family} systems"
+            favours.setdefault(preference.judge, []).append(words)
+    for weakness in audit.weaknesses:
+        if weakness.edit.low > 0:
+            favours.setdefault(weakness.judge, []).append(f"is fooled by {weakness.edit.probe}")
+    return [f"{judge} {join_words(list(dict.fromkeys(words)))}" for judge, words in favours.items()]
 
 
 def _gap_finding(effect: Effect) -> Finding:
@@ -107,7 +170,7 @@ def _order_finding(audit: JudgeAudit, agreement: RankAgreement) -> Finding:
     return Finding(
         kind="described",
         sentence=order_sentence(audit, agreement),
-        size=1 - agreement.tau.value,
+        size=agreement.tau.value,
         run=agreement.judge,
     )
 
@@ -116,7 +179,7 @@ def _agreement_finding(agreement: Agreement) -> Finding:
     return Finding(
         kind="described",
         sentence=agreement_sentence(agreement),
-        size=1 - agreement.kappa.value,
+        size=agreement.kappa.value,
         run=agreement.judge,
     )
 
@@ -188,7 +251,7 @@ def order_sentence(audit: JudgeAudit, agreement: RankAgreement) -> str:
     new = f", {fates['new']} new" if fates["new"] else ""
     return (
         f"{agreement.judge} orders {counted(agreement.systems, 'system', 'systems')} by "
-        f"{agreement.measure} with Kendall's τ-b {_with_interval(agreement.tau)}: {outcome}{new}"
+        f"{agreement.measure} with Kendall's τ-b {coefficient_words(*agreement.tau)}: {outcome}{new}"
     )
 
 
@@ -221,22 +284,9 @@ def agreement_sentence(agreement: Agreement) -> str:
         side = "higher" if gap.value > 0 else "lower"
         level = f", grades {abs(gap.value):.2f} {side} on average"
     return (
-        f"{agreement.judge} agrees with humans at κ {_with_interval(kappa)} over "
+        f"{agreement.judge} agrees with humans at κ {coefficient_words(*kappa)} over "
         f"{agreement.pairs:,} pairs of {counted(agreement.queries, 'query', 'queries')}{level}"
     )
-
-
-def _with_interval(estimate: Estimate) -> str:
-    """Print a coefficient with its interval, where it has one: ``.29 [.17, .39]``."""
-    if math.isnan(estimate.low):
-        return _decimal(estimate.value)
-    return f"{_decimal(estimate.value)} [{_decimal(estimate.low)}, {_decimal(estimate.high)}]"
-
-
-def _decimal(value: float) -> str:
-    """Print a coefficient with two decimals and no zero before them: ``.29``."""
-    text = rounded(value, 2).replace("-", "−")
-    return text.replace("0.", ".", 1) if text.lstrip("−").startswith("0.") else text
 
 
 def derived(audit: JudgeAudit) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
+from ranktilt.auditing.answer.group_standings import group_displays
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict, effect_row
 from ranktilt.auditing.effects import ALPHA, Conflict, Effect
@@ -188,6 +190,7 @@ def derived(audit: Audit) -> dict[str, Any]:
     verdicts = audit.verdicts() if audit.pairs else []
     return {
         "verdicts": [verdict_row(verdict) for verdict in verdicts],
+        "standings": [*chain.from_iterable(row.standings for row in group_displays(audit))],
         "next_steps": [step_row(step) for step in next_steps(audit)],
         "effects": [effect_row(effect, audit.margin) for effect in (*audit.tilts, *answers)],
     }

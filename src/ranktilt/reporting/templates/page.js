@@ -65,14 +65,22 @@
     uncover(plot);
   };
 
+  // A figure in a fold has no width to be drawn in: it is drawn when it is unfolded.
+  const unfolded = (plot) => !plot.closest("details:not([open])");
+
   const drawAll = async () => {
     if (!window.vegaLite) return;
-    for (const plot of plots) {
+    for (const plot of plots.filter(unfolded)) {
       await draw(plot);
       await new Promise((done) => setTimeout(done));
     }
-    root.dataset.drawn = String(plots.length);
+    root.dataset.drawn = String(plots.filter(unfolded).length);
   };
+  for (const fold of document.querySelectorAll("details")) {
+    fold.addEventListener("toggle", () => {
+      if (fold.open && fold.querySelector("[data-figure]")) drawAll();
+    });
+  }
 
   const label = () => {
     const dark = theme() === "dark";
@@ -100,7 +108,7 @@
       root.dataset.theme = "light";
     } else if (kept) root.dataset.theme = kept;
     else delete root.dataset.theme;
-    if (window.vegaLite) plots.forEach(draw);
+    if (window.vegaLite) plots.filter(unfolded).forEach(draw);
   };
   addEventListener("beforeprint", print(true));
   addEventListener("afterprint", print(false));
@@ -138,6 +146,13 @@
     if (!waiting) requestAnimationFrame(here);
     waiting = true;
   }, { passive: true });
+
+  // What a word means stands in a fold, which opens for whoever follows its link.
+  for (const link of document.querySelectorAll("a.term")) {
+    link.addEventListener("click", () => {
+      document.getElementById("words").open = true;
+    });
+  }
 
   const undrawn = (why) => {
     const note = document.getElementById("undrawn");

@@ -2,42 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import partial
+
 from ranktilt.auditing.answer.next_steps import next_steps
+from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.result import Audit
-from ranktilt.reporting.document import SIDES, Document, Sentence
+from ranktilt.reporting.document import SIDES, Document, PageBlocks, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.headline import findings_of, headline
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.provenance import folder, titled
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.meaning import audit_meaning
 from ranktilt.reporting.sentences.next_steps import next_commands
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_tone
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.audit_tables import control_sentences, legend
+from ranktilt.reporting.views.group_standings import standing_sentences
+from ranktilt.reporting.views.readings import scale_title, verdict_chart
 
 
 def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
     """Return what is said of an audit, with as much of its collection and runs as could be opened again and fits."""
     opened = result if isinstance(result, LoadedAudit) else LoadedAudit(result)
     audit, pairs = opened.audit, opened.audit.judged_pairs
+    findings = findings_of(audit)
     return Document(
         kind=titled("Audit of", audit.spec) if folder(audit.spec) else "Audit of rankers",
         headline=headline(audit),
         sections=audit_sections(opened, budget=budget),
         sentences=audit_sentences(audit),
+        meaning=audit_meaning(audit, findings),
+        hero=PageBlocks(make=partial(_hero, audit, findings)),
         next_steps=next_commands(next_steps(audit)),
         legend=tuple(legend(audit)),
         notes=note_sentences(audit.notes),
         sides=SIDES if len(pairs) > 1 else pairs[0] if pairs else (),
+        names=(*audit.runs, *audit.groups),
     )
+
+
+def _hero(audit: Audit, findings: Sequence[Finding]) -> Iterator[IntervalChart]:
+    """Draw the answers to the primary question, in the order in which they are told."""
+    verdicts = [finding.verdict for finding in findings if finding.verdict is not None]
+    pairs = audit.judged_pairs
+    if not verdicts:
+        return
+
+    def label(verdict: Verdict) -> str:
+        pair = f"{verdict.a} | {verdict.b}"
+        if len(pairs) == 1:
+            return verdict.run
+        return pair if len(audit.runs) == 1 else f"{pair}, {verdict.run}"
+
+    # A scale without its unit names the question.
+    question = scale_title(verdicts[0].effect).rpartition(",")[0] or verdicts[0].effect.name
+    is_of_pair = len(pairs) == 1 and verdicts[0].effect.estimand.sided
+    between = f", {pairs[0][0]} against {pairs[0][1]}" if is_of_pair else ""
+    sides = (pairs[0][1], pairs[0][0]) if len(pairs) == 1 else None
+    chart = verdict_chart(verdicts, label, title=f"{question}{between}", sides=sides)
+    if chart is not None:
+        yield chart
 
 
 def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     """Give the verdicts and conflicts, the largest finding first, and then what controls change."""
     told = [Sentence(finding.sentence, _tone(finding), "strong") for finding in findings_of(audit)]
-    return (*told, *(Sentence(text, "warning", "strong") for text in control_sentences(audit)))
+    return (
+        *standing_sentences(audit),
+        *told,
+        *(Sentence(text, "warning", "strong") for text in control_sentences(audit)),
+    )
 
 
 def _tone(finding: Finding) -> Tone:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -30,6 +31,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.explorer.section import BUDGET, explorer
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, curves, forest, scatter
 from ranktilt.reporting.figures.drawing import known_size
+from ranktilt.reporting.interval_chart import MOST_ROWS as MOST_ROWS_OF_CHART
 from ranktilt.reporting.numbers import decimal, interval, number, percent, signed
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.reload import LoadedAudit
@@ -46,6 +48,7 @@ from ranktilt.reporting.views.audit_tables import (
     group_table,
 )
 from ranktilt.reporting.views.check_tables import check_table
+from ranktilt.reporting.views.group_standings import standing_section
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100
@@ -56,7 +59,7 @@ MOST_ROWS = 42
 """Intervals that one figure can hold and still be read."""
 MOST_PAIRS = 4
 """Pairs of groups that are drawn."""
-_UNSEEN = "tilts too small for these queries to detect"
+_UNSEEN = "a tilt as small as this is found less than four times in five"
 _BAND = " Hatched: what random labels give; their median is level, not 0."
 
 
@@ -66,6 +69,7 @@ def audit_sections(
     """Lay out what was asked of an audit. Text shows the tables only."""
     audit = opened.audit
     return (
+        *standing_section(audit),
         PageSections(make=partial(_tilt, audit)),
         *_table(audit),
         PageSections(make=partial(_effectiveness, audit)),
@@ -89,7 +93,10 @@ def _tilt(audit: Audit) -> Iterator[Section]:
             else "Groups that hold different documents are level where labels dealt out at random stand, not at 0.",
             *([more] if len(pairs) < len(audit.tilted_pairs) else []),
         )
-        yield Section("tilt", title, lead, tuple(tilt_figure(audit, pair) for pair in pairs))
+        figures = tuple(tilt_figure(audit, pair) for pair in pairs)
+        if _is_on_first_screen(audit):
+            figures = tuple(replace(figure, only="paper") for figure in figures)
+        yield Section("tilt", title, lead, figures, short_title="Every measure")
         return
     figures = tuple(_card_figures(audit))
     if figures:
@@ -97,15 +104,23 @@ def _tilt(audit: Audit) -> Iterator[Section]:
         yield Section("tilt", title, lead, figures)
 
 
+def _is_on_first_screen(audit: Audit) -> bool:
+    """Tell whether the first screen of a page draws every tilt already."""
+    has_one_question = [repr(audit.primary)] == [repr(measure) for measure in audit.measures]
+    return has_one_question and len(audit.tilts) <= MOST_ROWS_OF_CHART
+
+
 def _card_figures(audit: Audit) -> Iterator[Figure]:
     for pair in audit.pairs[:MOST_PAIRS]:
         if answers := _primary_answers(audit, pair):
-            yield card_figure(audit, pair, answers)
+            figure = card_figure(audit, pair, answers)
+            is_drawn = len(audit.runs) * len(audit.pairs) <= MOST_ROWS_OF_CHART
+            yield replace(figure, only="paper") if is_drawn else figure
 
 
 def _table(audit: Audit) -> Iterator[Section]:
     if audit.measures:
-        yield Section("table", "The table", (), (group_table(audit),))
+        yield Section("table", "Every number", (), (group_table(audit),), short_title="Numbers")
 
 
 def _effectiveness(audit: Audit) -> Iterator[Section]:
@@ -116,7 +131,8 @@ def _effectiveness(audit: Audit) -> Iterator[Section]:
         "looked at together."
     )
     figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
-    yield Section("effectiveness", "Effectiveness beside tilt", (lead,), figures)
+    title = "Effectiveness beside tilt"
+    yield Section("effectiveness", title, (lead,), figures, short_title="Effectiveness")
 
 
 def _card(audit: Audit) -> Iterator[Section]:
@@ -127,7 +143,11 @@ def _card(audit: Audit) -> Iterator[Section]:
         "side's right answers higher and yet fill the page with the other's."
     )
     yield Section(
-        "card", "Five questions, one run", (lead, *conflict_sentences(audit)), (card_table(audit),)
+        "card",
+        "Five questions, one run",
+        (lead, *conflict_sentences(audit)),
+        (card_table(audit),),
+        short_title="Five questions",
     )
 
 
@@ -140,11 +160,7 @@ def _lists(opened: LoadedAudit, budget: int) -> Iterator[Section]:
 def _queries(opened: LoadedAudit, budget: int) -> Section:
     found = explorer(opened, budget=budget) if budget else None
     if found is not None:
-        lead = "Which queries make the tilt, what was found for each, and what the two texts look like side by side."
-        if opened.audit.tilts and not any(tilt.twins for tilt in opened.audit.tilts):
-            lead = "Which queries make the difference, what was found for each, and what the texts say."
-        if not opened.audit.pairs:
-            lead = "How well each query is answered, and what was found for it."
+        lead = _queries_lead(opened.audit, has_texts=bool(found.texts))
         return Section("queries", "Queries", (lead, *opened.notes), (found,))
     if not budget:
         return Section(
@@ -154,6 +170,19 @@ def _queries(opened: LoadedAudit, budget: int) -> Section:
         )
     why = opened.notes or ("The audit was not opened together with its collection and runs.",)
     return Section("queries", "Queries", ("Queries, ranked lists and texts are left out.", *why))
+
+
+def _queries_lead(audit: Audit, *, has_texts: bool) -> str:
+    """Say what can be seen of the queries; nothing of texts where there are none."""
+    if not audit.pairs:
+        return "How well each query is answered, and what was found for it."
+    if audit.tilts and not any(tilt.twins for tilt in audit.tilts):
+        lead, texts = "Which queries make the difference", "what the texts say"
+    else:
+        lead, texts = "Which queries make the tilt", "what the two texts look like side by side"
+    if not has_texts:
+        return f"{lead}, and what was found for each."
+    return f"{lead}, what was found for each, and {texts}."
 
 
 def _confounds(audit: Audit) -> Iterator[Section]:
@@ -225,7 +254,8 @@ def ranks_section(opened: LoadedAudit) -> Section:
                 values, found, "Relevant documents of each group found down to a rank, in %"
             )
         )
-    return Section("ranks", title, (*lead, *more), (*figures, *tables))
+    leads = (*lead, *more)
+    return Section("ranks", title, leads, (*figures, *tables), short_title="Rank by rank")
 
 
 def _filled(one: RankShares) -> Floats:
@@ -344,11 +374,16 @@ def _intervals(
     level: float | None = None,
 ) -> Figure:
     """Draw values with their intervals, and say how to read them."""
-    banded = any(mark.band != (0.0, 0.0) for some in marks.values() for mark in some)
+    drawn = [mark for some in marks.values() for mark in some]
+    banded = any(mark.band != (0.0, 0.0) for mark in drawn)
+    has_grey = any(known_size(mark.detectable) and not mark.is_detected for mark in drawn)
+    grey = f" Grey: {_UNSEEN}." if has_grey else ""
     margin = 0.0 if banded else audit.margin_points if level is None else level
     middle, rest = ("the hatched band", _BAND) if banded else ("0", "")
     shaded = f" Dotted: ±{margin:g} points, which count as level." if margin else ""
-    says = f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval. Grey: {_UNSEEN}.{shaded}{rest}"
+    says = (
+        f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval.{grey}{shaded}{rest}"
+    )
     drawing = forest(marks, x=x, sides=pair, margin=margin, names=sides_named(pair))
     return Figure(f"{title}, {pair[0]} against {pair[1]}", says, drawing)
 
@@ -363,7 +398,8 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
         lines.append(
             ", ".join(filter(None, (corrected_p(tilt), counted(tilt.queries, "query", "queries"))))
         )
-        if known_size(tilt.detectable):  # nothing where the queries do not spread at all
+        # Nothing where the queries do not spread at all, or where a tilt was detected.
+        if known_size(tilt.detectable) and not tilt.favours:
             some = f"could detect {tilt.detectable:.0f} % or more"
             lines.append("could not detect any tilt" if tilt.detectable > 200 else some)
     band = (tilt.null_low, tilt.null_high) if not tilt.twins else (0.0, 0.0)
@@ -436,6 +472,7 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
             margin=audit.margin_points if twins else 0.0,
             names=sides_named(pair),
         ),
+        folded=True,
     )
 
 

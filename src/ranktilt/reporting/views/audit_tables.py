@@ -82,7 +82,7 @@ def group_table(audit: Audit) -> Table:
             rows += _tilt_rows(audit, run, pair, tied=tied)
     caption = "Means and Relative Δ, in %" if audit.tilts else "Means, in %"
     note = " ".join(table_legend(audit))
-    return Table(caption, columns, tuple(rows), note, groups=("ranker",))
+    return Table(caption, columns, tuple(rows), note, groups=("ranker",), folded=True)
 
 
 def _mean_row(run: str, group: str, means: list[float], queries: int, *, tied: bool) -> Row:

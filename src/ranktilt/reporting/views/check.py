@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from ranktilt.data.faults import LENGTH_NOTICE
 from ranktilt.errors import counted
 from ranktilt.explaining.check import CheckResult
-from ranktilt.reporting.document import Document, Emphasis, Sentence
+from ranktilt.reporting.document import Document, Emphasis, PageBlocks, Sentence
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.check import (
     check_sentence,
     equivalence_words,
     instrument_sentence,
 )
+from ranktilt.reporting.sentences.meaning import check_meaning
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check_sections import EQUIVALENCE_TONES, alpha_of, check_sections
+from ranktilt.reporting.views.text_features import effect_chart
 
 
 def view(check: CheckResult) -> Document:
@@ -29,6 +32,9 @@ def view(check: CheckResult) -> Document:
         headline=check_sentence(check),
         sections=(*check_sections(check), provenance(check.spec, note_sentences(check.notes))),
         sentences=tuple(sentences(check)),
+        meaning=check_meaning(check),
+        hero=PageBlocks(make=partial(effect_chart, check.features, check.reference)),
+        names=(check.reference, *check.sources),
         legend=tuple(legend(check)),
         notes=note_sentences(check.notes),
     )

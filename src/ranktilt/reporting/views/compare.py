@@ -12,6 +12,7 @@ from ranktilt.auditing.comparison.match import RunPair
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import EVEN, Share
+from ranktilt.measures.base import Measure
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.reporting.document import (
     Cell,
@@ -29,9 +30,12 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
 from ranktilt.reporting.sentences.comparison import comparison_findings
+from ranktilt.reporting.sentences.meaning import comparison_meaning
 from ranktilt.reporting.sentences.verdicts import sides_legend, starred
+from ranktilt.reporting.views.readings import change_chart
 
 BEFORE_AND_AFTER = ("before", "after")
 _DODGE = 0.12
@@ -53,9 +57,45 @@ def view(comparison: Comparison) -> Document:
             Sentence(finding.sentence, emphasis="strong")
             for finding in comparison_findings(comparison)
         ),
+        meaning=comparison_meaning(comparison),
+        hero=PageBlocks(make=partial(_hero, comparison)),
+        names=tuple(name for runs in comparison.runs for name in runs),
         legend=tuple(legend(comparison)),
         notes=tuple(note.sentence for note in comparison.notes),
     )
+
+
+def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
+    """Draw the differences that verdicts are given on, those that are shown first."""
+    verdicts = [verdict for verdict in comparison.verdicts() if verdict.kind != "identical"]
+    changes = sorted((verdict.changes[0] for verdict in verdicts), key=_is_unshown)
+    several_pairs, several_runs = len(comparison.pairs) > 1, len(comparison.runs) > 1
+
+    def label(change: Change) -> str:
+        words = [_quantity(change)]
+        words += [f"{change.a} | {change.b}"] if several_pairs and change.a != change.b else []
+        words += [change.run] if several_runs else []
+        return ", ".join(words)
+
+    new, old = _names(comparison)
+    is_of_measure = bool(changes) and changes[0].unit == " points"
+    subject = changes[0].measure if is_of_measure and comparison.measures else "Differences"
+    chart = change_chart(changes, label, title=f"{subject}: {new} less {old}")
+    if chart is not None:
+        yield chart
+
+
+def _is_unshown(change: Change) -> bool:
+    return not change.shown
+
+
+def _quantity(change: Change) -> str:
+    """Name what a difference is of, in a word or two."""
+    if isinstance(change.estimand, PreferenceOfPairs):
+        return f"{change.estimand.pairs} pairs"
+    if change.of_tilt:
+        return "tilt"
+    return "effectiveness" if isinstance(change.estimand, Measure) else change.name
 
 
 def _kind(comparison: Comparison) -> str:
@@ -71,7 +111,8 @@ def _kind(comparison: Comparison) -> str:
 def _table(comparison: Comparison) -> Table:
     columns = (named(""), *map(Column, comparison.measures), Column("queries"))
     rows = tuple(row for runs in comparison.runs for row in _run_rows(comparison, runs))
-    return Table(" beside ".join(_names(comparison)).capitalize(), columns, rows, groups=("runs",))
+    title = " beside ".join(_names(comparison)).capitalize()
+    return Table(title, columns, rows, groups=("runs",), folded=True)
 
 
 def _names(comparison: Comparison) -> tuple[str, str]:

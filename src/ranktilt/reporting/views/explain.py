@@ -26,9 +26,10 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, curves, forest, histogram
 from ranktilt.reporting.headline import by_size, headline
 from ranktilt.reporting.numbers import DASH, always_signed, short_decimal
+from ranktilt.reporting.sentences.meaning import explanation_meaning
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.probes import findings_words
-from ranktilt.reporting.views.text_features import effect_figure, effect_table
+from ranktilt.reporting.views.text_features import effect_chart, effect_figure, effect_table
 
 _SMALL = 0.1
 _KEPT = 4
@@ -53,6 +54,9 @@ def view(found: Explanation) -> Document:
             if text
         ),
         answer_first=True,
+        meaning=explanation_meaning(found),
+        hero=PageBlocks(make=partial(effect_chart, effects, found.reference)),
+        names=(found.reference, *found.sources),
         sections=(
             *([_differences(found, effects)] if effects else []),
             *map(_section, found.results),
@@ -128,7 +132,8 @@ def _figure(one: ProbeFigure, probe: str) -> Figure:
             x=one.axis,
             reached=one.edges,
         )
-    return Figure(one.title, findings_words(one.findings), drawing, layout=layouts.get(kind, ""))
+    layout = layouts.get(kind, "")
+    return Figure(one.title, findings_words(one.findings), drawing, layout=layout, folded=True)
 
 
 def _table(table: ProbeTable) -> Table:
@@ -151,7 +156,7 @@ def _table(table: ProbeTable) -> Table:
         for row in table.rows
     ]
     rows = (Row(tuple(map(Cell, *both))) for both in zip(texts, values, strict=True))
-    return Table(table.title, columns, tuple(rows))
+    return Table(table.title, columns, tuple(rows), folded=True)
 
 
 def _legend(found: Explanation) -> Iterator[str]:

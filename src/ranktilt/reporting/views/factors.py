@@ -32,10 +32,28 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.numbers import count, decimal, estimate, number, p_value, percent, signed
+from ranktilt.reporting.interval_chart import (
+    MOST_ROWS,
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
+from ranktilt.reporting.numbers import (
+    count,
+    decimal,
+    estimate,
+    interval,
+    number,
+    p_value,
+    percent,
+    signed,
+)
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.sentences.factors import factor_sentences
+from ranktilt.reporting.sentences.factors import by_size, factor_sentences, meaning_sentence
 from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.sentences.treatments import treatment
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 
 _QUESTIONS = {
@@ -68,6 +86,8 @@ def view(effects: FactorEffects) -> Document:
         sentences=tuple(
             Sentence(f"{sentence}.", emphasis="strong") for sentence in factor_sentences(effects)
         ),
+        meaning=meaning_sentence(effects),
+        hero=PageBlocks(make=partial(_hero, effects)),
         legend=tuple(_legend(effects)),
         notes=note_sentences(effects.notes),
     )
@@ -91,11 +111,19 @@ def _effects(effects: FactorEffects) -> Table:
             )
     return tabulated(
         "Effects, high less low",
-        effects.of(PRIMARY),
+        _sorted_rows(effects),
         columns,
         group=lambda row: (row.ranker,),
         groups=("ranker",),
     )
+
+
+def _sorted_rows(effects: FactorEffects) -> list[FactorEffect]:
+    """Return the effects on ranks, of each ranker the largest first."""
+    rows = list[FactorEffect]()
+    for ranker in effects.rankers:
+        rows += by_size(effects.of(PRIMARY, ranker))
+    return rows
 
 
 def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: FactorEffect) -> Cell:
@@ -106,11 +134,39 @@ def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: Fac
     return estimate(row, show, "*" * row.shown, emphasis="strong" if row.shown else "")
 
 
+def _hero(effects: FactorEffects) -> Iterator[IntervalChart]:
+    """Draw what each treatment does to the rank of a text, the largest effects of all rankers."""
+    mains = by_size(row for row in effects.of(PRIMARY) if not row.interaction)
+    if not mains:
+        return
+    factors = {factor.name: factor for factor in effects.factors}
+    rows = []
+    for row in mains[:MOST_ROWS]:
+        reading = IntervalReading(
+            mark=IntervalMark(value=row.value, low=row.low, high=row.high),
+            text=f"{signed(row.value)} {interval(row.low, row.high)}",
+            tone="" if row.shown else "unsure",
+        )
+        note = row.ranker if len(effects.rankers) > 1 else ""
+        label = treatment(factors[row.effect])
+        rows.append(IntervalRow(label=label, readings=(reading,), note=note))
+    drawn = (
+        f" Drawn: {len(rows)} of {len(mains)} effects, the largest." if mains[MOST_ROWS:] else ""
+    )
+    yield interval_chart(
+        "What each change does to the rank of a text",
+        f"Black: no change of rank. Line: 95 % interval. Grey: no effect is shown.{drawn}",
+        rows,
+        scales=["ranks"],
+        sides=("◀ costs ranks", "lifts it ▶"),
+    )
+
+
 def _forest(effects: FactorEffects) -> Iterator[Figure]:
     marks = {
         ranker: [
             Mark(row.effect, row.value, row.low, row.high, detectable=row.detectable)
-            for row in effects.of(PRIMARY, ranker)
+            for row in by_size(effects.of(PRIMARY, ranker))
         ]
         for ranker in effects.rankers
     }
@@ -118,7 +174,8 @@ def _forest(effects: FactorEffects) -> Iterator[Figure]:
         "Ranks that a version moves up, high less low, with the 95 % interval; right of 0 the "
         "factor lifts a text."
     )
-    yield Figure("What each factor does to the rank", says, forest(marks, x="ranks"))
+    drawing = forest(marks, x="ranks")
+    yield Figure("What each factor does to the rank", says, drawing, folded=True)
 
 
 def _sources(effects: FactorEffects) -> Iterator[Table]:
@@ -190,7 +247,7 @@ def _factors(effects: FactorEffects) -> Table:
         (named("factor"), attrgetter("name")),
         (worded("low"), attrgetter("low")),
         (worded("high"), attrgetter("high")),
-        (worded("effects told"), lambda row: "yes" if row.analysed else "no: its check failed"),
+        (worded("effect reported"), lambda row: "yes" if row.analysed else "no: its check failed"),
     ]
     return tabulated("Factors", effects.factors, columns, only="page")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, worst_first
@@ -10,14 +11,24 @@ from ranktilt.reporting.document import (
     Cell,
     Column,
     Document,
+    PageBlocks,
     Sentence,
     named,
     printed,
     tabulated,
     worded,
 )
+from ranktilt.reporting.interval_chart import (
+    MOST_ROWS,
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
 from ranktilt.reporting.numbers import DASH, ends, number, signed
 from ranktilt.reporting.sentences.gate import gate_headline, outcome_word, row_reason, row_word
+from ranktilt.reporting.sentences.meaning import gate_meaning
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import VERDICT_TONES
 
@@ -42,10 +53,52 @@ def view(gate: Gate) -> Document:
         headline=gate_headline(gate),
         sections=printed([table]),
         sentences=tuple(map(_sentence, worst_first(gate.rows))),
+        meaning=gate_meaning(gate),
+        hero=PageBlocks(make=partial(_hero, gate)),
+        names=tuple(row.run for row in gate.rows),
         notes=note_sentences(gate.notes),
         outcome=VERDICT_TONES[gate.outcome],
         commands=tuple(str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)),
     )
+
+
+def _hero(gate: Gate) -> Iterator[IntervalChart]:
+    """Draw what decided each row beside what is allowed, the worst first."""
+    rows = [
+        (row, check)
+        for row in worst_first(gate.rows)
+        for check in row.deciding_checks[:1]
+        if math.isfinite(check.value)
+    ]
+    if not rows:
+        return
+    is_order = rows[0][1].name == "tau"
+    alike = [(row, check) for row, check in rows if (check.name == "tau") == is_order]
+    shown = alike[:MOST_ROWS]
+    has_several_pairs = len({row.groups for row, _ in shown}) > 1
+    drawn = f" Drawn: {len(shown)} of {len(rows)} checks." if len(shown) < len(rows) else ""
+    yield interval_chart(
+        "What was measured, and what is allowed",
+        f"Line: 95 % interval. Shaded: what is allowed.{drawn}",
+        [_hero_row(row, check, row.groups * has_several_pairs) for row, check in shown],
+        scales=["τ-b" if is_order else f"{rows[0][0].measure}, as it is gated"],
+    )
+
+
+def _hero_row(row: GateRow, check: LimitCheck, note: str) -> IntervalRow:
+    limits = (check.floor, check.ceiling)
+    neutral = sum(limits) / 2 if all(map(math.isfinite, limits)) else math.nan
+    value = signed(check.value, _digits(row))
+    interval = _interval(row, check).replace(" … ", ", ")
+    reading = IntervalReading(
+        mark=IntervalMark(value=check.value, low=check.low, high=check.high),
+        text=f"{value} [{interval}]" if interval != DASH else value,
+        tone=VERDICT_TONES[check.outcome],
+        neutral=neutral,
+        band=limits,
+    )
+    label = row.run if check.name == "tilt" else f"{row.run}, {check.name}"
+    return IntervalRow(label=label, readings=(reading,), note=note)
 
 
 def _sentence(row: GateRow) -> Sentence:

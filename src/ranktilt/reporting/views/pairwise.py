@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from functools import partial
 from math import isnan
 
-from ranktilt.auditing.pairwise.result import EVEN, PairOutcome, PairwiseAudit
+from ranktilt.auditing.pairwise.result import (
+    EVEN,
+    MOST_POSITION_BIAS,
+    PairOutcome,
+    PairwiseAudit,
+)
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import (
     Cell,
@@ -25,11 +30,14 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.provenance import provenance
+from ranktilt.reporting.sentences.meaning import pairwise_meaning
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.pairwise import pairwise_findings
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
+from ranktilt.reporting.views.readings import verdict_chart
 
 
 def view(found: PairwiseAudit) -> Document:
@@ -42,11 +50,13 @@ def view(found: PairwiseAudit) -> Document:
                 "choices",
                 "What is chosen",
                 (),
-                (*_trained(found), _table(found), PageBlocks(make=partial(_figure, found))),
+                (*_trained(found), _table(found), PageBlocks(make=partial(_paper_figure, found))),
             ),
             provenance(found.spec, note_sentences(found.notes)),
         ),
         sentences=tuple(_sentences(found)),
+        meaning=pairwise_meaning(found),
+        hero=PageBlocks(make=partial(_hero, found)),
         legend=tuple(legend(found)),
         notes=note_sentences(found.notes),
         sides=(found.protected, found.unprotected),
@@ -88,8 +98,25 @@ def _ratio(value: float) -> str:
     return "∞" if value == float("inf") else decimal(value, 2)
 
 
-def _figure(found: PairwiseAudit) -> Iterator[Figure]:
-    """The preference as points from a half, with what counts as level."""
+def _hero(found: PairwiseAudit) -> Iterator[IntervalChart]:
+    """Draw the preference on each kind of pairs as points from a half."""
+    verdicts = [
+        finding.verdict
+        for finding in pairwise_findings(found)
+        if finding.verdict is not None and not isnan(finding.verdict.effect.value)
+    ]
+    chart = verdict_chart(
+        verdicts,
+        lambda verdict: verdict.effect.name.removeprefix("preference on "),
+        title=f"How much more often than half the time {found.protected} documents are chosen",
+        sides=(found.unprotected, found.protected),
+    )
+    if chart is not None:
+        yield chart
+
+
+def _paper_figure(found: PairwiseAudit) -> Iterator[Figure]:
+    """Draw the same for a paper."""
     decided = [one for one in found.outcomes if one.decided]
     if not decided:
         return
@@ -114,6 +141,7 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
         f"How often {found.protected} documents are chosen",
         "Right of 0: more often than not.",
         drawing,
+        only="paper",
     )
 
 
@@ -121,13 +149,24 @@ def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
     for finding in pairwise_findings(found):
         tone = "" if finding.verdict is None else verdict_tone(finding.verdict, found.protected)
         yield Sentence(finding.sentence, tone, "strong")
-    said = [_first_named(outcome) for outcome in found.outcomes if not isnan(outcome.first.value)]
-    if said:
-        biased = any(one.first.uneven for one in found.outcomes)
-        yield Sentence(
-            f"Position bias{'' if biased else ' is not shown'}: the document shown first is named in "
-            f"{join_words(said)}; 50 % is none"
-        )
+    known = [outcome for outcome in found.outcomes if not isnan(outcome.first.value)]
+    if known:
+        yield _position_bias(known)
+
+
+def _position_bias(outcomes: Sequence[PairOutcome]) -> Sentence:
+    """Say how often the document shown first is named; a large bias is a warning."""
+    shares = join_words([_first_named(outcome) for outcome in outcomes])
+    is_large = any(outcome.has_large_position_bias for outcome in outcomes)
+    front = "Position bias is not shown"
+    if is_large or any(outcome.first.uneven for outcome in outcomes):
+        front = "Position bias"
+    end = "50 % is none"
+    if is_large:
+        most = f"{100 * MOST_POSITION_BIAS:g}"
+        end += f". More than {most} points from it: place decides much of what is chosen"
+    text = f"{front}: the document shown first is named in {shares}; {end}"
+    return Sentence(text, "warning" if is_large else "")
 
 
 def _first_named(outcome: PairOutcome) -> str:

@@ -32,8 +32,17 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import (
+    MOST_ROWS,
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
 from ranktilt.reporting.numbers import DASH, estimate, number, p_value, short_decimal, signed
 from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.sentences.meaning import gaps_meaning
 from ranktilt.reporting.sentences.properties import (
     DIGITS,
     UNITS,
@@ -122,6 +131,8 @@ def view(gaps: ExplainedGaps) -> Document:
         kind=titled("Why:", gaps.spec),
         headline=headline(gaps),
         answer_first=True,
+        meaning=gaps_meaning(gaps),
+        hero=PageBlocks(make=partial(_hero, gaps)),
         sentences=tuple(sentences),
         sections=(
             Section("parts", "Parts of the gap", lead, tuple(blocks)),
@@ -129,6 +140,40 @@ def view(gaps: ExplainedGaps) -> Document:
         ),
         legend=tuple(_legend(gaps)),
     )
+
+
+def _hero(gaps: ExplainedGaps) -> Iterator[IntervalChart]:
+    """Draw the gap that leads, its parts by size, and what remains."""
+    findings = gap_findings(gaps)
+    gap = next((gap for gap in gaps.primary if findings and gap.run == findings[0].run), None)
+    if gap is None:
+        return
+    lines = [line for line in _lines(gaps) if line.gaps[0] is gap]
+    first, *parts, last = lines
+    shown = [first, *parts[: MOST_ROWS - 2], last]
+    left_out = ""
+    if len(shown) < len(lines):
+        left_out = f" Drawn: {len(shown) - 2} of {len(lines) - 2} properties, the largest."
+    yield interval_chart(
+        f"{gap.run}: the gap between {gap.group_a} and {gap.group_b}, and what goes with it",
+        f"Line: 95 % interval. The parts and what remains add up to the gap.{left_out}",
+        [_hero_row(line, gap.outcome) for line in shown],
+        scales=[UNITS[gap.outcome]],
+        sides=(f"◀ {gap.group_b} higher", f"{gap.group_a} higher ▶"),
+    )
+
+
+def _hero_row(line: PartLine, outcome: Outcome) -> IntervalRow:
+    part = line.estimate(outcome)
+    if part is None:
+        return IntervalRow(label=line.name, readings=(None,))
+    value, low, high = (signed(end, DIGITS[outcome]) for end in (part.value, part.low, part.high))
+    reading = IntervalReading(
+        mark=IntervalMark(value=part.value, low=part.low, high=part.high),
+        text=f"{value} {UNITS[outcome]} [{low}, {high}]",
+        tone="" if part.is_shown or line.name == REMAINS else "unsure",
+    )
+    return IntervalRow(label=line.name, readings=(reading,))
 
 
 def _lines(gaps: ExplainedGaps) -> Iterator[PartLine]:
@@ -169,6 +214,7 @@ def _parts_table(gaps: ExplainedGaps) -> Table:
         columns,
         group=lambda line: line.group,
         groups=("run and groups",),
+        folded=True,
     )
 
 

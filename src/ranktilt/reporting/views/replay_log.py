@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
@@ -15,6 +16,7 @@ from ranktilt.reporting.document import (
     Cell,
     Column,
     Document,
+    PageBlocks,
     Row,
     Sentence,
     Table,
@@ -23,9 +25,12 @@ from ranktilt.reporting.document import (
     tabulated,
     worded,
 )
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import count, decimal, moved, number, p_value
+from ranktilt.reporting.sentences.meaning import replayed_meaning
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import starred
+from ranktilt.reporting.views.readings import change_chart
 
 _MEANINGS = {
     "ok": "one ranking of all passages, as asked for",
@@ -39,6 +44,7 @@ _MEANINGS = {
     "unanswered": "no answer at all",
 }
 _OF_MODEL, _OF_PARSER, _BOTH, _OF_ANSWERS = PARTS
+_PART_NAMES = ("the model", "the parser", f"{PUBLISHED} run", STRICT)
 _ECHO, _LOST = "echo of the order shown", "calls left out"
 _NEARLY = 0.9
 """Share of the answers from which a run is said to show nothing else."""
@@ -57,11 +63,30 @@ def view(replayed: ReplayedLog) -> Document:
             Sentence(text, emphasis="" if number else "strong")
             for number, text in enumerate(findings)
         ),
+        meaning=replayed_meaning(replayed),
+        hero=PageBlocks(make=partial(_hero, replayed)),
         legend=tuple(_legend(replayed)),
         notes=note_sentences(replayed.notes),
         outcome="" if gate is None else gate.tone,
         commands=(str(replayed.spec["command"]),) if replayed.spec.get("command") else (),
     )
+
+
+def _hero(replayed: ReplayedLog) -> Iterator[IntervalChart]:
+    """Draw what the model and the parser change on the primary measure."""
+    if not replayed.changes:
+        return
+    measure, pair = _questions(replayed)[0]
+    names = dict(zip(PARTS, _PART_NAMES, strict=True))
+    changes = {name: replayed.change(part, measure, pair) for part, name in names.items()}
+    known = {id(change): name for name, change in changes.items() if change is not None}
+    chart = change_chart(
+        [change for change in changes.values() if change is not None],
+        lambda change: known[id(change)],
+        title=f"{measure}: what each part of the published run changes",
+    )
+    if chart is not None:
+        yield chart
 
 
 def sentences(replayed: ReplayedLog) -> Iterator[str]:

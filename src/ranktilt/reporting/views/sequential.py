@@ -19,8 +19,17 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import (
+    MOST_ROWS,
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
 from ranktilt.reporting.numbers import count, number
 from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.sentences.meaning import sequential_meaning
 from ranktilt.reporting.sentences.sequential import (
     decision_sentence,
     look_words,
@@ -48,9 +57,39 @@ def view(found: SequentialAudit) -> Document:
             Sentence(decision_sentence(found), tone, "strong"),
             Sentence(query_count_sentence(found)),
         ),
+        meaning=sequential_meaning(found),
+        hero=PageBlocks(make=partial(_hero, found, some)),
         legend=tuple(_legend(found)),
         sides=(found.a, found.b),
     )
+
+
+def _hero(audit: SequentialAudit, looks: list[Look]) -> Iterator[IntervalChart]:
+    """Draw some looks, the last one below all others."""
+    rows = [_hero_row(audit, look) for look in looks[-MOST_ROWS:] if look.queries]
+    if not rows:
+        return
+    yield interval_chart(
+        f"{audit.measure} of {audit.run}, look by look",
+        f"Line: 95 % confidence sequence. Shaded: ±{audit.stop_at_tilt:g}, the tilt to be decided.",
+        rows,
+        scales=[f"{audit.measure},{audit.estimand.suffix or ' value'}"],
+        sides=(f"◀ {audit.b}", f"{audit.a} ▶"),
+    )
+
+
+def _hero_row(audit: SequentialAudit, look: Look) -> IntervalRow:
+    scale = audit.estimand.scale
+    is_last = look is audit.looks[-1]
+    side = "a" if look.value > 0 else "b"
+    decided = VERDICT_TONES[side if audit.decision == "tilted" else audit.decision]
+    reading = IntervalReading(
+        mark=IntervalMark(value=scale * look.value, low=scale * look.low, high=scale * look.high),
+        text=look_words(audit, look).removeprefix(f"{audit.measure} "),
+        tone=decided if is_last else "unsure",
+        band=(-audit.stop_at_tilt, audit.stop_at_tilt),
+    )
+    return IntervalRow(label=f"{look.queries:,} queries", readings=(reading,))
 
 
 def _some(looks: tuple[Look, ...]) -> list[Look]:

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import product
 from typing import NamedTuple
 
+from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
@@ -32,6 +33,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline, source_summaries
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import (
     DASH,
     count,
@@ -45,6 +47,7 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
+from ranktilt.reporting.sentences.meaning import source_audits_meaning
 from ranktilt.reporting.sentences.next_steps import next_commands
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.source_audits import trend_sentences
@@ -52,6 +55,7 @@ from ranktilt.reporting.sentences.verdicts import mark, starred
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.audit_tables import card_table, control_table, tie_rule
+from ranktilt.reporting.views.readings import verdict_chart
 
 _MOST_FIGURES = 6
 _DODGE = 0.012
@@ -83,11 +87,32 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
         sentences=tuple(
             Sentence(text, emphasis="strong") for text in (*summaries, *trend_sentences(audits))
         ),
+        meaning=source_audits_meaning(audits),
+        hero=PageBlocks(make=partial(_hero, audits)),
         next_steps=next_commands(audits.next_steps),
         legend=tuple(_legend(audits)),
         notes=note_sentences(audits.notes),
         sides=(audits.reference, "the rewrites"),
+        names=(*audits.runs, *(source.source for source in audits.sources)),
     )
+
+
+def _hero(audits: SourceAudits) -> Iterator[IntervalChart]:
+    """Draw the answer of each ranker on each source."""
+    has_several_runs = len(audits.runs) > 1
+
+    def label(verdict: Verdict) -> str:
+        source = verdict.b if verdict.a == audits.reference else verdict.a
+        return f"{source}, {verdict.run}" if has_several_runs else source
+
+    chart = verdict_chart(
+        audits.verdicts(),
+        label,
+        title=f"{audits.primary}: {audits.reference} against each source",
+        sides=("the rewrites", audits.reference),
+    )
+    if chart is not None:
+        yield chart
 
 
 def _legend(audits: SourceAudits) -> Iterator[str]:
@@ -201,7 +226,9 @@ def _tilt_table(audits: SourceAudits) -> Table:
         f"{starred(audits.spec)}"
     )
     caption = f"{audits.reference} against each source"
-    return tabulated(caption, rows, columns, note=note, group=group, groups=tuple(heads))
+    return tabulated(
+        caption, rows, columns, note=note, group=group, groups=tuple(heads), folded=True
+    )
 
 
 def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:

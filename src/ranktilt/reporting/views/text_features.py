@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ranktilt.explaining.base import EffectSize
-from ranktilt.reporting.document import Cell, Column, Figure, Table, named, tabulated, worded
+from ranktilt.reporting.document import (
+    Audience,
+    Cell,
+    Column,
+    Figure,
+    Table,
+    named,
+    tabulated,
+    worded,
+)
 from ranktilt.reporting.figures.charts import Mark, forest
+from ranktilt.reporting.interval_chart import (
+    MOST_ROWS,
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
 from ranktilt.reporting.numbers import DASH, always_signed, count, number, short_decimal
 
 
@@ -28,7 +45,7 @@ def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) ->
             lambda effect: Cell(short_decimal(effect.reference_mean), effect.reference_mean),
         ),
     )
-    return tabulated(caption, effects, columns)
+    return tabulated(caption, effects, columns, folded=True)
 
 
 def _effect_cell(effect: EffectSize) -> Cell:
@@ -54,4 +71,43 @@ def effect_figure(effects: Sequence[EffectSize], reference: str) -> Figure | Non
     if not marks:
         return None
     description = f"Hedges' g with its 95 % interval; right of 0: more than in {reference}."
-    return Figure("How far texts differ from their twins", description, forest({"": marks}, x="g"))
+    drawing = forest({"": marks}, x="g")
+    # The first screen has drawn the same where its rows are enough.
+    only: Audience = "paper" if len(marks) <= MOST_ROWS else ""
+    return Figure("How far texts differ from their twins", description, drawing, only=only)
+
+
+def effect_chart(effects: Sequence[EffectSize], reference: str) -> Iterator[IntervalChart]:
+    """Yield the chart of the largest differences; nothing where there is none to draw."""
+    known = [effect for effect in effects if not np.isnan(effect.g)]
+    if not known:
+        return
+    has_several = len({effect.source for effect in known}) > 1
+    largest = sorted(known, key=lambda effect: -abs(effect.g))[:MOST_ROWS]
+    rows = [
+        IntervalRow(
+            label=f"{effect.what}, {effect.source}" if has_several else effect.what,
+            readings=(_effect_reading(effect),),
+        )
+        for effect in largest
+    ]
+    drawn = ""
+    if len(rows) < len(known):
+        drawn = f" Drawn: {len(rows)} of {len(known)} differences, the largest."
+    others = "the others" if has_several else known[0].source
+    yield interval_chart(
+        "How far texts differ from their twins, in standard deviations",
+        f"Line: 95 % interval of Hedges' g. Black: no difference.{drawn}",
+        rows,
+        scales=["Hedges' g"],
+        sides=(f"◀ more in {reference}", f"more in {others} ▶"),
+    )
+
+
+def _effect_reading(effect: EffectSize) -> IntervalReading:
+    ends = ", ".join(always_signed(end) for end in (effect.low, effect.high))
+    return IntervalReading(
+        mark=IntervalMark(value=effect.g, low=effect.low, high=effect.high),
+        text=f"{always_signed(effect.g)} [{ends}]",
+        tone="" if effect.shown else "unsure",
+    )

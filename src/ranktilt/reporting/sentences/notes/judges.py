@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 
 from ranktilt.data.notes.judges import (
+    ClusterJoined,
     FewCommonPairs,
     GradesIdentical,
     GradesOutsideScale,
     GradeSteps,
     JudgedWithoutIntervals,
     LabelsWorth,
+    LikelyRepeats,
     OneGrade,
     OneSystem,
     PairsOfOneGrader,
@@ -30,6 +32,8 @@ from ranktilt.statistics.prediction_powered import FEWEST_LABELS
 
 _GRADERS = {"humans": "humans", "judge": "the judge"}
 _NO_GAP = {"one side": "graded on one side only", "two human grades": "with two human grades"}
+_NAMED = 4
+"""Systems that a note names."""
 _LITTLE = 80.0
 """Share of the variance, in %, above which a judge helps little."""
 
@@ -130,6 +134,29 @@ def _labels_worth(note: LabelsWorth) -> str:
 @note_words.register
 def _one_system(note: OneSystem) -> str:
     return "one system: nothing is ordered"
+
+
+@note_words.register
+def _cluster_joined(note: ClusterJoined) -> str:
+    runs = counted(note.runs, "run counts", "runs count")
+    return f"{note.cluster}: {runs} as one system with their mean values"
+
+
+@note_words.register
+def _likely_repeats(note: LikelyRepeats) -> str:
+    more = len(note.systems) - _NAMED
+    listed = [*note.systems[:_NAMED], f"{more} more"] if more > 1 else list(note.systems)
+    level = f"{note.correlation:g}".removeprefix("0")
+    reasons = {
+        "correlation": f"their values per query correlate above {level}",
+        "tag": f"they share the tag {note.tag!r}",
+        "names": f"their names differ in a number alone, and values correlate above {level}",
+    }
+    return (
+        f"{join_words(listed)} look like repeats of one system ({reasons[note.reason]}), but count "
+        "as independent ones, which makes intervals too narrow: a third column, cluster, in "
+        "--systems FILE joins them"
+    )
 
 
 @note_words.register

@@ -81,6 +81,25 @@
       return heads ? `${heads[2]} of ${heads[0] + heads[1] + heads[2]}` : NONE;
     }
 
+    // Of a query's pairs of twins: in how many the first stands higher, less in how many the second does.
+    lead(query) {
+      const heads = this.heads(query);
+      return heads ? heads[0] - heads[1] : null;
+    }
+
+    led(query) {
+      const heads = this.heads(query);
+      return heads ? `${heads[0]} : ${heads[1]}` : NONE;
+    }
+
+    share(query, group, run = this.state.run) {
+      const { docs, lists: all } = this.data;
+      const top = all[run][query].entries.filter((entry) => entry[5]);
+      return top.length ? top.filter(([doc]) => docs.group[doc] === group).length / top.length : null;
+    }
+
+    get hasTexts() { return Boolean(document.getElementById(`${this.host.id}-texts`).textContent); }
+
     groupOf(doc) {
       const place = this.data.docs.group[doc];
       if (!(place >= 0)) return null;

@@ -109,7 +109,7 @@ window.ranktilt.pairs = (() => {
     const view = el("div", { class: "texts" }, note("Opening the texts …"));
     app.body.replaceChildren(
       el("div", { class: "steps" }, button("‹ Ranked list", () => app.back(), { title: "Escape goes back, too" })),
-      el("h3", { tabindex: "-1" }, both.length === 2 ? "Two texts of one document" : "A document without a twin"),
+      el("h3", { tabindex: "-1" }, both.length === 2 ? (app.hasTexts ? "Two texts of one document" : "Two versions of one document") : "A document without a twin"),
       note("Query: ", el("bdi", {}, query.text || query.id)),
       el("div", { class: "tools" }, all.length > 1 ? choice(app, all, other) : null, switches(app, both.length === 2)),
       legend(names, known),

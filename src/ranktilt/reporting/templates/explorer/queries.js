@@ -35,9 +35,23 @@ window.ranktilt.queries = (() => {
     };
     const [a, b] = app.pair;
     const sides = tilts ? [part, ...[a, b].map((side) => mean(`side${side}`, 1 + side, data.groups[side],
-      `the ${data.groups[side]} texts`))] : [];
+      `the ${data.groups[side]} documents`))] : [];
+    // Where nothing is judged a query's number is how often each twin stands higher, or else the first group's share.
+    const higher = {
+      key: "higher", title: `${data.groups[a]} : ${data.groups[b]}`,
+      hint: `In how many pairs of twins ${data.groups[a]} stands higher, and in how many ${data.groups[b]}.`,
+      of: (query) => app.lead(query),
+      shown: (query) => app.led(query),
+    };
+    const share = {
+      key: "share", title: `${data.groups[a]} in the first ${data.depth},\u00a0%`,
+      hint: `Share of ${data.groups[a]} documents in the list's first ${data.depth}.`,
+      of: (query) => app.share(query, a),
+      shown: (query) => app.shown(app.share(query, a)),
+    };
+    const unjudged = tilts || a === undefined ? [] : [app.paired ? higher : share];
     const all = measure === undefined ? [] : [mean("all", 0, "all", "all documents")];
-    return [text, ...sides, ...all, ...(app.paired ? [ties] : []), ...(app.judged ? [relevant] : [])];
+    return [text, ...unjudged, ...sides, ...all, ...(app.paired ? [ties] : []), ...(app.judged ? [relevant] : [])];
   };
 
   // Places of the queries that hold every word, in order; what is undefined stands last both ways.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from ranktilt.auditing.answer.gate import in_percent, worst
@@ -19,11 +20,13 @@ from ranktilt.mitigation.bench_result import (
     MitigationOutcome,
 )
 from ranktilt.reporting.document import (
+    Audience,
     Cell,
     Code,
     Column,
     Document,
     Figure,
+    PageBlocks,
     PageSections,
     Row,
     Section,
@@ -34,9 +37,11 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, scatter
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import decimal, estimate, fixed, interval, moved, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.gate import tilt_name, tilt_numbers
+from ranktilt.reporting.sentences.meaning import bench_meaning
 from ranktilt.reporting.sentences.mitigate import (
     bench_headline,
     bench_notes,
@@ -47,6 +52,7 @@ from ranktilt.reporting.sentences.mitigate import (
 from ranktilt.reporting.sentences.remedy import remedy_lines, remedy_sentence, remedy_title
 from ranktilt.reporting.sentences.verdicts import mark, sides_named, starred
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
+from ranktilt.reporting.views.experiments.bench_chart import bench_chart
 
 _LABEL = 24
 _NO_TWINS = "Groups are not twins: level is the median of what random labels give, not 0."
@@ -69,6 +75,7 @@ def view(bench: Bench) -> Document:
         "Which candidate reaches level, and what it costs",
         (),
         (_table(bench, choice),),
+        short_title="Candidates",
     )
     detail = detail_sentence(choice)
     texts = [detail] if detail else []
@@ -86,9 +93,17 @@ def view(bench: Bench) -> Document:
             Sentence(bench_headline(choice), _OUTCOME_TONES[choice.outcome], "strong"),
             *(Sentence(text) for text in texts),
         ),
+        meaning=bench_meaning(choice),
+        hero=PageBlocks(make=partial(_hero, choice)),
         legend=tuple(legend(bench)),
         notes=notes,
     )
+
+
+def _hero(choice: Choice) -> Iterator[IntervalChart]:
+    chart = bench_chart(choice)
+    if chart is not None:
+        yield chart
 
 
 def _remedy_sections(bench: Bench, choice: Choice) -> Iterator[Section]:
@@ -105,13 +120,15 @@ def _page_sections(bench: Bench, choice: Choice, notes: Sequence[str]) -> Iterat
     """Yield the sections of figures, and how the bench was made."""
     if bench.is_judged and _has_costs(bench):
         planes = [_plane(bench, choice, pair) for pair in bench.pairs[:_MOST_PLANES]]
-        yield Section("plane", "Effectiveness against tilt", (), tuple(planes))
+        title, short = "Effectiveness against tilt", "Effectiveness"
+        yield Section("plane", title, (), tuple(planes), folded=True, short_title=short)
     dialled = [method for method in bench.methods if len(bench.strengths(method)) > 2]
     for number, method in enumerate(dialled, start=1):
         cost = " and cost" if bench.document_sets else ""
         figures = tuple(_strength_figures(bench, method))
         title = f"Tilt{cost} by strength of {method}"
-        yield Section(f"strength-{number}", title, (), figures)
+        short = f"Strength of {method}"
+        yield Section(f"strength-{number}", title, (), figures, folded=True, short_title=short)
     yield provenance(bench.spec, notes)
 
 
@@ -141,7 +158,12 @@ def _table(bench: Bench, choice: Choice) -> Table:
         rows.append(Row(cells, _group(bench, refused.method)))
     groups = ("method",) if _is_grouped(bench) else ()
     return Table(
-        "Effectiveness against tilt", tuple(columns), tuple(rows), _units(bench), groups=groups
+        "Effectiveness against tilt",
+        tuple(columns),
+        tuple(rows),
+        _units(bench),
+        groups=groups,
+        folded=True,
     )
 
 
@@ -297,10 +319,13 @@ def legend(bench: Bench) -> Iterator[str]:
 
 def _strength_figures(bench: Bench, method: str) -> Iterator[Figure]:
     for question in dict.fromkeys((*bench.questions, *bench.measures)):
+        # A page draws what the choice rests on; a paper can have every question.
         if question in bench.questions:
-            yield _tilt_figure(bench, method, question)
+            only: Audience = "" if question == bench.primary else "paper"
+            yield replace(_tilt_figure(bench, method, question), only=only)
         if question in bench.measures and bench.document_sets:
-            yield _cost_figure(bench, method, question)
+            only = "" if question == bench.effectiveness_measure else "paper"
+            yield replace(_cost_figure(bench, method, question), only=only)
 
 
 def _tilt_figure(bench: Bench, method: str, measure: str) -> Figure:

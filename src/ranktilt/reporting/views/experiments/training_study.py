@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted
 from ranktilt.reporting.document import (
@@ -28,10 +29,13 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.sentences.meaning import study_meaning
 from ranktilt.reporting.sentences.training_study import study_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark
+from ranktilt.reporting.views.readings import change_chart
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.equivalence import t_interval
 from ranktilt.training.study_result import (
@@ -46,15 +50,27 @@ from ranktilt.training.study_result import (
 def view(study: TrainingStudy) -> Document:
     """Return what is said of a training study."""
 
-    def evaluated(name: str, title: str, *kinds: Kind) -> Section:
-        return Section(name, title, (), tuple(_tables(study.of_kind(*kinds), title)))
+    def evaluated(name: str, title: str, short: str, *kinds: Kind) -> Section:
+        tables = tuple(_tables(study.of_kind(*kinds), title))
+        return Section(name, title, (), tables, short_title=short)
 
     sections = (
-        evaluated("effectiveness", "Effectiveness on each collection", "supervised", "zero-shot"),
+        evaluated(
+            "effectiveness",
+            "Effectiveness on each collection",
+            "Effectiveness",
+            "supervised",
+            "zero-shot",
+        ),
         _tilts(study),
         _domains(study),
-        evaluated("first-stage", "What BM25 finds, by split and side", "first stage"),
-        evaluated("seen", "Queries of the training, whose labels it did not learn from", "seen"),
+        evaluated("first-stage", "What BM25 finds, by split and side", "BM25", "first stage"),
+        evaluated(
+            "seen",
+            "Queries of the training, whose labels it did not learn from",
+            "Training queries",
+            "seen",
+        ),
         _overlaps(study),
         _curve(study),
         _spread(study),
@@ -67,9 +83,35 @@ def view(study: TrainingStudy) -> Document:
         sentences=tuple(
             Sentence(sentence, emphasis="strong") for sentence in study_sentences(study)
         ),
+        meaning=study_meaning(study),
+        hero=PageBlocks(make=partial(_hero, study)),
         legend=tuple(_legend(study)),
         notes=tuple(note.sentence for note in study.notes),
     )
+
+
+def _hero(study: TrainingStudy) -> Iterator[IntervalChart]:
+    """Draw what learning from another side changes: effectiveness, and the tilt."""
+    changes: list[Change] = []
+    labels: dict[int, str] = {}
+    for body, new, old in study.contrasts:
+        for evaluation in study.of_kind("supervised", "zero-shot"):
+            change = evaluation.difference(new, old, study.primary)
+            if change is not None:
+                labels[id(change)] = f"{body}, {evaluation.name}"
+                changes.append(change)
+        for change in study.moved(new):
+            labels[id(change)] = f"{body}, tilt"
+            changes.append(change)
+    if not changes:
+        return
+    _, new, old = study.contrasts[0]
+    sides = " less ".join(name.rpartition("trained on ")[2] for name in (new, old))
+    chart = change_chart(
+        changes, lambda change: labels[id(change)], title=f"{study.primary}: trained on {sides}"
+    )
+    if chart is not None:
+        yield chart
 
 
 def _legend(study: TrainingStudy) -> Iterator[str]:
@@ -113,7 +155,7 @@ def _tables(found: Sequence[Evaluation], caption: str) -> Iterator[Table]:
         for one in (one for one in found if one.measures == measures):
             name = f"{one.name} ({counted(one.queries, 'query', 'queries')}, depth {one.depth:,})"
             rows += [Row((Cell(ranker), *_means(one, ranker)), (name,)) for ranker in one.rankers]
-        yield Table(caption, _columns(measures), tuple(rows), groups=("collection",))
+        yield Table(caption, _columns(measures), tuple(rows), groups=("collection",), folded=True)
 
 
 def _tilts(study: TrainingStudy) -> Section:
@@ -133,10 +175,10 @@ def _tilts(study: TrainingStudy) -> Section:
             less = Cell(f"less trained on {study.reference}", emphasis="quiet")
             rows.append(Row((less, *(moved(change, "quiet") for change in changes))))
     note = f"In %; + favours {study.reference}. Less: the paired difference in points. * corrected p < .05 (Holm)."
-    table = Table("Relative Δ on the answers of both sides", _columns(measures), tuple(rows), note)
-    return Section(
-        "tilt", "What training on either side does to the source bias", (), (table,) if rows else ()
-    )
+    caption = "Relative Δ on the answers of both sides"
+    table = Table(caption, _columns(measures), tuple(rows), note, folded=True)
+    title = "What training on either side does to the source bias"
+    return Section("tilt", title, (), (table,) if rows else (), short_title="Tilt")
 
 
 def _domains(study: TrainingStudy) -> Section:
@@ -167,9 +209,11 @@ def _domains(study: TrainingStudy) -> Section:
                 tuple(rows),
                 note,
                 groups=("domain",),
+                folded=True,
             )
         )
-    return Section("domains", "Effectiveness in each domain", (), tuple(blocks))
+    title = "Effectiveness in each domain"
+    return Section("domains", title, (), tuple(blocks), short_title="Domains")
 
 
 def _less(body: str, new: str, old: str) -> str:

@@ -1,0 +1,127 @@
+"""Several groups at a glance: who stands apart from all others, and who cannot be distinguished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.result import Audit
+from ranktilt.statistics.letters import compact_letters, letter_sets
+
+FEWEST_GROUPS = 3
+"""Groups from which pairs are summed up: two have one verdict."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupStanding:
+    """How one run treats one group among all."""
+
+    run: str
+    group: str
+    lead: float
+    """Mean of its answers to the primary question against each other group, less what is neutral;
+    above 0 it is favoured. NaN where none is defined."""
+    over: int
+    """Groups over which it is favoured, after correction."""
+    under: int
+    """Groups that are favoured over it."""
+    letters: str
+    """Groups that share one cannot be distinguished: no verdict favours either."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupDisplay:
+    """How one run treats all groups, the most favoured first."""
+
+    run: str
+    standings: tuple[GroupStanding, ...]
+    sets: tuple[tuple[str, ...], ...]
+    """The groups of each letter: none of them is favoured over another."""
+    level: int
+    """Pairs of groups that are level with one another."""
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of groups."""
+        return len(self.standings) * (len(self.standings) - 1) // 2
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether each group is favoured over all that come after it."""
+        last = len(self.standings) - 1
+        return all(
+            (row.under, row.over) == (rank, last - rank) for rank, row in enumerate(self.standings)
+        )
+
+    @property
+    def apart(self) -> tuple[GroupStanding, ...]:
+        """Groups with a verdict against each other group."""
+        others = len(self.standings) - 1
+        return tuple(row for row in self.standings if row.over + row.under == others)
+
+
+def group_displays(audit: Audit) -> tuple[GroupDisplay, ...]:
+    """Return a display for each run of an audit with three groups or more.
+
+    The verdicts are those on the primary question, with the audit's correction. None where groups
+    are asked about at once, or some pairs were not compared.
+    """
+    pairs = audit.judged_pairs
+    groups = list(dict.fromkeys(chain.from_iterable(pairs)))
+    is_sided = audit.primary is not None and audit.primary.sided
+    is_complete = len(pairs) == len(groups) * (len(groups) - 1) // 2
+    if len(groups) < FEWEST_GROUPS or not is_sided or not is_complete:
+        return ()
+    return tuple(_display(audit, run, groups) for run in audit.runs)
+
+
+def _answers(audit: Audit, run: str) -> Iterator[Effect]:
+    """Give the answer of a run to the primary question about each pair of groups, each once."""
+    seen = set[frozenset[str]]()
+    for effect in (*audit.tilts, *audit.card):
+        pair = frozenset((effect.a, effect.b))
+        if effect.run == run and effect.measure == repr(audit.primary) and pair not in seen:
+            seen.add(pair)
+            yield effect
+
+
+def _display(audit: Audit, run: str, groups: list[str]) -> GroupDisplay:
+    count, answers = len(groups), list(_answers(audit, run))
+    index_of = {group: index for index, group in enumerate(groups)}
+    leads = np.full((count, count), np.nan)
+    is_over = np.zeros((count, count), dtype=bool)
+    for effect in answers:
+        a, b = index_of[effect.a], index_of[effect.b]
+        leads[a, b] = effect.value - effect.neutral
+        leads[b, a] = -leads[a, b]
+        is_over[a, b], is_over[b, a] = effect.favours == "a", effect.favours == "b"
+    defined = ~np.isnan(leads)
+    mean_lead = np.where(defined, leads, 0).sum(axis=1) / np.maximum(defined.sum(axis=1), 1)
+    mean_lead = np.where(defined.any(axis=1), mean_lead, np.nan)
+    order = np.argsort(-np.nan_to_num(mean_lead, nan=-np.inf), kind="stable")
+    is_over = is_over[np.ix_(order, order)]
+    differs = is_over | is_over.T
+    letters = compact_letters(differs)
+    names = [groups[index] for index in order]
+    standings = [
+        GroupStanding(
+            run=run,
+            group=name,
+            lead=float(mean_lead[order[rank]]),
+            over=int(is_over[rank].sum()),
+            under=int(is_over[:, rank].sum()),
+            letters=letters[rank],
+        )
+        for rank, name in enumerate(names)
+    ]
+    sets = [_members(names, members) for members in letter_sets(differs)]
+    level = sum(effect.verdict(audit.margin) == "level" for effect in answers)
+    return GroupDisplay(run=run, standings=tuple(standings), sets=tuple(sets), level=level)
+
+
+def _members(names: list[str], members: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(names[member] for member in members)

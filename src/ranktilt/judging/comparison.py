@@ -1,0 +1,243 @@
+"""Judges against each other: whether one agrees better with humans than another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.judging.agreement import QueryDraws
+from ranktilt.judging.grades import Graded
+from ranktilt.judging.result import (
+    FEWEST_QUERIES,
+    AgreementStatistic,
+    JudgeComparison,
+)
+from ranktilt.judging.systems import RESAMPLES, SystemValues, resampled_orders
+from ranktilt.measures.ranking import Bools, Floats
+from ranktilt.statistics.agreement import cohen_kappa
+from ranktilt.statistics.coefficient_difference import coefficient_difference
+from ranktilt.statistics.correction import correct
+from ranktilt.statistics.rank_correlation import kendall_tau
+from ranktilt.statistics.two_way import effective_number
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Resampled:
+    """A coefficient of one judge, and what it is in resamples of the queries."""
+
+    value: float
+    samples: Floats
+    near_samples: Floats | None
+    """On resamples that lie near the observed values, for coefficients of orders."""
+    queries: int
+    effective_n: float
+
+
+def compare_kappas(
+    every_graded: Sequence[Graded], *, top: int, correction: str, draws: QueryDraws
+) -> list[JudgeComparison]:
+    """Compare every two judges by Cohen's κ with humans, on the pairs that both graded.
+
+    The same resamples of queries count for both judges. Without intervals below six queries.
+    """
+    grids = _grids(every_graded, top=top, draws=draws)
+    order = sorted(grids, key=lambda judge: -_known(grids[judge].kappa))
+    comparisons = []
+    for judge_a, judge_b in combinations(order, 2):
+        common = grids[judge_a].is_graded & grids[judge_b].is_graded
+        sides = [grids[judge].resampled_kappa(common) for judge in (judge_a, judge_b)]
+        comparisons.append(_comparison((judge_a, judge_b), "kappa", "", sides))
+    return _corrected(comparisons, correction)
+
+
+def compare_orders(
+    every_values: Sequence[SystemValues], *, correction: str, seed: int, resamples: int = RESAMPLES
+) -> list[JudgeComparison]:
+    """Compare every two judges by Kendall's τ-b with humans, on the systems and queries of both.
+
+    The same resamples of queries count for both judges. Without intervals below six queries.
+    """
+    comparisons = list[JudgeComparison]()
+    for measure in dict.fromkeys(values.measure for values in every_values):
+        judged = [values for values in every_values if values.measure == measure]
+        taus = _Taus(resamples=resamples, seed=seed)
+        judged.sort(key=lambda values: -_known(taus.of(values).value))
+        of_measure = []
+        for values_a, values_b in combinations(judged, 2):
+            sides = [taus.of(values) for values in in_common(values_a, values_b)]
+            pair = values_a.judge, values_b.judge
+            of_measure.append(_comparison(pair, "tau", measure, sides))
+        comparisons += _corrected(of_measure, correction)
+    return comparisons
+
+
+def _known(value: float) -> float:
+    return -np.inf if np.isnan(value) else value
+
+
+def _comparison(
+    judges: tuple[str, str],
+    statistic: AgreementStatistic,
+    measure: str,
+    sides: Sequence[_Resampled],
+) -> JudgeComparison:
+    side_a, side_b = sides
+    samples, near_samples = np.empty(0), None
+    if side_a.queries >= FEWEST_QUERIES:
+        samples = side_a.samples - side_b.samples
+        if side_a.near_samples is not None and side_b.near_samples is not None:
+            near_samples = side_a.near_samples - side_b.near_samples
+    difference = coefficient_difference(
+        side_a.value - side_b.value,
+        samples,
+        effective_n=side_a.effective_n,
+        near_samples=near_samples,
+    )
+    return JudgeComparison(
+        judge_a=judges[0],
+        judge_b=judges[1],
+        statistic=statistic,
+        measure=measure,
+        queries=side_a.queries,
+        difference=difference.value,
+        low=difference.low,
+        high=difference.high,
+        p=difference.p,
+        p_corrected=np.nan,
+    )
+
+
+def _corrected(comparisons: Sequence[JudgeComparison], correction: str) -> list[JudgeComparison]:
+    corrected = correct([comparison.p for comparison in comparisons], correction).tolist()
+    return [
+        replace(comparison, p_corrected=p)
+        for comparison, p in zip(comparisons, corrected, strict=True)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _GradeGrid:
+    """One judge's grades laid out over all pairs that humans and any judge graded."""
+
+    query: Ints
+    """Number of each pair's query, shape (pairs,); the same for all judges."""
+    human: Ints
+    judged: Ints
+    """The judge's grades; −1 where it gave none."""
+    top: int
+    draws: QueryDraws
+    computed: dict[bytes, _Resampled] = field(default_factory=dict)
+    """By the pairs that count: judges mostly grade the same ones."""
+
+    @property
+    def is_graded(self) -> Bools:
+        return self.judged >= 0
+
+    @property
+    def kappa(self) -> float:
+        """Cohen's κ over all pairs that the judge graded."""
+        return float(cohen_kappa(self._tables(self.is_graded).sum(0)))
+
+    def resampled_kappa(self, counts: Bools) -> _Resampled:
+        """Return κ over the pairs that count, and in resamples of their queries."""
+        key = counts.tobytes()
+        if key not in self.computed:
+            self.computed[key] = self._resampled(counts)
+        return self.computed[key]
+
+    def _resampled(self, counts: Bools) -> _Resampled:
+        tables = self._tables(counts)
+        queries = len(tables)
+        samples = np.empty(0)
+        if queries >= FEWEST_QUERIES:
+            samples = cohen_kappa(self.draws.resampled(tables))
+        return _Resampled(
+            value=float(cohen_kappa(tables.sum(0))),
+            samples=samples,
+            near_samples=None,
+            queries=queries,
+            effective_n=effective_number(tables.sum((1, 2))),
+        )
+
+    def _tables(self, counts: Bools) -> Floats:
+        """Count the pairs of grades of each query: (queries, top + 1, top + 1)."""
+        size = self.top + 1
+        numbers, query = np.unique(self.query[counts], return_inverse=True)
+        cell = (query * size + self.human[counts]) * size + self.judged[counts]
+        shape = len(numbers), size, size
+        return np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+
+
+def _grids(
+    every_graded: Sequence[Graded], *, top: int, draws: QueryDraws
+) -> Mapping[str, _GradeGrid]:
+    """Lay the grades of all judges out over the same pairs."""
+    rows = [graded.pairs.select("query_id", "doc_id", "human") for graded in every_graded]
+    # Judges that graded the same pairs have the same rows: then one table holds all.
+    if not rows:
+        return {}
+    pairs = pl.concat(rows).unique(["query_id", "doc_id"], maintain_order=True)
+    pairs = pairs.with_columns(query=pl.col("query_id").rank("dense") - 1)
+    query, human = (pairs[name].cast(pl.Int64).to_numpy() for name in ("query", "human"))
+    grids = {}
+    for graded in every_graded:
+        judged = pairs.join(
+            graded.pairs.select("query_id", "doc_id", "judged"),
+            on=["query_id", "doc_id"],
+            how="left",
+            maintain_order="left",
+        )["judged"]
+        grids[graded.judge] = _GradeGrid(
+            query=query,
+            human=human,
+            judged=judged.fill_null(-1).cast(pl.Int64).to_numpy(),
+            top=top,
+            draws=draws,
+        )
+    return grids
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Taus:
+    """Kendall's τ-b of judges, each computed once."""
+
+    resamples: int
+    seed: int
+    computed: dict[tuple[str, tuple[str, ...], tuple[str, ...]], _Resampled] = field(
+        default_factory=dict
+    )
+    """By judge, systems and queries."""
+
+    def of(self, values: SystemValues) -> _Resampled:
+        """Return τ-b of one judge, and in resamples of the queries."""
+        key = values.judge, values.runs, values.queries
+        if key not in self.computed:
+            self.computed[key] = self._resampled(values)
+        return self.computed[key]
+
+    def _resampled(self, values: SystemValues) -> _Resampled:
+        samples, near_samples = np.empty(0), None
+        if values.has_intervals:
+            orders = resampled_orders(values, self.resamples, self.seed)
+            samples, near_samples = orders.coefficients(kendall_tau)
+        return _Resampled(
+            value=float(kendall_tau(values.human.mean(1), values.judged.mean(1))),
+            samples=samples,
+            near_samples=near_samples,
+            queries=len(values.queries),
+            effective_n=float(len(values.queries)),
+        )
+
+
+def in_common(first: SystemValues, second: SystemValues) -> tuple[SystemValues, SystemValues]:
+    """Return the values of two judges for the systems and queries that both have, in one order."""
+    runs = tuple(run for run in first.runs if run in second.runs)
+    queries = tuple(query for query in first.queries if query in second.queries)
+    return first.chosen(runs, queries), second.chosen(runs, queries)

@@ -1,0 +1,58 @@
+"""Several groups in words: who stands apart from all others, and who cannot be distinguished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ranktilt.auditing.answer.group_standings import GroupDisplay, GroupStanding
+from ranktilt.errors import join_words
+
+_MOST_NAMED = 6
+_MOST_SETS = 4
+
+
+def display_sentence(display: GroupDisplay) -> str:
+    """Say which groups stand apart from all others, and which cannot be distinguished."""
+    groups = [standing.group for standing in display.standings]
+    if display.level == display.pairs:
+        return f"{display.run}: all {len(groups)} groups are level with one another"
+    if len(display.sets) == 1:
+        return f"{display.run}: none of the {len(groups)} groups can be distinguished from another"
+    if len(display.apart) == len(groups):
+        order = ", the most favoured first" if display.is_in_order else ", though in no one order"
+        names = _few_names(groups)
+        return f"{display.run}: every group stands apart from all others{order}: {names}"
+    return f"{display.run}: {'; '.join([*_apart_clauses(display), *_set_clauses(display)])}"
+
+
+def _apart_clauses(display: GroupDisplay) -> Iterator[str]:
+    """Say which groups are favoured over each other one, or each other one over them."""
+    above = [standing.group for standing in display.apart if not standing.under]
+    below = [standing.group for standing in display.apart if not standing.over]
+    between = [standing for standing in display.apart if standing.over and standing.under]
+    if above:
+        yield f"{join_words(above)} stands apart from all others, favoured over each"
+    for standing in between:
+        yield f"{standing.group} stands apart from all others, {_counts(standing)}"
+    if below:
+        yield f"{join_words(below)} stands apart from all others, each favoured over it"
+
+
+def _counts(standing: GroupStanding) -> str:
+    return f"favoured over {standing.over} and less than {standing.under}"
+
+
+def _set_clauses(display: GroupDisplay) -> Iterator[str]:
+    """Name the groups of each letter that several share."""
+    sets = [members for members in display.sets if len(members) > 1]
+    for index, members in enumerate(sets[:_MOST_SETS]):
+        names = _few_names(members)
+        yield f"nor can {names}" if index else f"{names} cannot be distinguished"
+    if len(sets) > _MOST_SETS:
+        yield f"{len(sets) - _MOST_SETS} more such sets are in the table of groups"
+
+
+def _few_names(names: Sequence[str]) -> str:
+    """Name groups, the most favoured first; of many the first few."""
+    more = len(names) - _MOST_NAMED
+    return join_words([*names[:_MOST_NAMED], f"{more} more"] if more > 1 else list(names))

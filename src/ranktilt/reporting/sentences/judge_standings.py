@@ -1,0 +1,150 @@
+"""Which judge agrees best with humans, in words, and which others cannot be distinguished from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ranktilt.errors import counted, join_words
+from ranktilt.judging.result import (
+    FEWEST_QUERIES,
+    AgreementStatistic,
+    JudgeAudit,
+    JudgeComparison,
+    JudgeStanding,
+)
+from ranktilt.measures.printing import rounded
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """The judge with the highest agreement, and how the others compare with it."""
+
+    best: JudgeStanding
+    indistinct: tuple[JudgeStanding, ...]
+    """Judges that cannot be distinguished from the best."""
+    worse: tuple[JudgeStanding, ...]
+    undefined: tuple[str, ...]
+    """Judges whose agreement has no value, because all their grades are the same."""
+    queries: int
+    """The fewest queries that a comparison with the best rests on."""
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there are enough queries to compare judges."""
+        return self.queries >= FEWEST_QUERIES
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The best judge, and those that cannot be distinguished from it."""
+        return self.best.judge, *(standing.judge for standing in self.indistinct)
+
+
+def contest(audit: JudgeAudit, statistic: AgreementStatistic, measure: str) -> Contest | None:
+    """Return how judges compare with the best one; None where fewer than two can be compared."""
+    standings = audit.standings_by(statistic, measure)
+    known = [standing for standing in standings if not math.isnan(standing.value)]
+    if len(known) < 2:
+        return None
+    best = known[0]
+    with_best = {
+        comparison.judge_b: comparison
+        for comparison in audit.comparisons
+        if (comparison.statistic, comparison.measure) == (statistic, measure)
+        and comparison.judge_a == best.judge
+    }
+    worse = [row for row in known[1:] if _is_worse(with_best, row)]
+    return Contest(
+        best=best,
+        indistinct=tuple(row for row in known[1:] if row not in worse),
+        worse=tuple(worse),
+        undefined=tuple(row.judge for row in standings if math.isnan(row.value)),
+        queries=min((row.queries for row in with_best.values()), default=0),
+    )
+
+
+def _is_worse(with_best: dict[str, JudgeComparison], standing: JudgeStanding) -> bool:
+    return standing.judge in with_best and with_best[standing.judge].shown
+
+
+def main_contest(audit: JudgeAudit) -> Contest | None:
+    """Return the contest that leads: by κ where grades are known, else by τ-b of the first measure."""
+    statistics = [(row.statistic, row.measure) for row in audit.standings]
+    return contest(audit, *statistics[0]) if statistics else None
+
+
+def contest_sentence(judges: Contest) -> str:
+    """Say which judge agrees best with humans, and who cannot be distinguished from it."""
+    best = judges.best
+    value = f"{statistic_name(best)} ({standing_words(best)})"
+    if not judges.is_tested:
+        few = counted(judges.queries, "query is", "queries are")
+        return f"{best.judge} has the highest {value}, but {few} too few to compare judges"
+    others = len(judges.indistinct) + len(judges.worse)
+    if not judges.indistinct:
+        return _clear_sentence(judges)
+    if not judges.worse:
+        nobody = "none of the others" if others > 1 else judges.indistinct[0].judge
+        can = "can" if others > 1 else "cannot"
+        return (
+            f"No judge is shown to be the best: {best.judge} has the highest {value}, but "
+            f"{nobody} {can} be distinguished from it"
+        )
+    return (
+        f"{best.judge} has the highest {value}; {_few_standings(judges.indistinct, others)} cannot be "
+        f"distinguished from it, {_few_standings(judges.worse, others)} "
+        f"{'agrees' if len(judges.worse) == 1 else 'agree'} less"
+    )
+
+
+def _clear_sentence(judges: Contest) -> str:
+    """Say that one judge is better than each other one."""
+    best = judges.best
+    is_of_order = best.statistic == "tau"
+    if len(judges.worse) > 1:
+        agrees = (
+            "orders systems closest to the human order"
+            if is_of_order
+            else "agrees best with humans"
+        )
+        value = f"{statistic_name(best)} {standing_words(best)}"
+        return f"{best.judge} {agrees}: {value}, higher than each other judge"
+    second = judges.worse[0]
+    agrees = (
+        "orders systems closer to the human order" if is_of_order else "agrees better with humans"
+    )
+    numbers = f"{standing_words(best)} against {standing_words(second)}"
+    return f"{best.judge} {agrees} than {second.judge}: {statistic_name(best)} {numbers}"
+
+
+def _few_standings(standings: Sequence[JudgeStanding], others: int) -> str:
+    """Name a few judges, or count them."""
+    if len(standings) <= _MOST_NAMED:
+        return join_words([standing.judge for standing in standings])
+    return f"{len(standings)} of the {others} others"
+
+
+def statistic_name(standing: JudgeStanding) -> str:
+    """Name the coefficient: ``κ``, or ``τ-b by nDCG@10``."""
+    return "κ" if standing.statistic == "kappa" else f"τ-b by {standing.measure}"
+
+
+def standing_words(standing: JudgeStanding) -> str:
+    """Print a value with its interval, where it has one: ``.29 [.17, .39]``."""
+    return coefficient_words(standing.value, standing.low, standing.high)
+
+
+def coefficient_words(value: float, low: float, high: float) -> str:
+    """Print a coefficient with its interval, where it has one: ``.29 [.17, .39]``."""
+    if math.isnan(low):
+        return _decimal(value)
+    return f"{_decimal(value)} [{_decimal(low)}, {_decimal(high)}]"
+
+
+def _decimal(value: float) -> str:
+    """Print a coefficient with two decimals and no zero before them: ``.29``."""
+    text = rounded(value, 2).replace("-", "−")
+    return text.replace("0.", ".", 1) if text.lstrip("−").startswith("0.") else text

@@ -1,0 +1,38 @@
+"""What was done to a text at the high level of a factor, as the subject of a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ranktilt.explaining.factors.result import SOURCE, DesignedFactor
+from ranktilt.generation.versions.factors import AS_IS
+
+_TREATMENTS: Mapping[tuple[str, str], str] = {
+    ("facts", "changed"): "changing the numbers and names in a text",
+    ("fluency", "polished"): "polishing a text",
+    ("fluency", "swapped"): "swapping neighbouring words of a text",
+    ("gender", "feminine"): "making a text feminine",
+    ("length", "halved"): "halving a text",
+    ("length", "shorter"): "shortening a text",
+    ("query-words", "added"): "adding the words of its queries to a text",
+    (SOURCE, "paraphrased"): "letting a model paraphrase a text",
+    (SOURCE, "rewritten"): "letting a model rewrite a text",
+    ("style", "informal"): "making a text informal",
+    ("words", "synonyms"): "replacing words of a text by synonyms",
+}
+"""By the factor and its high level, as `ranktilt.generation.versions.factors` names them."""
+
+
+def treatment(factor: DesignedFactor) -> str:
+    """Name a treatment: ``halving a text``, or ``tone=informal`` of a factor of the user's own."""
+    if factor.low == AS_IS:
+        if (factor.name, factor.high) in _TREATMENTS:
+            return _TREATMENTS[factor.name, factor.high]
+        if factor.name == SOURCE:
+            return f"letting {factor.high} rewrite a text"
+    return f"{factor.name}={factor.high}"
+
+
+def is_named_by_level(factor: DesignedFactor) -> bool:
+    """Return whether a treatment has no words of its own, so that a sentence must say ``a text``."""
+    return treatment(factor) == f"{factor.name}={factor.high}"

@@ -1,0 +1,158 @@
+"""Rows of the figure on a page's first screen: effects, verdicts and differences as readings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ranktilt.auditing.answer.verdict import Verdict
+from ranktilt.auditing.effects import Change, Effect
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.margin import Margin, half_width, margin_words
+from ranktilt.reporting.interval_chart import (
+    MOST_ROWS,
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
+from ranktilt.reporting.sentences.effects import undefined
+from ranktilt.reporting.sentences.gate import tilt_numbers
+from ranktilt.reporting.sentences.verdicts import verdict_tone
+from ranktilt.reporting.tones import Tone
+
+_LINE = "Line: 95 % interval."
+
+
+def effect_mark(effect: Effect) -> IntervalMark:
+    """Return an effect in the numbers that are printed of it."""
+    scale = effect.estimand.scale
+    return IntervalMark(
+        value=scale * effect.value, low=scale * effect.low, high=scale * effect.high
+    )
+
+
+def effect_reading(effect: Effect, margin: Margin, tone: Tone = "") -> IntervalReading:
+    """Return an effect with what counts as level around what is neutral for it."""
+    scale = effect.estimand.scale
+    neutral, half = scale * effect.neutral, scale * half_width(effect.estimand, margin)
+    band = (neutral - half, neutral + half) if half > 0 and math.isfinite(neutral) else None
+    if not effect.estimand.sided:
+        band = (scale * effect.null_low, scale * effect.null_high)
+        neutral = math.nan
+    return IntervalReading(
+        mark=effect_mark(effect),
+        text=tilt_numbers(effect) if math.isfinite(effect.value) else undefined(effect),
+        tone=tone,
+        neutral=neutral,
+        band=band,
+    )
+
+
+def change_reading(change: Change, tone: Tone = "") -> IntervalReading:
+    """Return a difference, which is printed with its sign; of a mean in points."""
+    ends = f" [{', '.join(change.ends)}]" if change.has_interval else ""
+    value = change.amount(change.value, sign=True)
+    return IntervalReading(
+        mark=effect_mark(change),
+        text=f"{value}{change.unit}{ends}" if math.isfinite(change.value) else "undefined",
+        tone=tone,
+        neutral=change.estimand.scale * change.neutral,
+    )
+
+
+def scale_title(effect: Effect) -> str:
+    """Name what an effect is one of, with its unit: ``Relative Δ of nDCG@10, %``."""
+    estimand = effect.estimand
+    name = effect.name
+    if isinstance(estimand, RelativeDelta):
+        name = f"{estimand.term} of {estimand.measure}"
+    unit = estimand.suffix.strip()
+    return f"{name}, {unit}" if unit else name
+
+
+def verdict_chart(
+    verdicts: Sequence[Verdict],
+    label: Callable[[Verdict], str],
+    *,
+    title: str,
+    sides: tuple[str, str] | None = None,
+) -> IntervalChart | None:
+    """Return the chart of the first verdicts, by their answers to one question.
+
+    `sides` are the groups to the left and to the right; None where rows are of several pairs.
+    """
+    if not verdicts:
+        return None
+    first = verdicts[0]
+    alike = [verdict for verdict in verdicts if _unit(verdict.effect) == _unit(first.effect)]
+    rows = []
+    for verdict in alike[:MOST_ROWS]:
+        tone = verdict_tone(verdict, verdict.a)
+        reading = effect_reading(verdict.effect, verdict.margin, tone)
+        rows.append(IntervalRow(label=label(verdict), readings=(reading,)))
+    left, right = sides or ("the second", "the first")
+    is_sided = first.effect.estimand.sided
+    return interval_chart(
+        title,
+        _says(verdicts, len(rows)),
+        rows,
+        scales=[scale_title(first.effect)],
+        sides=(f"◀ {left}", f"{right} ▶") if is_sided else ("", ""),
+    )
+
+
+def _unit(effect: Effect) -> tuple[str, str]:
+    """Return what must be the same of two effects on one scale."""
+    return effect.estimand.name, effect.estimand.suffix
+
+
+def _says(verdicts: Sequence[Verdict], drawn: int) -> str:
+    """Say how a chart of verdicts is read."""
+    first = verdicts[0]
+    says = _LINE
+    if not first.effect.estimand.sided:
+        says += " Shaded: what random rankings give."
+    elif first.margin:
+        says += f" Shaded: {margin_words(first.margin)} around level, which count as level."
+    if drawn < len(verdicts):
+        says += f" Drawn: {drawn} of {len(verdicts)} comparisons, the clearest."
+    return says
+
+
+def change_chart(
+    changes: Sequence[Change],
+    label: Callable[[Change], str],
+    *,
+    title: str,
+    unit: str = "",
+) -> IntervalChart | None:
+    """Return the chart of the first differences that are counted as the first of all is."""
+    if not changes:
+        return None
+    first = changes[0]
+    alike = [change for change in changes if _change_unit(change) == _change_unit(first)]
+    rows = [
+        IntervalRow(label=label(change), readings=(change_reading(change, _tone(change)),))
+        for change in alike[:MOST_ROWS]
+    ]
+    drawn = (
+        f" Drawn: {len(rows)} of {len(changes)} differences." if len(rows) < len(changes) else ""
+    )
+    scale = f"difference, {unit or first.unit.strip()}".removesuffix(", ")
+    return interval_chart(title, f"{_LINE} Black: no difference.{drawn}", rows, scales=[scale])
+
+
+def _change_unit(change: Change) -> str:
+    """Return what must be the same of two differences on one scale: points, or the estimand."""
+    return change.unit if change.unit.strip() else change.name
+
+
+def _tone(change: Change) -> Tone:
+    """Return the tone of a difference: of a side where it has one, else only whether it is shown."""
+    if not change.shown:
+        return "unsure"
+    if change.a == change.b or not change.estimand.sided:
+        return ""
+    return "first" if change.leans == "a" else "second"

@@ -1,0 +1,112 @@
+"""The difference of two coefficients of agreement that rest on the same queries, such as two κ or two τ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from ranktilt.statistics.inversion import ALPHA, infer
+from ranktilt.statistics.rank_correlation import NEARNESS
+from ranktilt.statistics.two_way import TwoWayVariance
+
+Floats = npt.NDArray[np.float64]
+BOUNDS = (-2.0, 2.0)
+"""Smallest and largest difference of two coefficients from −1 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoefficientDifference:
+    """A difference with its 95 % interval, and the p of no difference."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Statement:
+    """What one way of making an interval says."""
+
+    low: float
+    high: float
+    p: float
+
+
+def coefficient_difference(
+    value: float,
+    samples: Floats,
+    *,
+    effective_n: float,
+    near_samples: Floats | None = None,
+) -> CoefficientDifference:
+    """Return the interval of a difference of two coefficients, and the p of no difference.
+
+    As for a coefficient by itself (see `coefficient_interval`), the interval is the widest of the
+    percentile one, of that one turned round the value, and, where there are near resamples, of the
+    value less its bias ± its standard error. Each is stretched by √(n/(n − 1)) · t(n − 1)/1.96,
+    because few queries vary more than their resamples. p is the level at which the widest one first
+    excludes 0, so "p < .05" and "the interval excludes 0" are one statement.
+
+    Parameters
+    ----------
+    value : float
+        Observed difference, −2 to 2; NaN where a coefficient is undefined.
+    samples : ndarray of float64, shape (resamples,)
+        The difference in resamples of the queries, the same resamples for both coefficients.
+    effective_n : float
+        Effective number of queries.
+    near_samples : ndarray of float64, shape (resamples,), optional
+        The difference on the means of `near_resamples`, for coefficients of orders.
+
+    Returns
+    -------
+    CoefficientDifference
+        NaN but for the value where that is undefined, or nothing is resampled.
+    """
+    defined = samples[~np.isnan(samples)]
+    if np.isnan(value) or not len(defined) or not effective_n > 1:
+        return CoefficientDifference(value=value, low=np.nan, high=np.nan, p=np.nan)
+    statements = [
+        _by_order(value, defined, effective_n),
+        _by_order(value, 2 * value - defined, effective_n),
+    ]
+    # Orders that no resample changes have no error of their own to add.
+    if near_samples is not None and np.nanstd(near_samples) > 0:
+        statements.append(_by_error(value, defined, near_samples, effective_n))
+    return CoefficientDifference(
+        value=value,
+        low=max(BOUNDS[0], min(statement.low for statement in statements)),
+        high=min(BOUNDS[1], max(statement.high for statement in statements)),
+        p=max(statement.p for statement in statements),
+    )
+
+
+def _by_order(value: float, samples: Floats, effective_n: float) -> _Statement:
+    """Read both ends off the order of the resamples."""
+    of_queries = float(np.var(samples))
+    inference = infer(
+        samples,
+        value,
+        variance=TwoWayVariance(of_queries=of_queries, of_both=of_queries, effective_n=effective_n),
+        neutral=0.0,
+        bounds=BOUNDS,
+    )
+    return _Statement(low=inference.low, high=inference.high, p=inference.p)
+
+
+def _by_error(
+    value: float, samples: Floats, near_samples: Floats, effective_n: float
+) -> _Statement:
+    """Take the bias off the value, and reach as far as the error of near resamples says."""
+    freedom = effective_n - 1
+    centre = 2 * value - float(samples.mean())
+    error = float(np.nanstd(near_samples)) / NEARNESS * float(np.sqrt(effective_n / freedom))
+    reach = float(special.stdtrit(freedom, 1 - ALPHA / 2)) * error
+    # What lies on the other side than the value shows nothing: the widest interval holds 0.
+    is_shown = centre * value > 0
+    p = 2 * float(special.stdtr(freedom, -abs(centre) / error)) if is_shown else 1.0
+    return _Statement(low=centre - reach, high=centre + reach, p=p)

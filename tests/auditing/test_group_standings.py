@@ -1,0 +1,117 @@
+"""Several groups: who stands apart from all others, who cannot be distinguished, and in which words."""
+
+import json
+import re
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.auditing.answer.group_standings import group_displays
+from ranktilt.auditing.result import Audit
+from ranktilt.reporting.headline import headline
+from ranktilt.reporting.output import table
+from ranktilt.reporting.sentences.group_standings import display_sentence
+from ranktilt.reporting.views import view
+from tests.auditing.arrays import audit_of, one
+
+
+def audit_of_groups(means: dict[str, float], noise: float = 0.05, queries: int = 60) -> Audit:
+    """Return an audit of one run whose groups have these means, with noise of each query's own."""
+    rng = np.random.default_rng(5)
+    rows = [np.clip(mean + rng.normal(0, noise, queries), 0, 1) for mean in means.values()]
+    return audit_of([[[np.mean(rows, axis=0), *rows]]], groups=tuple(means), resamples=400)
+
+
+CASES = {
+    "one above": (
+        {"b": 0.4, "a": 0.7, "c": 0.4, "d": 0.4},
+        "run: a stands apart from all others, favoured over each; [bcd], [bcd] and [bcd] cannot be "
+        "distinguished",
+    ),
+    "one below": (
+        {"a": 0.6, "b": 0.6, "z": 0.2},
+        "run: z stands apart from all others, each favoured over it; [ab] and [ab] cannot be "
+        "distinguished",
+    ),
+    "one between": (
+        {"a": 0.7, "b": 0.7, "m": 0.5, "y": 0.3, "z": 0.3},
+        "run: m stands apart from all others, favoured over 2 and less than 2; [ab] and [ab] cannot "
+        "be distinguished; nor can [yz] and [yz]",
+    ),
+    "all apart": (
+        {"a": 0.3, "b": 0.5, "c": 0.7},
+        "run: every group stands apart from all others, the most favoured first: c, b and a",
+    ),
+    "none apart": (
+        {"a": 0.5, "b": 0.5, "c": 0.5},
+        "run: none of the 3 groups can be distinguished from another",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sentence_of_groups(name: str) -> None:
+    means, sentence = CASES[name]
+    noise = 0.15 if name == "none apart" else 0.02
+    audit = audit_of_groups(means, noise)
+    (display,) = group_displays(audit)
+    assert re.fullmatch(sentence, display_sentence(display)), display_sentence(display)
+    assert headline(audit) == f"{display_sentence(display)} (by nDCG@5)."
+    assert view(audit).sentences[0].text == display_sentence(display)
+
+
+def test_groups_within_the_margin_are_level_with_one_another() -> None:
+    audit = audit_of_groups({"a": 0.5, "b": 0.5, "c": 0.5}, noise=0.005)
+    (display,) = group_displays(audit)
+    assert display_sentence(display) == "run: all 3 groups are level with one another"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from([0.3, 0.36, 0.42, 0.5, 0.7]), min_size=3, max_size=6))
+def test_letters_agree_with_every_verdict(means: list[float]) -> None:
+    audit = audit_of_groups({f"g{number}": mean for number, mean in enumerate(means)}, noise=0.1)
+    (display,) = group_displays(audit)
+    letters = {row.group: set(row.letters) for row in display.standings}
+    for a, b in combinations(letters, 2):
+        is_favoured = audit.verdict("run", a, b).kind == "favours"
+        assert bool(letters[a] & letters[b]) != is_favoured
+    leads = [row.lead for row in display.standings]
+    assert leads == sorted(leads, reverse=True)
+    assert sum(row.over for row in display.standings) == sum(row.under for row in display.standings)
+
+
+def test_ten_groups_are_summed_up_before_their_pairs() -> None:
+    means = {f"g{number}": 0.4 for number in range(9)} | {"best": 0.8}
+    audit = audit_of_groups(means, noise=0.02)
+    assert len(audit.judged_pairs) == 45
+    sentences = [line.text for line in view(audit).sentences]
+    assert sentences[0].startswith("run: best stands apart from all others, favoured over each; ")
+    assert len(sentences) == 46
+    printed = table(audit, "markdown")
+    assert "**Groups, the most favoured first**" in printed
+    assert printed.index("**Groups") < printed.index("**Means")
+    row = next(line for line in printed.splitlines() if "| best |" in line)
+    assert [cell.strip() for cell in row.split("|")][4:7] == ["a", "9", "0"]
+
+
+def test_two_groups_and_chosen_pairs_have_no_letters() -> None:
+    assert group_displays(one(np.full(40, 0.5), np.full(40, 0.6))) == ()
+    audit = audit_of_groups({"a": 0.3, "b": 0.5, "c": 0.7})
+    some = replace(audit, tilts=tuple(tilt for tilt in audit.tilts if "a" in (tilt.a, tilt.b)))
+    assert group_displays(some) == ()
+
+
+def test_file_holds_the_standings() -> None:
+    audit = audit_of_groups({"a": 0.3, "b": 0.5, "c": 0.7})
+    rows = json.loads(audit.to_json())["standings"]
+    assert [(row["group"], row["letters"], row["over"], row["under"]) for row in rows] == [
+        ("c", "a", 2, 0),
+        ("b", "b", 1, 1),
+        ("a", "c", 0, 2),
+    ]
+    # Relative Δ of .7 and .5 is 33.3, of .7 and .3 80.0: c leads by their mean.
+    assert rows[0]["lead"] == pytest.approx((33.3 + 80.0) / 2, abs=3)
