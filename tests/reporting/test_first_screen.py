@@ -31,7 +31,8 @@ from ranktilt.reporting.output import table
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.render.html import page_date
 from ranktilt.reporting.render.html import render as html_document
-from ranktilt.reporting.sentences.meaning import audit_meaning, bench_meaning, verdicts_meaning
+from ranktilt.reporting.sentences.meaning import audit_meaning, verdicts_meaning
+from ranktilt.reporting.sentences.mitigate import bench_meaning
 from ranktilt.reporting.shown_names import direction_parts, isolated, short_names
 from ranktilt.reporting.views import view
 from tests.reporting.browser import Browser

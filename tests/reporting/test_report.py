@@ -248,9 +248,8 @@ class TestJoined:
         ]
         figures = re.findall(r'data-figure="([\w-]+)"', joined)
         assert len(figures) > 5
-        assert {*links, *figures, "part1-tilt", "part2-made", "part3-made", "part4-tilt"} <= set(
-            ids
-        )
+        anchors = {"part1-made", "part2-answer", "part2-made", "part3-made", "part4-tilt"}
+        assert {*links, *figures, *anchors} <= set(ids)
         blocks = "".join(re.findall(r'<ul class="verdicts">(.*?)</ul>', joined, re.DOTALL))
         said = [Markup(one).text for one in re.findall(r"<li.*?</li>", blocks, re.DOTALL)]
         fronts = [next(name for name in NAMES if f"{name}:" in one) for one in said]

@@ -398,12 +398,11 @@ class Document:
     @property
     def explorers(self) -> list[tuple[Section, Explorer]]:
         """The queries, lists and texts to look through, each with the section that holds them."""
-        return [
-            (section, block)
-            for section in self.shown_sections("page")
-            for block in section.shown("page")
-            if isinstance(block, Explorer)
-        ]
+        explorers = []
+        for section in self.shown_sections("page"):
+            blocks = section.shown("page")
+            explorers += [(section, block) for block in blocks if isinstance(block, Explorer)]
+        return explorers
 
     @property
     def page_lines(self) -> list[Sentence]:

@@ -123,8 +123,8 @@ class IntervalChart:
     @property
     def label_width(self) -> int:
         """Letters that the labels take beside the scales; longer ones wrap."""
-        words = [text for row in self.rows for text in (row.label, row.note)]
-        return min(max(map(len, words), default=0) + 2, _WIDEST_LABEL)
+        widths = [max(len(row.label), len(row.note)) for row in self.rows]
+        return min(max(widths, default=0) + 2, _WIDEST_LABEL)
 
 
 def interval_scale(
@@ -144,8 +144,9 @@ def interval_scale(
 
 
 def _ends(reading: IntervalReading) -> list[float]:
-    marks = (reading.mark, *([reading.before] if reading.before else []))
-    ends = [end for mark in marks for end in mark.ends]
+    ends = list(reading.mark.ends)
+    if reading.before is not None:
+        ends += reading.before.ends
     ends += [end for end in (reading.neutral, *(reading.band or ())) if math.isfinite(end)]
     return ends
 
@@ -174,9 +175,9 @@ def interval_chart(
 
     `sides` are what lies to the left and to the right of neutral on the first scale.
     """
-    made = []
-    for place, scale_title in enumerate(scales):
-        readings = [row.readings[place] for row in rows]
-        left, right = sides if place == 0 else ("", "")
-        made.append(interval_scale(scale_title, readings, left=left, right=right))
-    return IntervalChart(title=title, says=says, scales=tuple(made), rows=tuple(rows))
+    chart_scales = []
+    for index, scale_title in enumerate(scales):
+        readings = [row.readings[index] for row in rows]
+        left, right = sides if index == 0 else ("", "")
+        chart_scales.append(interval_scale(scale_title, readings, left=left, right=right))
+    return IntervalChart(title=title, says=says, scales=tuple(chart_scales), rows=tuple(rows))

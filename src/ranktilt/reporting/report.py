@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -264,19 +265,20 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
     """Join pages in the order given; the headline begins with what is found first in `order`."""
     titles = _distinct([page.kind for page in pages])
     sections, verdicts = list[Section](), list[Sentence]()
+    first = pages[order[0]]
     for number, (title, page) in enumerate(zip(titles, pages, strict=True), start=1):
+        answers = [] if page is first else _answers(page)
         sections += [
             replace(
                 part,
                 name=f"part{number}-{part.name}",
                 part=f"{title}: {part.part}" if part.part else title,
             )
-            for part in page.shown_sections("page")
+            for part in (*answers, *page.shown_sections("page"))
         ]
         verdicts += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
     headline = " ".join(f"{titles[place]}: {pages[place].headline}" for place in order)
     notes = (note for page in pages for note in (*page.legend, *page.notes))
-    first = pages[order[0]]
     return Document(
         kind=f"Report on {len(pages)} results",
         headline=headline if len(headline) <= _LONGEST else _first_of(titles, pages, order[0]),
@@ -284,10 +286,17 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
         sections=tuple(sections),
         meaning=f"{titles[order[0]]}: {first.meaning}" if first.meaning else "",
         hero=first.hero,
-        names=tuple(dict.fromkeys(name for page in pages for name in page.names)),
+        names=tuple(chain.from_iterable(page.names for page in pages)),
         legend=tuple(dict.fromkeys(notes)),
         sides=SIDES if any(page.sides for page in pages) else (),
     )
+
+
+def _answers(page: Document) -> list[Section]:
+    """Return what a page's first screen says, as a section of its part of a joined page."""
+    leads = tuple(filter(None, (page.headline, page.meaning)))
+    blocks = () if page.hero is None else (page.hero,)
+    return [Section("answer", "In short", leads, blocks)] if page.hero_blocks else []
 
 
 def _first_of(titles: Sequence[str], pages: Sequence[Document], first: int) -> str:

@@ -22,7 +22,7 @@ _ISOLATE, _END = "\u2068", "\u2069"
 def direction_parts(text: str) -> list[tuple[str, bool]]:
     """Split a text into parts, each with whether it is words from right to left."""
     parts = _STRETCH.split(text)
-    return [(part, bool(place % 2)) for place, part in enumerate(parts) if part]
+    return [(part, bool(_STRETCH.fullmatch(part))) for part in parts if part]
 
 
 def isolated(text: str) -> str:
@@ -37,9 +37,9 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     tell two names apart, both are shown whole.
     """
     long_names = [name for name in dict.fromkeys(names) if len(name) > LONGEST_NAME]
-    shown = {name: middle_out(name, LONGEST_NAME) for name in long_names}
-    counts = Counter(shown.values())
-    return {name: short for name, short in shown.items() if counts[short] == 1}
+    shortened = {name: middle_out(name, LONGEST_NAME) for name in long_names}
+    counts = Counter(shortened.values())
+    return {name: short for name, short in shortened.items() if counts[short] == 1}
 
 
 def middle_out(text: str, most: int) -> str:

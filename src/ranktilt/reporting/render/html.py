@@ -53,6 +53,7 @@ def render(document: Document, *, notes: bool = True) -> str:
             engine=engine and engine[0],
             scripts=[Markup(script) for script in scripts],
             explores="explorer" in kinds,
+            draws_intervals=bool(document.hero_blocks) or "intervals" in kinds,
             policy=policy(scripts[0], *map(digest, scripts[1:]), *(engine[1:] if engine else [])),
             version=__version__,
         )

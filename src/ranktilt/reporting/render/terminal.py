@@ -122,7 +122,7 @@ def _printing(stream: IO[str], terminal: IO[str] | None) -> Iterator[tuple[Conso
 def _isolated_line(line: str) -> str:
     """Keep words from right to left together, between the codes of colours and styles."""
     parts = _CODE.split(line)
-    return "".join(part if place % 2 else isolated(part) for place, part in enumerate(parts))
+    return "".join(part if _CODE.fullmatch(part) else isolated(part) for part in parts)
 
 
 def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:

@@ -72,6 +72,20 @@ def equivalence_words(row: Equivalence) -> str:
     return words.get(row.outcome, row.outcome)
 
 
+def check_meaning(check: CheckResult) -> str:
+    """Say what a check means: whether an audit of this collection can be trusted."""
+    if check.is_void:
+        return (
+            "Do not audit with this collection yet: its sides differ in ways that would pass for a "
+            "tilt."
+        )
+    if not check.is_compared:
+        return "There are no two sides here, so that no ranker can favour one."
+    if check.of("warning"):
+        return "You can audit with this collection; read what an audit finds with the warnings."
+    return "You can audit with this collection: it compares like with like."
+
+
 def derived(check: CheckResult) -> dict[str, Any]:
     """Return what a check's file says in words."""
     return {"sentence": check_sentence(check)}

@@ -136,6 +136,43 @@ def _power(change: Change) -> str:
     return f"{these} could detect one of {size}{change.unit} or more"
 
 
+def comparison_meaning(comparison: Comparison) -> str:
+    """Say what a comparison means: whether the new run may replace the old one."""
+    verdicts = comparison.verdicts()
+    tilts = [verdict.changes[0] for verdict in verdicts if verdict.side is not None]
+    if not verdicts or all(verdict.kind == "identical" for verdict in verdicts):
+        return "Nothing changed: what you know of the old run holds for the new one."
+    if tilts:
+        return f"{_tilt_meaning(tilts[0])}{_effectiveness_meaning(comparison)}"
+    if any(verdict.shown for verdict in verdicts):
+        return (
+            "What is favoured is not shown to have changed; what else changed is said below."
+            f"{_effectiveness_meaning(comparison)}"
+        )
+    return (
+        "No change is shown. That is not the same as none: these queries could have missed one as "
+        "large as is said below."
+    )
+
+
+def _tilt_meaning(change: Change) -> str:
+    side = change.a if change.value > 0 else change.b
+    old = "its old run" if change.run == change.old_run else change.old_run
+    front = f"{change.run} gives {side} more than {old} does, by more than chance explains"
+    if change.growth_low > 0:
+        return f"{front}, and lies further from level: look at it before you switch."
+    if change.growth_high < 0:
+        return f"{front}, and lies nearer to level: switching lessens the tilt."
+    return f"{front}; that it lies further from level is not shown."
+
+
+def _effectiveness_meaning(comparison: Comparison) -> str:
+    for change in comparison.effectiveness:
+        if change.measure == comparison.spec["primary"] and change.shown:
+            return f" It is {'more' if change.value > 0 else 'less'} effective."
+    return ""
+
+
 def derived(comparison: Comparison) -> dict[str, Any]:
     """Return what a comparison's file says in words."""
     verdicts = [

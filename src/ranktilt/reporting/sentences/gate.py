@@ -228,6 +228,19 @@ def tilt_numbers(tilt: Effect, *limits: float) -> str:
     return f"{estimand.answer(tilt.value)} [{low}, {high}]"
 
 
+def gate_meaning(gate: Gate) -> str:
+    """Say what a gate means: whether it may go out."""
+    if gate.outcome == "tilted":
+        return "Do not ship it as it is: at least one comparison lies beyond what you allow."
+    if gate.outcome == "inconclusive":
+        passed = "; you let that pass" if gate.exit_code == 0 else ""
+        return (
+            f"It neither passed nor failed{passed}: these queries are too few to tell. Ask more of "
+            "them, or allow more."
+        )
+    return "It may go out: every comparison is shown to stay within what you allow."
+
+
 def derived(gate: Gate) -> dict[str, Any]:
     """Return what a gate's file says in words."""
     verdicts = [

@@ -404,6 +404,30 @@ def _ends(low: float, high: float) -> str:
     return "[no end]" if math.isnan(low) else f"[{_signed(low, 3)}, {_signed(high, 3)}]"
 
 
+def bench_meaning(choice: Choice) -> str:
+    """Say what a bench means: which correction to apply, or that none will do."""
+    bench: Bench = choice.bench
+    if not choice.is_tilted:
+        return "Leave the ranker as it is: it is not shown to tilt by more than you call level."
+    if choice.chosen is not None:
+        cost = ", and replaces no more of the first ten results than you allow"
+        if bench.is_judged:
+            cost = ", and costs no more effectiveness than you allow"
+        return (
+            f"Apply {choice.chosen.name}: the ranker then stays within "
+            f"{margin_words(choice.margin)} of level{cost}."
+        )
+    if choice.outcome == "cannot be mitigated within the budget":
+        return (
+            "No correction tried here does it within your budget: allow a greater cost, or change "
+            "the ranker itself."
+        )
+    return (
+        "The ranker tilts, and no correction is shown to be enough: some may be, but these queries "
+        "are too few to tell. Test on more queries before you apply one."
+    )
+
+
 def derived(bench: Bench) -> dict[str, Any]:
     """Return what a bench's file says in words."""
     choice = bench.choose()

@@ -10,6 +10,7 @@ from ranktilt.auditing.pairwise.result import PairOutcome, PairVerdict, Pairwise
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import rounded
 from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.meaning import unfavoured_meaning
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 
 
@@ -69,6 +70,23 @@ def _undecided(outcome: PairOutcome) -> str:
     unparsed = rounded(100 * outcome.unparsed.value)
     inconsistent = rounded(100 * outcome.inconsistent.value)
     return f"of the pairs {unparsed} % are unparsed, and both orders disagree on {inconsistent} %"
+
+
+def pairwise_meaning(audit: PairwiseAudit) -> str:
+    """Say what a model's choices between two documents mean."""
+    verdicts = [audit.verdict(outcome) for outcome in audit.outcomes]
+    sides = list(dict.fromkeys(verdict.side for verdict in verdicts if verdict.side))
+    if len(sides) == 1:
+        return (
+            f"Asked which of two documents is more relevant, {audit.model} picks {sides[0]} ones "
+            "more often than chance explains: do not let it decide between these groups."
+        )
+    if sides:
+        return (
+            f"Whom {audit.model} picks depends on whether the documents are relevant: do not let "
+            "it decide between these groups."
+        )
+    return unfavoured_meaning(verdicts)
 
 
 def derived(audit: PairwiseAudit) -> dict[str, Any]:

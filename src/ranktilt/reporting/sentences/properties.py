@@ -21,6 +21,7 @@ from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
 UNITS: Mapping[Outcome, str] = {"score": "sd", "rank": "ranks", "first ranks": "points"}
 DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1}
 COLLINEAR = 10
+_MOST_NAMED = 3
 """Variance inflation from which parts of two properties cannot be told apart."""
 _REASONS: Mapping[Reason, str] = {
     "no number": "no numbers",
@@ -176,4 +177,21 @@ def basis_sentence(gap: ExplainedGap) -> str:
     return (
         f"{count(gap.entries)} results, {count(gap.documents)} documents, "
         f"{queries} with both groups; effective n {gap.effective_n:.0f}"
+    )
+
+
+def gaps_meaning(gaps: ExplainedGaps) -> str:
+    """Say what the parts of a gap mean; never that they cause it."""
+    gap = next((gap for gap in gaps.primary if gap.is_shown), None)
+    if gap is None:
+        return "No gap is shown, so that there is nothing yet to explain."
+    parts = gap.shown_parts
+    if not parts:
+        return (
+            "None of these properties is shown to go with the gap: look for the reason elsewhere."
+        )
+    names = join_words([part.property_name for part in parts[:_MOST_NAMED]])
+    return (
+        f"The gap goes with {names}: start there. That these cause it is not shown; a test with "
+        "twins, or texts that are edited on purpose, would show it."
     )

@@ -6,6 +6,7 @@ from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.sequential import Decision, Look, SequentialAudit
 from ranktilt.errors import counted
 from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.meaning import NOT_RELEVANCE, UNDECIDED
 from ranktilt.reporting.sentences.variation import variation_words
 
 _KINDS: dict[Decision, FindingKind] = {
@@ -58,3 +59,20 @@ def look_words(audit: SequentialAudit, look: Look) -> str:
     estimand = audit.estimand
     low, high = estimand.amount(look.low), estimand.amount(look.high)
     return f"{audit.measure} {estimand.amount(look.value)}{estimand.suffix} [{low}, {high}]"
+
+
+def sequential_meaning(audit: SequentialAudit) -> str:
+    """Say what was decided while queries were asked."""
+    if audit.decision == "tilted":
+        side = audit.a if audit.looks[-1].value > 0 else audit.b
+        unfavoured = audit.b if side == audit.a else audit.a
+        return (
+            f"{audit.run} puts {side} ahead of {unfavoured} by more than chance explains, whenever you "
+            f"look: {NOT_RELEVANCE}."
+        )
+    if audit.decision == "level":
+        return (
+            f"Neither side gains more than ±{audit.stop_at_tilt:g} points: there is nothing to "
+            "correct."
+        )
+    return UNDECIDED

@@ -8,8 +8,10 @@ from typing import Any
 from ranktilt.auditing.answer.verdict import effect_row
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.temperature_trend import Trend
+from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.sentences.effects import bounds
+from ranktilt.reporting.sentences.meaning import NOT_RELEVANCE, unfavoured_meaning
 from ranktilt.reporting.sentences.next_steps import step_row
 from ranktilt.reporting.sentences.verdicts import verdict_row
 
@@ -58,6 +60,26 @@ def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
     return (
         f"{front}: Relative Δ on {trend.measure} moves {way} as temperature rises: "
         f"{numbers}{agreement}"
+    )
+
+
+def source_audits_meaning(audits: SourceAudits) -> str:
+    """Say what audits of several sources mean together."""
+    verdicts = audits.verdicts()
+    favoured = [verdict for verdict in verdicts if verdict.side is not None]
+    if not favoured:
+        return unfavoured_meaning(verdicts)
+    reference = sum(verdict.side == audits.reference for verdict in favoured)
+    rewrites = len(favoured) - reference
+    parts = []
+    if reference:
+        parts.append(f"{audits.reference} text is put ahead in {reference}")
+    if rewrites:
+        parts.append(f"{'rewrites are put ahead' if not parts else 'rewrites'} in {rewrites}")
+    total = counted(len(verdicts), "comparison", "comparisons")
+    return (
+        f"Of {total} {join_words(parts)}, by more than chance explains: {NOT_RELEVANCE}, and do "
+        "not carry a finding over from one source to another."
     )
 
 

@@ -63,6 +63,32 @@ def _significance(change: Change) -> str:
     return "" if change.shown else ", not significant"
 
 
+def study_meaning(study: TrainingStudy) -> str:
+    """Say what learning from another side changes."""
+    for body, new, _ in study.contrasts:
+        effects = list(_meant_effects(study, body, new))
+        if effects:
+            front = f"{body} {new.removeprefix(f'{body} ')}, rather than on {study.reference},"
+            return f"{front} {join_words(effects)}, by more than chance explains."
+    if study.contrasts:
+        return "What rankers learned from is not shown to change them; a small change may be there."
+    return "Nothing was trained on two sides, so that there is nothing to compare."
+
+
+def _meant_effects(study: TrainingStudy, body: str, new: str) -> Iterator[str]:
+    """Say what is shown of a training: its effectiveness, and where it moves."""
+    old = next(old for name, trained, old in study.contrasts if (name, trained) == (body, new))
+    for evaluation in study.of_kind("supervised"):
+        change = evaluation.difference(new, old, study.primary)
+        if change is not None and change.shown:
+            yield f"is {'more' if change.value > 0 else 'less'} effective"
+            break
+    for change in study.moved(new):
+        if change.shown:
+            yield f"moves toward {change.a if change.value > 0 else change.b}"
+            break
+
+
 def derived(study: TrainingStudy) -> dict[str, Any]:
     """Return what the file of a training study says in words."""
     return {"headline": study_headline(study), "sentences": study_sentences(study)}

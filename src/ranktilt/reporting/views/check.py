@@ -14,11 +14,11 @@ from ranktilt.explaining.check import CheckResult
 from ranktilt.reporting.document import Document, Emphasis, PageBlocks, Sentence
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.check import (
+    check_meaning,
     check_sentence,
     equivalence_words,
     instrument_sentence,
 )
-from ranktilt.reporting.sentences.meaning import check_meaning
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check_sections import EQUIVALENCE_TONES, alpha_of, check_sections

@@ -32,8 +32,7 @@ from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
-from ranktilt.reporting.sentences.comparison import comparison_findings
-from ranktilt.reporting.sentences.meaning import comparison_meaning
+from ranktilt.reporting.sentences.comparison import comparison_findings, comparison_meaning
 from ranktilt.reporting.sentences.verdicts import sides_legend, starred
 from ranktilt.reporting.views.readings import change_chart
 

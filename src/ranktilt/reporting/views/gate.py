@@ -27,8 +27,13 @@ from ranktilt.reporting.interval_chart import (
     interval_chart,
 )
 from ranktilt.reporting.numbers import DASH, ends, number, signed
-from ranktilt.reporting.sentences.gate import gate_headline, outcome_word, row_reason, row_word
-from ranktilt.reporting.sentences.meaning import gate_meaning
+from ranktilt.reporting.sentences.gate import (
+    gate_headline,
+    gate_meaning,
+    outcome_word,
+    row_reason,
+    row_word,
+)
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import VERDICT_TONES
 
@@ -64,24 +69,20 @@ def view(gate: Gate) -> Document:
 
 def _hero(gate: Gate) -> Iterator[IntervalChart]:
     """Draw what decided each row beside what is allowed, the worst first."""
-    rows = [
-        (row, check)
-        for row in worst_first(gate.rows)
-        for check in row.deciding_checks[:1]
-        if math.isfinite(check.value)
-    ]
-    if not rows:
+    decisions = [(row, row.deciding_checks[0]) for row in worst_first(gate.rows)]
+    known = [(row, check) for row, check in decisions if math.isfinite(check.value)]
+    if not known:
         return
-    is_order = rows[0][1].name == "tau"
-    alike = [(row, check) for row, check in rows if (check.name == "tau") == is_order]
-    shown = alike[:MOST_ROWS]
-    has_several_pairs = len({row.groups for row, _ in shown}) > 1
-    drawn = f" Drawn: {len(shown)} of {len(rows)} checks." if len(shown) < len(rows) else ""
+    is_order = known[0][1].name == "tau"
+    alike = [(row, check) for row, check in known if (check.name == "tau") == is_order]
+    drawn = alike[:MOST_ROWS]
+    has_several_pairs = len({row.groups for row, _ in drawn}) > 1
+    left_out = f" Drawn: {len(drawn)} of {len(known)} checks." if len(drawn) < len(known) else ""
     yield interval_chart(
         "What was measured, and what is allowed",
-        f"Line: 95 % interval. Shaded: what is allowed.{drawn}",
-        [_hero_row(row, check, row.groups * has_several_pairs) for row, check in shown],
-        scales=["τ-b" if is_order else f"{rows[0][0].measure}, as it is gated"],
+        f"Line: 95 % interval. Shaded: what is allowed.{left_out}",
+        [_hero_row(row, check, row.groups * has_several_pairs) for row, check in drawn],
+        scales=["τ-b" if is_order else f"{known[0][0].measure}, as it is gated"],
     )
 
 

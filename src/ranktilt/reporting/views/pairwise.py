@@ -33,9 +33,8 @@ from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.provenance import provenance
-from ranktilt.reporting.sentences.meaning import pairwise_meaning
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.sentences.pairwise import pairwise_findings
+from ranktilt.reporting.sentences.pairwise import pairwise_findings, pairwise_meaning
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
 from ranktilt.reporting.views.readings import verdict_chart
 

@@ -42,13 +42,13 @@ from ranktilt.reporting.interval_chart import (
 )
 from ranktilt.reporting.numbers import DASH, estimate, number, p_value, short_decimal, signed
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.sentences.meaning import gaps_meaning
 from ranktilt.reporting.sentences.properties import (
     DIGITS,
     UNITS,
     basis_sentence,
     gap_cautions,
     gap_findings,
+    gaps_meaning,
 )
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 
@@ -150,14 +150,14 @@ def _hero(gaps: ExplainedGaps) -> Iterator[IntervalChart]:
         return
     lines = [line for line in _lines(gaps) if line.gaps[0] is gap]
     first, *parts, last = lines
-    shown = [first, *parts[: MOST_ROWS - 2], last]
+    drawn = [first, *parts[: MOST_ROWS - 2], last]
     left_out = ""
-    if len(shown) < len(lines):
-        left_out = f" Drawn: {len(shown) - 2} of {len(lines) - 2} properties, the largest."
+    if len(drawn) < len(lines):
+        left_out = f" Drawn: {len(drawn) - 2} of {len(lines) - 2} properties, the largest."
     yield interval_chart(
         f"{gap.run}: the gap between {gap.group_a} and {gap.group_b}, and what goes with it",
         f"Line: 95 % interval. The parts and what remains add up to the gap.{left_out}",
-        [_hero_row(line, gap.outcome) for line in shown],
+        [_hero_row(line, gap.outcome) for line in drawn],
         scales=[UNITS[gap.outcome]],
         sides=(f"◀ {gap.group_b} higher", f"{gap.group_a} higher ▶"),
     )

@@ -29,11 +29,11 @@ from ranktilt.reporting.interval_chart import (
 )
 from ranktilt.reporting.numbers import count, number
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.sentences.meaning import sequential_meaning
 from ranktilt.reporting.sentences.sequential import (
     decision_sentence,
     look_words,
     query_count_sentence,
+    sequential_meaning,
 )
 from ranktilt.reporting.tones import VERDICT_TONES
 

@@ -47,10 +47,9 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
-from ranktilt.reporting.sentences.meaning import source_audits_meaning
 from ranktilt.reporting.sentences.next_steps import next_commands
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.sentences.source_audits import trend_sentences
+from ranktilt.reporting.sentences.source_audits import source_audits_meaning, trend_sentences
 from ranktilt.reporting.sentences.verdicts import mark, starred
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.audit_sections import audit_sections

@@ -41,9 +41,9 @@ from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import decimal, estimate, fixed, interval, moved, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.gate import tilt_name, tilt_numbers
-from ranktilt.reporting.sentences.meaning import bench_meaning
 from ranktilt.reporting.sentences.mitigate import (
     bench_headline,
+    bench_meaning,
     bench_notes,
     chosen_by,
     detail_sentence,

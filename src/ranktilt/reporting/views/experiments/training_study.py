@@ -32,8 +32,7 @@ from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.sentences.meaning import study_meaning
-from ranktilt.reporting.sentences.training_study import study_sentences
+from ranktilt.reporting.sentences.training_study import study_meaning, study_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark
 from ranktilt.reporting.views.readings import change_chart
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
@@ -50,7 +49,7 @@ from ranktilt.training.study_result import (
 def view(study: TrainingStudy) -> Document:
     """Return what is said of a training study."""
 
-    def evaluated(name: str, title: str, short: str, *kinds: Kind) -> Section:
+    def evaluated(name: str, title: str, *kinds: Kind, short: str) -> Section:
         tables = tuple(_tables(study.of_kind(*kinds), title))
         return Section(name, title, (), tables, short_title=short)
 
@@ -58,18 +57,18 @@ def view(study: TrainingStudy) -> Document:
         evaluated(
             "effectiveness",
             "Effectiveness on each collection",
-            "Effectiveness",
             "supervised",
             "zero-shot",
+            short="Effectiveness",
         ),
         _tilts(study),
         _domains(study),
-        evaluated("first-stage", "What BM25 finds, by split and side", "BM25", "first stage"),
+        evaluated("first-stage", "What BM25 finds, by split and side", "first stage", short="BM25"),
         evaluated(
             "seen",
             "Queries of the training, whose labels it did not learn from",
-            "Training queries",
             "seen",
+            short="Training queries",
         ),
         _overlaps(study),
         _curve(study),
