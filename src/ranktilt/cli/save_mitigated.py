@@ -114,7 +114,7 @@ class MitigatedInputs:
     run: Run | None
     """The run; None where a ranker ranks."""
 
-    def whole_run(self) -> Run:
+    def run_of_all_queries(self) -> Run:
         """Return the run with all its queries."""
         from ranktilt.rankers.replay import Replay
 
@@ -147,7 +147,7 @@ def _save_run(path: Path, bench: Bench, inputs: MitigatedInputs, applied: Candid
     from ranktilt.cli.output import with_command
     from ranktilt.mitigation.apply import apply
 
-    run = with_command(apply(bench, inputs.collection, inputs.whole_run()))
+    run = with_command(apply(bench, inputs.collection, inputs.run_of_all_queries()))
     write_files(run.contents(path))
     for line in _run_lines(path, bench, run, applied):
         note(line)
@@ -156,16 +156,25 @@ def _save_run(path: Path, bench: Bench, inputs: MitigatedInputs, applied: Candid
 def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[str]:
     """Say what the file holds, and which of its queries prove something."""
     remedy, counts = bench.remedy(applied.name), bench.spec["queries"]
-    depth = "" if remedy is None else f", at most {remedy.depth:,} documents each"
+    longest = int((run.offsets[1:] - run.offsets[:-1]).max())
+    depth = longest if remedy is None else remedy.depth
+    is_deeper = longest > depth
+    corrected = f", the first {depth:,} results of each list corrected" if is_deeper else ""
     queries = counted(len(run.queries), "query", "queries")
     chosen = bench.choose().chosen
     forced = "" if chosen is not None else ", which is not shown to be level"
-    return [
-        f"{path}: {queries}{depth}, by {applied.name}{forced}",
+    lines = [
+        f"{path}: {queries}{corrected}, by {applied.name}{forced}",
         f"Fitted on {counts['fit']:,} of them and chosen by {counts['select']:,}; the figures "
         f"above are of {counts['test']:,} others, as an audit of {path} will be: {sidecar(path)} "
         "names the queries to leave out.",
     ]
+    if is_deeper:
+        lines.append(
+            f"The figures above are of the first {depth:,} results; measures of whole lists, such "
+            "as Share@10, which compares with all candidates, count those below in an audit too."
+        )
+    return lines
 
 
 def _save_ranker(

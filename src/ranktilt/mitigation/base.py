@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -251,7 +252,7 @@ def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
     last = np.inf
     for index, score, is_tied in zip(order.tolist(), scores.tolist(), tied.tolist(), strict=True):
         if not (is_tied and last < np.inf):
-            last = min(score, float(np.nextafter(last, -np.inf)))
+            last = min(score, math.nextafter(last, -math.inf))
         new[index] = last
     return new
 
