@@ -1,4 +1,4 @@
-"""Where ``ranktilt mitigate`` writes what it chose: a corrected run, or a corrected ranker."""
+"""Write the correction that ``ranktilt mitigate`` chose: a corrected run, or a ranker."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SavingOptions:
         return with_sidecars({} if self.save_run is None else {RUN_OPTION: self.save_run})
 
     def check(self, inputs: InputOptions) -> None:
-        """Refuse what cannot be saved of these inputs, before anything is ranked."""
+        """Refuse a target that does not suit these inputs, before anything is ranked."""
         is_run = is_saved_run(inputs)
         if self.save_run is not None and not is_run:
             raise UserError(
@@ -106,7 +106,7 @@ def _check_run_name(path: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class MitigatedInputs:
-    """What was mitigated: the ranker, or the run, and the documents."""
+    """Inputs of a mitigation: the ranker, or the run, and the documents."""
 
     collection: Collection
     ranker: Ranker | None
@@ -128,7 +128,7 @@ class MitigatedInputs:
 def save(
     saving: SavingOptions, bench: Bench, inputs: MitigatedInputs, rank_words: Sequence[str]
 ) -> int:
-    """Write what was chosen, and say so; return the exit code: 1 where nothing could be written.
+    """Write the chosen correction, and say so; return the exit code: 1 where nothing is written.
 
     `rank_words` name the collection for a command that ranks with the saved ranker.
     """
@@ -154,7 +154,7 @@ def _save_run(path: Path, bench: Bench, inputs: MitigatedInputs, applied: Candid
 
 
 def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[str]:
-    """Say what the file holds, and which of its queries prove something."""
+    """Return lines about the content of the file, and about the queries that its figures are of."""
     remedy, counts = bench.remedy(applied.name), bench.spec["queries"]
     longest = int((run.offsets[1:] - run.offsets[:-1]).max())
     depth = longest if remedy is None else remedy.depth

@@ -33,7 +33,7 @@ from ranktilt.rankers.fit_provenance import query_keys
 from ranktilt.spec import Stage, parse_stages, read_value
 
 RANKER_FILE, QUERIES_FILE = "ranker.txt", "queries.json"
-"""What a saved ranker's folder holds beside its fit."""
+"""Files of a saved ranker's folder: its text, and the queries that it has seen."""
 
 
 def apply(
@@ -42,7 +42,8 @@ def apply(
     """Correct all lists of a run as a bench chose.
 
     Each list is re-ranked down to the depth that the bench corrected (`Remedy.depth`). Results
-    below that follow in their order, with lower scores, so the corrected run holds all of the run's.
+    below that follow in their order, with lower scores, so the corrected run has all results of the
+    run.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def _applied(bench: Bench) -> Candidate:
 
 
 def _last_stage(bench: Bench, candidate: Candidate) -> tuple[list[str], Stage]:
-    """Return the texts of the stages before a candidate's last one, and that one."""
+    """Return a candidate's last stage, and before it the texts of the stages that precede it."""
     baseline = f"{bench.baseline.ranker}>>"
     if candidate.ranker.startswith(baseline):
         # The text of a run may be any file's name, which is no ranker's.
