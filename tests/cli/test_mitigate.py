@@ -256,7 +256,7 @@ def test_saved_run_has_the_tilt_that_was_promised(cli: Cli, bundled: Path) -> No
     chosen = bench["chosen"]
     assert (bench["outcome"], bench["applied"]) == ("mitigated", chosen)
     assert f"To build {chosen} into an engine: The groups of source take turns" in out
-    assert f"mitigated.trec: 216 queries, at most 100 documents each, by {chosen}\n" in err
+    assert f"mitigated.trec: 216 queries, by {chosen}\n" in err
     assert list(lists_in("mitigated.trec")) == list(lists_in("bm25.trec"))
     code, out, _ = cli("audit", "--run", "mitigated.trec", *RUN[2:6], *QUICKLY, "--json", "-")
     audited = json.loads(out)
@@ -270,6 +270,26 @@ def test_saved_run_has_the_tilt_that_was_promised(cli: Cli, bundled: Path) -> No
         promised["low"],
         promised["high"],
     )
+
+
+def test_saved_run_keeps_results_below_the_corrected_ones(cli: Cli, bundled: Path) -> None:
+    rt.ranker("bm25@50").rank(rt.bundled()).save("bm25.trec")
+    words = (*RUN, "--set", "statistics.resamples=200", "--method", "interleave")
+    words += ("--rerank-depth", "20", "--set", "mitigate.always=true")
+    code, _, err = cli(
+        "mitigate", *words, "--save-run", "mitigated.trec", "--json", "mitigated.json"
+    )
+    assert code == 0
+    assert "216 queries, the first 20 results of each list corrected, by interleave " in err
+    assert "The figures above are of the first 20 results; " in err
+    before, after = lists_in("bm25.trec"), lists_in("mitigated.trec")
+    assert list(after) == list(before)
+    deep_queries = [query for query, results in before.items() if len(results) > 22]
+    assert deep_queries
+    for query in deep_queries:
+        assert sorted(doc for doc, _ in after[query]) == sorted(doc for doc, _ in before[query])
+        # Twins that share the last rank are corrected together, so a few ranks more may change.
+        assert [doc for doc, _ in after[query][22:]] == [doc for doc, _ in before[query][22:]]
 
 
 def test_nothing_is_saved_unless_forced(cli: Cli, bundled: Path) -> None:

@@ -1,4 +1,4 @@
-"""Lists of groups as strings; texts of rare and common words, and a ranker that scores by how rare words are."""
+"""Lists of groups as strings, texts of rare and common words, and a ranker that knows these."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,10 @@ GROUPS = {"h": "human", "l": "llm", "g": "gpt", ".": ""}
 def labelled(
     patterns: Sequence[str], scores: Sequence[Sequence[float]] | None = None
 ) -> tuple[Collection, Run]:
-    """Make a collection in which no two lists share a document, and a run of it; scores fall unevenly by default."""
+    """Make a collection and a run of it, in which no two lists share a document.
+
+    Scores fall unevenly by default.
+    """
     cells = [
         (f"d{q}-{rank}", letter)
         for q, pattern in enumerate(patterns)
@@ -33,35 +36,42 @@ def labelled(
     queries = {f"q{number}": f"words {number}" for number in range(len(patterns))}
     collection = collection_of(docs, queries, {query: {docs[0]["id"]: 1} for query in queries})
     lengths = np.cumsum([0, *map(len, patterns)])
-    given = [1 / np.arange(1, len(p) + 1) ** 2 for p in patterns] if scores is None else scores
-    run = Run(tuple(queries), lengths, np.arange(len(cells)), np.concatenate(given), collection.ids)
+    score_lists = (
+        [1 / np.arange(1, len(p) + 1) ** 2 for p in patterns] if scores is None else scores
+    )
+    run = Run(
+        tuple(queries), lengths, np.arange(len(cells)), np.concatenate(score_lists), collection.ids
+    )
     return collection, run
 
 
 def patterns_of(collection: Collection, run: Run) -> list[str]:
-    """Read a run's lists as strings; what is tied stands in brackets."""
+    """Read a run's lists as strings, with tied documents in brackets."""
     letter = {group: sign for sign, group in GROUPS.items()}
     source = dict(zip(collection.docs["id"], collection.docs["source"], strict=True))
-    found = dict.fromkeys(run.queries, "")
+    patterns = dict.fromkeys(run.queries, "")
     last: tuple[str, float] | None = None
     for query, doc, _, score in run.frame().iter_rows():
         sign = letter[source[doc] or ""]
         if last == (query, score):
-            before = found[query]
-            found[query] = (
+            before = patterns[query]
+            patterns[query] = (
                 f"{before[:-1]}{sign}]"
                 if before.endswith("]")
                 else f"{before[:-1]}[{before[-1]}{sign}]"
             )
         else:
-            found[query] += sign
+            patterns[query] += sign
         last = (query, score)
-    return list(found.values())
+    return list(patterns.values())
 
 
-def same_bits(one: Run, two: Run) -> bool:
+def same_bits(first: Run, second: Run) -> bool:
     """Whether two runs hold the same lists to the last bit."""
-    return one.docs.tobytes() == two.docs.tobytes() and one.scores.tobytes() == two.scores.tobytes()
+    return (first.docs.tobytes(), first.scores.tobytes()) == (
+        second.docs.tobytes(),
+        second.scores.tobytes(),
+    )
 
 
 FIT = {"reference": "human", "perplexity": PerplexityProbe().options}
@@ -75,11 +85,11 @@ def worded(origins: int = 30, *, common: float = 0.7) -> Collection:
     for n in range(origins):
         words = rng.choice(RARE, 20)
         plain = np.where(rng.random(20) < common, rng.choice(COMMON, 20), words)
-        for source, some in (("human", words), ("llm", plain)):
+        for source, source_words in (("human", words), ("llm", plain)):
             mixed = (
-                np.where(rng.random(20) < 0.3, rng.choice(COMMON, 20), some)
+                np.where(rng.random(20) < 0.3, rng.choice(COMMON, 20), source_words)
                 if source == "human"
-                else some
+                else source_words
             )
             docs.append(
                 {
@@ -106,7 +116,7 @@ def perplexity(collection: Collection) -> np.ndarray[tuple[int], np.dtype[np.flo
 
 @dataclass(frozen=True, kw_only=True)
 class Planted(Ranker):
-    """Scores a document by β · log perplexity, noise and what the LLM's get; searches, or scores candidates."""
+    """Score by β · log perplexity, noise and a bonus for LLM documents; search, or re-rank."""
 
     name: ClassVar[str] = "planted"
     beta: float = -0.5
@@ -121,7 +131,7 @@ class Planted(Ranker):
         every = np.arange(collection.docs.height)
         values = self.beta * np.nan_to_num(perplexity(collection))
         values = values + self.bonus * (collection.docs["source"] == "llm").to_numpy()
-        found = []
+        scored_lists = []
         for number, name in enumerate(names):
             docs = (
                 every
@@ -129,8 +139,8 @@ class Planted(Ranker):
                 else run.docs[run.offsets[number] : run.offsets[number + 1]].astype(np.int64)
             )
             drawn = np.random.default_rng([self.seed, int(name[1:])]).normal(0, 1, len(every))
-            found.append((docs, (values + self.noise * drawn)[docs]))
-        parts = cut(found, collection.tie_keys(), self.k)
+            scored_lists.append((docs, (values + self.noise * drawn)[docs]))
+        parts = cut(scored_lists, collection.tie_keys(), self.k)
         return Run(tuple(names), *parts, collection.ids, {"ranker": repr(self)})
 
 

@@ -52,27 +52,35 @@ def simulated(queries: int = 150, tilt: float = 0.5) -> Simulated:
     return Simulated.drawn(np.random.default_rng(3), queries, tilt)
 
 
-def split(found: Simulated) -> QuerySplit:
-    names, third = found.run.queries, len(found.run.queries) // 3
+def split(simulation: Simulated) -> QuerySplit:
+    names, third = simulation.run.queries, len(simulation.run.queries) // 3
     sides = (names[:third], names[third : 2 * third], names[2 * third :])
-    fit, select, test = (found.collection.only_queries(side) for side in sides)
+    fit, select, test = (simulation.collection.only_queries(side) for side in sides)
     return QuerySplit(fit=fit, select=select, test=test)
 
 
-def levelled(folder: Path, *methods: str, found: Simulated | None = None, **options: Any) -> Bench:
-    found = found or simulated()
+def levelled(
+    folder: Path, *methods: str, simulation: Simulated | None = None, **options: Any
+) -> Bench:
+    simulation = simulation or simulated()
     measures = options.pop("measures", ["nDCG@10", "Share@10", "ExposureRatio"])
-    how = {name: options.pop(name) for name in ("margin", "budget") if name in options}
+    limits = {name: options.pop(name) for name in ("margin", "budget") if name in options}
     chosen = MitigationOptions.from_texts(
         methods or ("offset",), **{"strengths": (0.5, 1.0), **options}
     )
     return mitigate(
-        split(found), found.run, measures, folder=folder, options=chosen, resamples=200, **how
+        split(simulation),
+        simulation.run,
+        measures,
+        folder=folder,
+        options=chosen,
+        resamples=200,
+        **limits,
     )
 
 
 @pytest.mark.parametrize(
-    ("method", "asked", "strengths"),
+    ("method", "question", "strengths"),
     [
         ("offset", "nDCG@10", (1.0, 1.5)),
         ("interleave", "Share@10", (0.5, 0.9)),
@@ -81,10 +89,10 @@ def levelled(folder: Path, *methods: str, found: Simulated | None = None, **opti
     ],
 )
 def test_a_known_tilt_is_levelled(
-    method: str, asked: str, strengths: tuple[float, ...], tmp_path: Path
+    method: str, question: str, strengths: tuple[float, ...], tmp_path: Path
 ) -> None:
-    found = levelled(tmp_path, method, measures=[asked], strengths=strengths)
-    before, *steps = (found.tilt(step.name, PAIR) for step in found.candidates)
+    bench = levelled(tmp_path, method, measures=[question], strengths=strengths)
+    before, *steps = (bench.tilt(step.name, PAIR) for step in bench.candidates)
     assert before.low > before.neutral
     nearest = min(steps, key=lambda tilt: abs(tilt.value - tilt.neutral))
     # det-const-sort holds both sides to a least share, rounded down: what is left may favour
@@ -94,75 +102,80 @@ def test_a_known_tilt_is_levelled(
 
 
 def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
-    found = levelled(tmp_path, "offset", "interleave", margin=45, budget=0.15, measures=["nDCG@10"])
-    assert found.methods == ("offset", "interleave")
-    assert [one.name for one in found.candidates] == [
+    bench = levelled(tmp_path, "offset", "interleave", margin=45, budget=0.15, measures=["nDCG@10"])
+    assert bench.methods == ("offset", "interleave")
+    assert [candidate.name for candidate in bench.candidates] == [
         "simulated",
         "offset 0.5",
         "offset 1",
         "interleave 0.5",
         "interleave 1",
     ]
-    chosen = found.choose().chosen
+    chosen = bench.choose().chosen
     assert chosen is not None
-    assert chosen.name in found.selected
-    whole = found.candidates[2].ranker
-    assert whole == f"simulated>>offset(fit={tmp_path}/simulated-offset.json)"
-    correction = ranker(whole.removeprefix("simulated>>"))
+    assert chosen.name in bench.selected
+    text = bench.candidates[2].ranker
+    assert text == f"simulated>>offset(fit={tmp_path}/simulated-offset.json)"
+    correction = ranker(text.removeprefix("simulated>>"))
     test = split(simulated()).test
     corrected = correction.rank(test, simulated().run)
     assert corrected.spec["fitted_on"]["queries"] == list(split(simulated()).fit.queries["id"])
-    assert found.spec["queries"] == {"fit": 50, "select": 50, "test": 50}
-    assert found.spec["mitigation"]["methods"] == ["offset", "interleave"]
-    assert found.fits.offset is not None
-    assert any(note.startswith("offset: Scores match ") for note in bench_notes(found))
+    assert bench.spec["queries"] == {"fit": 50, "select": 50, "test": 50}
+    assert bench.spec["mitigation"]["methods"] == ["offset", "interleave"]
+    assert bench.fits.offset is not None
+    assert any(note.startswith("offset: Scores match ") for note in bench_notes(bench))
 
 
 def test_a_collection_is_split_or_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:
     collection, options = bundled(), MitigationOptions.from_texts(["offset"], strengths=(1.0,))
-    found = mitigate(collection, ranker("bm25"), ["nDCG@10"], options=options, resamples=200)
-    assert found.candidates[1].ranker == "bm25@100>>offset(fit=bm25-100-offset.json)"
+    bench = mitigate(collection, ranker("bm25"), ["nDCG@10"], options=options, resamples=200)
+    assert bench.candidates[1].ranker == "bm25@100>>offset(fit=bm25-100-offset.json)"
     drawn = split_queries(collection)
-    assert found.spec["queries"] == {
+    assert bench.spec["queries"] == {
         name: len(getattr(drawn, name).queries_with_judgments) for name in ("fit", "select", "test")
     }
-    given = simulated()
+    simulation = simulated()
     gender = pl.col("source").replace_strict({"llm": "female", "human": "male"})
-    docs = given.collection.docs.with_columns(
+    docs = simulation.collection.docs.with_columns(
         gender=gender, source=pl.lit("unknown"), origin=pl.col("id")
     )
     labels = Collection(
-        docs, given.collection.queries, given.collection.qrels.clear(), {"labels": "labels.tsv"}
+        docs,
+        simulation.collection.queries,
+        simulation.collection.qrels.clear(),
+        {"labels": "labels.tsv"},
     )
-    given = replace(given, collection=labels)
-    found = levelled(tmp_path, "fair-rerank", "offset", found=given, measures=None, by="gender")
-    assert found.questions == ("Share@10", "ExposureRatio")
-    before, half, whole = (
-        found.tilt(step.name, ("female", "male")) for step in found.candidates[:3]
+    simulation = replace(simulation, collection=labels)
+    bench = levelled(
+        tmp_path, "fair-rerank", "offset", simulation=simulation, measures=None, by="gender"
     )
-    assert before.value < half.value < whole.value
-    assert abs(whole.value) < 0.05
-    assert found.candidates[2].ranker == "simulated>>fair-rerank(by=gender,group=female,target=0.0)"
-    assert found.document_sets == ()
+    assert bench.questions == ("Share@10", "ExposureRatio")
+    before, half, full = (
+        bench.tilt(step.name, ("female", "male")) for step in bench.candidates[:3]
+    )
+    assert before.value < half.value < full.value
+    assert abs(full.value) < 0.05
+    assert bench.candidates[2].ranker == "simulated>>fair-rerank(by=gender,group=female,target=0.0)"
+    assert bench.document_sets == ()
 
 
 def test_a_target_is_where_fair_re_ranking_ends_and_a_third_group_counts_among_the_others(
     tmp_path: Path,
 ) -> None:
-    found = levelled(tmp_path, "fair-rerank(target=5.0)", measures=["Share@10"])
+    bench = levelled(tmp_path, "fair-rerank(target=5.0)", measures=["Share@10"])
     level_there = levelled(tmp_path, "fair-rerank", measures=["Share@10"])
-    assert found.candidates[-1].ranker.endswith("fair-rerank(group=llm,target=5.0)")
-    assert found.tilt("fair-rerank 1", PAIR).value < level_there.tilt("fair-rerank 1", PAIR).value
+    assert bench.candidates[-1].ranker.endswith("fair-rerank(group=llm,target=5.0)")
+    assert bench.tilt("fair-rerank 1", PAIR).value < level_there.tilt("fair-rerank 1", PAIR).value
     three = with_gpt(pl.int_range(pl.len()) % 6 == 1)
-    found = levelled(
+    bench = levelled(
         tmp_path,
         "fair-rerank",
-        found=three,
+        simulation=three,
         measures=["Share@10"],
         strengths=(1e-9, 1.0),
         pair=PAIR,
     )
-    today = float(found.candidates[1].ranker.rpartition("target=")[2].rstrip(")"))
+    today = float(bench.candidates[1].ranker.rpartition("target=")[2].rstrip(")"))
     test = audit(
         three.collection,
         three.run,
@@ -181,8 +194,8 @@ def values_of(
     mixed = mixed or collection()
     candidates = [planted(strength, counts) for strength, counts in dial.items()]
     measures = options.pop("measures", ["nDCG@1"])
-    found = bench_of(mixed, candidates, measures, **options)
-    how = BenchOptions(
+    bench = bench_of(mixed, candidates, measures, **options)
+    options_of_bench = BenchOptions(
         effectiveness=measure("nDCG@10"),
         budget=0.01,
         reference="human",
@@ -197,13 +210,15 @@ def values_of(
     )
     values = candidate_values(
         mixed,
-        {each.candidate: each.mixed for each in candidates},
+        {candidate.candidate: candidate.mixed for candidate in candidates},
         order_questions(measures, options.get("primary"), "source")[0],
         reference=reference_alone(mixed),
-        reference_runs={each.candidate: each.alone for each in candidates if each.alone},
-        options=how,
+        reference_runs={
+            candidate.candidate: candidate.alone for candidate in candidates if candidate.alone
+        },
+        options=options_of_bench,
     )
-    return found, values
+    return bench, values
 
 
 RISING = {0: (60, 0, 0), 1: (30, 0, 0), 2: (1, 0, 0), 3: (0, 0, 0), 4: (0, 30, 0)}
@@ -211,20 +226,20 @@ RISING = {0: (60, 0, 0), 1: (30, 0, 0), 2: (1, 0, 0), 3: (0, 0, 0), 4: (0, 30, 0
 
 @pytest.mark.parametrize("question", ["nDCG@1", "Share@1", "HeadToHead", "ExposureRatio"])
 def test_values_are_those_of_a_bench(question: str) -> None:
-    found, values = values_of(DIAL, measures=[question, "nDCG@1"], primary=question)
+    bench, values = values_of(DIAL, measures=[question, "nDCG@1"], primary=question)
     for value in values:
         name = value.candidate.name
-        assert value.distance == pytest.approx(found.distance(name), rel=0.02, abs=0.3)
-        assert value.loss == pytest.approx(max(found.loss(name), 0))
+        assert value.distance == pytest.approx(bench.distance(name), rel=0.02, abs=0.3)
+        assert value.loss == pytest.approx(max(bench.loss(name), 0))
 
 
 def test_values_of_groups_without_twins_are_those_of_a_bench() -> None:
     twins = collection()
     alone = Collection(twins.docs.with_columns(origin=pl.col("id")), twins.queries, twins.qrels)
-    found, values = values_of(DIAL, mixed=alone)
-    assert not found.tilts[0].twins
+    bench, values = values_of(DIAL, mixed=alone)
+    assert not bench.tilts[0].twins
     for value in values:
-        assert value.distance == pytest.approx(found.distance(value.candidate.name))
+        assert value.distance == pytest.approx(bench.distance(value.candidate.name))
 
 
 def test_strengths_are_chosen_by_values_alone() -> None:
@@ -258,23 +273,23 @@ def test_level_baseline_stops_before_anything_is_fitted(
         return fit(method, queries)
 
     monkeypatch.setattr(OffsetMethod, "fit", counted_fit)
-    found = levelled(tmp_path, found=level, measures=["nDCG@10"])
+    bench = levelled(tmp_path, simulation=level, measures=["nDCG@10"])
     assert fitted == []
-    assert [candidate.name for candidate in found.candidates] == ["simulated"]
-    choice = found.choose()
+    assert [candidate.name for candidate in bench.candidates] == ["simulated"]
+    choice = bench.choose()
     assert (choice.is_tilted, choice.chosen, choice.outcome) == (False, None, "inconclusive")
-    assert found.baseline_effects == (found.tilt("simulated", PAIR),)
-    assert found.baseline_effects[0].queries == 50
-    text = table(found)
+    assert bench.baseline_effects == (bench.tilt("simulated", PAIR),)
+    assert bench.baseline_effects[0].queries == 50
+    text = table(bench)
     assert "Not mitigated: simulated: inconclusive: " in text or "could have missed" in text
     assert "cost" not in text
-    assert Bench.load(found.save(tmp_path / "bench.json")) == found
+    assert Bench.load(bench.save(tmp_path / "bench.json")) == bench
     assert not list(tmp_path.glob("*offset*"))
-    tried = levelled(tmp_path, found=level, measures=["nDCG@10"], always=True)
+    tried = levelled(tmp_path, simulation=level, measures=["nDCG@10"], always=True)
     assert fitted == ["offset"]
     assert len(tried.candidates) == 3
     assert tried.choose().chosen is None
-    assert tried.baseline_effects == found.baseline_effects
+    assert tried.baseline_effects == bench.baseline_effects
 
 
 def test_mitigation_takes_three_audits_and_groups_documents_once(
@@ -346,25 +361,28 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], message: str)
 
 def with_gpt(which: pl.Expr) -> Simulated:
     """The simulation with a third source."""
-    given = simulated()
-    docs = given.collection.docs.with_columns(
+    simulation = simulated()
+    docs = simulation.collection.docs.with_columns(
         source=pl.when(which).then(pl.lit("gpt")).otherwise("source")
     )
     return replace(
-        given, collection=Collection(docs, given.collection.queries, given.collection.qrels)
+        simulation,
+        collection=Collection(docs, simulation.collection.queries, simulation.collection.qrels),
     )
 
 
 def test_more_than_two_groups_are_not_guessed_among_and_a_run_lacks_no_side(tmp_path: Path) -> None:
     three = with_gpt(pl.col("id") == "3-llm")
     with refused("source makes 3 groups (human, gpt, llm); name the two to level: --pair A,B"):
-        levelled(tmp_path, "offset", found=three)
+        levelled(tmp_path, "offset", simulation=three)
     with refused(
         "a correction knows single groups, and 'rest' is none; name two to level: --pair A,B"
     ):
-        levelled(tmp_path, "offset", found=three, pair=("human", "rest"))
-    named = levelled(tmp_path, "offset", found=three, pair=("human", "llm"), measures=["nDCG@10"])
-    assert named.pairs == (("human", "llm"),)
+        levelled(tmp_path, "offset", simulation=three, pair=("human", "rest"))
+    bench = levelled(
+        tmp_path, "offset", simulation=three, pair=("human", "llm"), measures=["nDCG@10"]
+    )
+    assert bench.pairs == (("human", "llm"),)
     sides = split(simulated())
     short = Run.from_frame(
         simulated().run.frame().filter(pl.col("query_id") == "q0"), spec={"ranker": "short"}
@@ -376,48 +394,48 @@ def test_more_than_two_groups_are_not_guessed_among_and_a_run_lacks_no_side(tmp_
 def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_vectors(
     tmp_path: Path,
 ) -> None:
-    found = levelled(tmp_path, "causal", "offset", "projection", measures=["nDCG@10"])
-    assert (found.methods, found.selected) == (
+    bench = levelled(tmp_path, "causal", "offset", "projection", measures=["nDCG@10"])
+    assert (bench.methods, bench.selected) == (
         ("offset",),
         levelled(tmp_path, measures=["nDCG@10"]).selected,
     )
     reason = "needs the ranker itself, and simulated is a saved run; leave it out"
-    assert found.refused == tuple(
+    assert bench.refused == tuple(
         RefusedMethod(method=name, reason=f"{name} {reason}") for name in ("causal", "projection")
     )
-    assert Bench.load(found.save(tmp_path / "level.json")) == found
+    assert Bench.load(bench.save(tmp_path / "level.json")) == bench
     assert f"| causal | causal (causal {reason}) |  |  |  | refused |  |" in table(
-        found, "markdown"
+        bench, "markdown"
     )
     with refused(f"causal {reason}"):
         levelled(tmp_path, "causal", "projection")
     order = replace(
         simulated(), run=replace(simulated().run, spec={"ranker": "by rank", "score_order": "rank"})
     )
-    found = levelled(
+    bench = levelled(
         tmp_path,
         "offset",
         "interleave",
         "fair-rerank",
-        found=order,
+        simulation=order,
         measures=["Share@10"],
         strengths=(1.0,),
     )
-    assert found.methods == ("interleave", "fair-rerank")
-    assert found.refused == (
+    assert bench.methods == ("interleave", "fair-rerank")
+    assert bench.refused == (
         RefusedMethod(
             method="offset",
             reason="an offset is fitted to scores, and by rank gives only an order",
         ),
     )
-    given = split(simulated())
+    sides = split(simulated())
     fit, select, test = (
         Collection(
             side.docs.with_columns(text=pl.col("id")),
             side.queries.with_columns(text=pl.lit("3")),
             side.qrels,
         )
-        for side in (given.fit, given.select, given.test)
+        for side in (sides.fit, sides.select, sides.test)
     )
     with refused(
         "projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"
@@ -440,7 +458,7 @@ def judged(relevant: dict[str, list[str]]) -> Collection:
     return collection_of(
         docs,
         {q: q for q in relevant},
-        {q: dict.fromkeys(found, 1) for q, found in relevant.items()},
+        {q: dict.fromkeys(documents, 1) for q, documents in relevant.items()},
     )
 
 
@@ -464,7 +482,9 @@ def queries(split: QuerySplit) -> list[list[str]]:
 def test_no_query_and_no_origin_that_is_learned_from_is_tested_on(
     relevant: dict[str, list[str]], seed: int
 ) -> None:
-    collection = judged({q: [f"{origin}-llm" for origin in found] for q, found in relevant.items()})
+    collection = judged(
+        {q: [f"{origin}-llm" for origin in origins] for q, origins in relevant.items()}
+    )
     try:
         split = split_queries(collection, seed=seed)
     except UserError as error:
@@ -495,12 +515,12 @@ def test_queries_of_one_origin_stay_together_and_where_one_ties_all_the_fit_lose
     assert split.left_out.judgments == 0
     assert queries(split_queries(judged(relevant), seed=3)) == sides
     assert queries(split_queries(judged(relevant), seed=4)) != sides
-    own = "abcdefghi"
-    relevant = {f"q{n}": ["j-llm", f"{own[n]}-llm"] for n in range(9)}
+    letters = "abcdefghi"
+    relevant = {f"q{n}": ["j-llm", f"{letters[n]}-llm"] for n in range(9)}
     split = split_queries(judged(relevant))
     fit, select, test = queries(split)
     assert (len(fit), len(select), len(test)) == (4, 2, 3)
-    assert split.fit.qrels["doc_id"].to_list() == [f"{own[int(name[1:])]}-llm" for name in fit]
+    assert split.fit.qrels["doc_id"].to_list() == [f"{letters[int(name[1:])]}-llm" for name in fit]
     assert split.test.qrels.height == 6
     assert (split.left_out.judgments, split.left_out.judgments_before) == (4, 8)
     relevant = {f"q{n}": [f"{'ab'[n % 2]}-llm", f"{'cdefghij'[n % 8]}-llm"] for n in range(10)}
@@ -530,8 +550,10 @@ def test_queries_are_drawn_by_a_seed_own_splits_kept_apart_and_what_cannot_be_sp
     few = at_most(collection, 3, seed=1).queries_with_judgments["id"].to_list()
     assert len(few) == 3
     assert at_most(collection, 3, seed=1).queries_with_judgments["id"].to_list() == few
-    whole = judged({"q0": ["a-llm"], "q1": ["b-llm", "c-llm"], "q2": ["b-human"], "q3": ["d-llm"]})
-    sides = [whole.only_queries(names) for names in (["q0", "q1"], ["q3"], ["q2", "q3"])]
+    collection = judged(
+        {"q0": ["a-llm"], "q1": ["b-llm", "c-llm"], "q2": ["b-human"], "q3": ["d-llm"]}
+    )
+    sides = [collection.only_queries(names) for names in (["q0", "q1"], ["q3"], ["q2", "q3"])]
     split = QuerySplit.from_sides(*sides)
     assert queries(split) == [["q0", "q1"], [], ["q2", "q3"]]
     assert split.fit.qrels["doc_id"].to_list() == ["a-llm", "c-llm"]

@@ -337,5 +337,7 @@ def test_ties_of_both_sides_go_to_the_side_that_lags() -> None:
 def test_remedy_has_a_sentence_and_says_where_lists_end(correction: Correction) -> None:
     remedy = remedy_of(correction, ("human", "llm"), depth=50)
     assert re.fullmatch(r"[A-Z].*\.", remedy_sentence(remedy))
-    assert remedy_lines(remedy)[-1].startswith("Each list is cut to its best 50 documents")
+    assert remedy_lines(remedy)[-1].startswith(
+        "Only the best 50 documents of a list are corrected;"
+    )
     assert remedy.rule.normalisation == "none"

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from ranktilt.rankers.base import Ranker
 
 FIT, SELECT = "train", ("dev", "validation", "valid", "val")
-"""Names of a collection's own splits to fit on and to select by."""
+"""Names of the splits of a collection to fit on and to select by."""
 MOST = 300
-"""Queries to fit on, and to select by, at most, of a collection's own splits."""
+"""Largest number of queries to fit on, and to select by, where a collection has such splits."""
 
 
 @Parameter(name="*", group=QUESTION)
@@ -86,7 +86,7 @@ class Corrections:
     ] = None
 
     def chosen(self, *, by: str, pair: tuple[str, str] | None, seed: int) -> MitigationOptions:
-        """Return what the library is asked; what was not typed stays as it is there."""
+        """Return the options of the library; those that were not typed keep its defaults."""
         from ranktilt.mitigation.methods import read_method
         from ranktilt.mitigation.options import MitigationOptions
 
@@ -146,20 +146,11 @@ def mitigate(
     queries of a collection without these splits are drawn into parts.
 
     The chosen correction is printed as a formula. --save-run writes the corrected run,
-    --save-ranker the corrected ranker. Where none is chosen, neither writes anything, and the exit code is 1;
-    mitigate.always=true writes the correction nearest to level all the same.
+    --save-ranker the corrected ranker. Where none is chosen, neither writes anything, and the exit
+    code is 1; mitigate.always=true writes the correction nearest to level all the same.
     """
     inputs = replace(inputs, folder=folder)
-    inputs.check()
-    baselines = [*(inputs.ranker or ()), *(inputs.run or ())]
-    if len(baselines) > 1:
-        raise UserError(f"mitigate takes one ranker or run; got {len(baselines)}")
-    if any(baseline.name for baseline in (*inputs.ranker_texts, *inputs.run_files)):
-        raise UserError("mitigate takes one ranker or run, which needs no name: omit NAME=")
-    if fit is not None and inputs.run:
-        raise UserError("--fit needs a ranker (-r): a saved run cannot rank another collection")
-    if len(inputs.pairs or ()) > 1:
-        raise UserError(f"mitigate takes one pair of groups; got {len(inputs.pairs or ())}")
+    _check_inputs(inputs, fit)
     keywords = statistics.keywords()
     seed = keywords.pop("seed")
     for name in ("missing", "rounding"):  # which an audit alone has
@@ -206,12 +197,28 @@ def mitigate(
     return save(saving, bench, mitigated, _rank_words(inputs))
 
 
+def _check_inputs(inputs: InputOptions, fit: Path | None) -> None:
+    """Refuse more than one ranker, run or pair of groups, and what one of them cannot do."""
+    inputs.check()
+    baselines = [*(inputs.ranker or ()), *(inputs.run or ())]
+    if len(baselines) > 1:
+        raise UserError(f"mitigate takes one ranker or run; got {len(baselines)}")
+    if any(baseline.name for baseline in (*inputs.ranker_texts, *inputs.run_files)):
+        raise UserError("mitigate takes one ranker or run, which needs no name: omit NAME=")
+    if fit is not None and inputs.run:
+        raise UserError("--fit needs a ranker (-r): a saved run cannot rank another collection")
+    if len(inputs.pairs or ()) > 1:
+        raise UserError(f"mitigate takes one pair of groups; got {len(inputs.pairs or ())}")
+
+
 def _read(inputs: InputOptions, fit: Path | None, seed: int) -> tuple[QuerySplit, list[Run]]:
     """Read the collection and its three sets of queries; with labels in its place, the run too."""
     from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
 
     test, runs = inputs.load()
-    names = None if inputs.folder is None else _own_splits(inputs, () if fit else (FIT,))
+    names = None
+    if inputs.folder is not None:
+        names = _own_splits(inputs, () if fit else (FIT,))
     if fit is not None:
         from ranktilt.data.load import load
 
@@ -227,16 +234,18 @@ def _read(inputs: InputOptions, fit: Path | None, seed: int) -> tuple[QuerySplit
 
 
 def _own_splits(inputs: InputOptions, first: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the collection's own splits: the `first`, and one to select by.
+    """Return the names of the splits to use: the `first`, and one to select by.
 
-    None where it lacks any, or where others are named.
+    None where the collection lacks any of them, or where you named another split.
     """
     from ranktilt.data.load import splits
 
     known = splits(Path(str(inputs.folder)))
     names = (*first, next((name for name in SELECT if name in known), ""))
+    # A split more than these is needed, to test on.
+    has_splits = len(known) > len(names) and set(names) <= set(known)
     is_free = inputs.qrels is None and inputs.split not in names
-    return names if is_free and len(known) > len(names) and {*names} <= {*known} else None
+    return names if has_splits and is_free else None
 
 
 def _side(inputs: InputOptions, split: str, test: Collection) -> Collection:
@@ -265,4 +274,6 @@ def _rank_words(inputs: InputOptions) -> list[str]:
     for option, value in {"--split": inputs.split, "--qrels": inputs.qrels}.items():
         if value is not None:
             words += [option, str(value)]
-    return [*words, *(["--ignore-unknown"] if inputs.ignore_unknown else [])]
+    if inputs.ignore_unknown:
+        words.append("--ignore-unknown")
+    return words

@@ -1,4 +1,4 @@
-"""Where ``ranktilt mitigate`` writes what it chose: a corrected run, or a corrected ranker."""
+"""Write the correction that ``ranktilt mitigate`` chose: a corrected run, or a ranker."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SavingOptions:
         return with_sidecars({} if self.save_run is None else {RUN_OPTION: self.save_run})
 
     def check(self, inputs: InputOptions) -> None:
-        """Refuse what cannot be saved of these inputs, before anything is ranked."""
+        """Refuse a target that does not suit these inputs, before anything is ranked."""
         is_run = is_saved_run(inputs)
         if self.save_run is not None and not is_run:
             raise UserError(
@@ -106,7 +106,7 @@ def _check_run_name(path: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class MitigatedInputs:
-    """What was mitigated: the ranker, or the run, and the documents."""
+    """Inputs of a mitigation: the ranker, or the run, and the documents."""
 
     collection: Collection
     ranker: Ranker | None
@@ -114,7 +114,7 @@ class MitigatedInputs:
     run: Run | None
     """The run; None where a ranker ranks."""
 
-    def whole_run(self) -> Run:
+    def run_of_all_queries(self) -> Run:
         """Return the run with all its queries."""
         from ranktilt.rankers.replay import Replay
 
@@ -128,7 +128,7 @@ class MitigatedInputs:
 def save(
     saving: SavingOptions, bench: Bench, inputs: MitigatedInputs, rank_words: Sequence[str]
 ) -> int:
-    """Write what was chosen, and say so; return the exit code: 1 where nothing could be written.
+    """Write the chosen correction, and say so; return the exit code: 1 where nothing is written.
 
     `rank_words` name the collection for a command that ranks with the saved ranker.
     """
@@ -147,25 +147,34 @@ def _save_run(path: Path, bench: Bench, inputs: MitigatedInputs, applied: Candid
     from ranktilt.cli.output import with_command
     from ranktilt.mitigation.apply import apply
 
-    run = with_command(apply(bench, inputs.collection, inputs.whole_run()))
+    run = with_command(apply(bench, inputs.collection, inputs.run_of_all_queries()))
     write_files(run.contents(path))
     for line in _run_lines(path, bench, run, applied):
         note(line)
 
 
 def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[str]:
-    """Say what the file holds, and which of its queries prove something."""
+    """Return lines about the content of the file, and about the queries that its figures are of."""
     remedy, counts = bench.remedy(applied.name), bench.spec["queries"]
-    depth = "" if remedy is None else f", at most {remedy.depth:,} documents each"
+    longest = int((run.offsets[1:] - run.offsets[:-1]).max())
+    depth = longest if remedy is None else remedy.depth
+    is_deeper = longest > depth
+    corrected = f", the first {depth:,} results of each list corrected" if is_deeper else ""
     queries = counted(len(run.queries), "query", "queries")
     chosen = bench.choose().chosen
     forced = "" if chosen is not None else ", which is not shown to be level"
-    return [
-        f"{path}: {queries}{depth}, by {applied.name}{forced}",
+    lines = [
+        f"{path}: {queries}{corrected}, by {applied.name}{forced}",
         f"Fitted on {counts['fit']:,} of them and chosen by {counts['select']:,}; the figures "
         f"above are of {counts['test']:,} others, as an audit of {path} will be: {sidecar(path)} "
         "names the queries to leave out.",
     ]
+    if is_deeper:
+        lines.append(
+            f"The figures above are of the first {depth:,} results; measures of whole lists, such "
+            "as Share@10, which compares with all candidates, count those below in an audit too."
+        )
+    return lines
 
 
 def _save_ranker(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,7 @@ Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 KEYS = "query_keys"
-"""Where a fit's spec tells its queries from others of the same ids: a `text_key` each."""
+"""Key of a fit's spec with the `text_key` of each query; ids alone may name other queries too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +152,7 @@ class Correction(Ranker):
             raise UserError(f"{self!r} reads scores, and {run.name} gives only an order")
         lists = Lists.from_run(collection, run, self.by)
         scores = self.rescored(lists)
-        # Stable, so that what is tied stays as it came.
+        # Stable, so that tied documents keep their order.
         best = [part.start + np.argsort(-scores[part], kind="stable") for _, part in lists.parts()]
         order = np.concatenate([np.empty(0, np.int64), *best])
         ordered = {"score_order": run.spec["score_order"]} if "score_order" in run.spec else {}
@@ -251,7 +252,7 @@ def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
     last = np.inf
     for index, score, is_tied in zip(order.tolist(), scores.tolist(), tied.tolist(), strict=True):
         if not (is_tied and last < np.inf):
-            last = min(score, float(np.nextafter(last, -np.inf)))
+            last = min(score, math.nextafter(last, -math.inf))
         new[index] = last
     return new
 

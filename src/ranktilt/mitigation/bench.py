@@ -137,8 +137,8 @@ def bench(
     margin : float, optional
         Half-width, in points, of what counts as level.
     ties, test, correction, resamples, seed
-        As in `audit`, of each candidate by itself; p of the changes are corrected over all changes
-        of the bench.
+        As in `audit`, for each candidate separately; p of the changes are corrected over all
+        changes of the bench.
 
     Returns
     -------
@@ -228,11 +228,11 @@ def order_questions(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _AuditedRuns:
-    """An audit of candidates, with the samples behind it, of which differences are made."""
+    """An audit of candidates, with its samples, which the differences are computed from."""
 
     audit: Audit
     samples: tuple[Sample, ...]
-    """Of every tilt, and of every answer about groups."""
+    """Samples of every tilt, and of every answer about groups."""
 
     @classmethod
     def from_inputs(cls, inputs: AuditInputs) -> Self:
@@ -271,7 +271,8 @@ def compare_candidates(
     mixed_audit = audited[ALL].audit
     tilts = _tilts(mixed_audit, questions, options.correction)
     changes = _changes(audited, options)
-    primary = repr(questions[0])
+    baseline, primary = candidates[0].name, repr(questions[0])
+    baseline_effects = [tilt for tilt in tilts if tilt.run == baseline and tilt.measure == primary]
     movements = movements_from(
         mixed_audit,
         {candidate.name: run for candidate, run in runs.items()},
@@ -287,9 +288,7 @@ def compare_candidates(
         changes=changes,
         notes=_notes(audited),
         selected=selected,
-        baseline_effects=tuple(
-            tilt for tilt in tilts if tilt.run == candidates[0].name and tilt.measure == primary
-        ),
+        baseline_effects=tuple(baseline_effects),
         movements=movements,
     )
 
@@ -358,8 +357,8 @@ def _refuse_other_queries(runs: Sequence[Run]) -> None:
 def _tilts(audited: Audit, questions: Sequence[Estimand], correction: str) -> tuple[Effect, ...]:
     """Return the answers of two groups, by run and pair in the order of the questions.
 
-    On the primary question, which must be in percent, each run is judged by itself, as an audit of
-    it alone would judge it.
+    On the primary question, which must be in percent, p is corrected for each run separately, as in
+    an audit of that run alone.
     """
     primary = repr(questions[0])
     question_order = {repr(question): number for number, question in enumerate(questions)}
@@ -376,13 +375,14 @@ def _tilts(audited: Audit, questions: Sequence[Estimand], correction: str) -> tu
         raise UserError(
             f"level is judged in percent, and {primary} has another unit; put Share@10 first"
         )
-    by_itself = dict[tuple[str, str, str], Effect]()
+    primary_tilts = dict[tuple[str, str, str], Effect]()
     for name in audited.runs:
-        of_run = [tilt for tilt in tilts if tilt.run == name and tilt.measure == primary]
-        for tilt in corrected(of_run, correction):
-            by_itself[tilt.run, tilt.a, tilt.b] = tilt
+        tilts_of_run = [tilt for tilt in tilts if tilt.run == name and tilt.measure == primary]
+        for tilt in corrected(tilts_of_run, correction):
+            primary_tilts[tilt.run, tilt.a, tilt.b] = tilt
     return tuple(
-        by_itself[tilt.run, tilt.a, tilt.b] if tilt.measure == primary else tilt for tilt in tilts
+        primary_tilts[tilt.run, tilt.a, tilt.b] if tilt.measure == primary else tilt
+        for tilt in tilts
     )
 
 
@@ -473,7 +473,10 @@ def _spec(
 
 
 def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run's spec says beyond the baseline's, of which it is made as a rule."""
+    """Return the keys of a run's spec that differ from the baseline's.
+
+    Most candidates are corrections of the baseline's run, whose spec is their ``candidates``.
+    """
     more = {"ranker": spec["ranker"]} if "ranker" in spec else {}
     for key, value in spec.items():
         is_baseline = key == "candidates" and value == baseline

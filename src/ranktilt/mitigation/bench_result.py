@@ -71,7 +71,7 @@ class MethodFits:
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateCheck:
-    """A tilt held against the margin, or a cost held against the budget."""
+    """A tilt compared with the margin, or a cost compared with the budget."""
 
     effect: Effect | Movement
     outcome: Outcome

@@ -62,7 +62,7 @@ class SourceRatio:
     f: float
     pairs: int
     difference: float
-    """It less the factor's; NaN if the source is weak.
+    """Difference from the factor's coefficient; NaN if the source is a weak instrument.
 
     0 where the source moves scores through perplexity alone.
     """
@@ -85,20 +85,20 @@ class CausalFit(
     """
 
     coefficient: float
-    """β̂₂: what one nat of log perplexity more adds to a score, in its own unit."""
+    """β̂₂: change of a score with one more nat of log perplexity, in the unit of the scores."""
     low: float
-    """Of its 95 % interval; NaN, as is `high`, where that has no end."""
+    """Lower end of its 95 % interval; NaN, as is `high`, where the interval has no end."""
     high: float
     f: float
     """First-stage F: how surely the instrument moves perplexity."""
     score_gap: float
     """Mean score of the twins less the reference's documents, or of high versions less low ones."""
     perplexity_gap: float
-    """The same of log perplexity, in nats."""
+    """Mean log perplexity of the same documents, one side less the other, in nats."""
     pairs: tuple[EstimationPair, ...]
-    """What it was estimated on."""
+    """Pairs that it was estimated on."""
     by_source: SourceRatio | None = None
-    """With a factor as instrument, the ratio by the source; None without pairs of that."""
+    """Ratio by the source, where a factor is the instrument; None without pairs of sources."""
 
 
 @dataclass(frozen=True)
@@ -181,14 +181,16 @@ def fit_causal(
 ) -> CausalFit:
     """Estimate how a ranker's scores depend on perplexity, on queries that nothing is tested on.
 
-    Pairs are drawn query by query: one of each before the second of any. With one instrument of two
-    values the coefficient is the Wald ratio, the mean gap of the twins' scores over that of their
-    perplexities, with Fieller's interval clustered by query and origin. Of a pipeline the last
-    stage is fitted; pairs of which a ranker that only searches does not retrieve both are left out.
-    `force` goes on where the first-stage F is below 10.
+    Pairs are drawn in rounds: every query gives its first pair before any gives its second. With
+    one instrument of two values the coefficient is the Wald ratio: the mean gap of the twins'
+    scores over the mean gap of their perplexities. Its interval is Fieller's, clustered by query
+    and origin. In a pipeline, the last stage is fitted. A ranker that only searches may retrieve
+    one side of a pair alone; such pairs are left out. `force` continues where the first-stage F is
+    below 10.
 
-    With an `instrument` (`factor_instrument`) the pairs are versions that differ in a factor alone;
-    the ratio by the source, over pairs drawn likewise, is held against it (`CausalFit.by_source`).
+    With an `instrument` (`factor_instrument`) the pairs are versions that differ in a factor alone.
+    The ratio by the source, over pairs that are drawn in the same way, is then compared with it
+    (`CausalFit.by_source`).
     """
     probe = probe or PerplexityProbe()
     if probe.given:
@@ -266,7 +268,7 @@ def _estimation_pairs(collection: Collection, used: pl.DataFrame) -> tuple[Estim
 
 
 class _Gaps(NamedTuple):
-    """Pairs of which both sides are scored, and what the second side has more than the first."""
+    """Pairs with scores of both sides, and the gaps: second side less first side."""
 
     used: pl.DataFrame
     score: Floats
@@ -338,7 +340,7 @@ def _twins(collection: Collection, reference: str, source: str) -> pl.DataFrame:
 
 
 def _drawn(collection: Collection, pairs: pl.DataFrame, most: int, seed: int) -> pl.DataFrame:
-    """Draw pairs of which the first is relevant: query, origin and the rows ``a`` and ``b``."""
+    """Draw pairs whose first side is relevant: query, origin and the rows ``a`` and ``b``."""
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
         collection.queries_with_judgments.select("id"),
         left_on="query_id",
@@ -431,7 +433,8 @@ class CausalMethod(Method):
     """A factor of the collection to fit on, in place of the source: pairs of versions that differ
     in it alone say what perplexity does to scores."""
     force: bool = False
-    """Continue with a weak instrument (first-stage F below 10), or a factor that failed its check."""
+    """Continue with a weak instrument (first-stage F below 10), or a factor that failed its
+    check."""
 
     def fit(self, queries: FittingQueries) -> FittedMethod:
         ranker, instrument = queries.need_ranker(self.name), None

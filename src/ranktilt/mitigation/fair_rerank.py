@@ -1,7 +1,7 @@
 """Fair re-ranking: a group gets at least a share of every prefix, or a share of the exposure.
 
-FA*IR (Zehlike et al., CIKM 2017) and the constraint of exposure (Singh & Joachims, KDD 2018) stand
-below.
+It has FA*IR (Zehlike et al., CIKM 2017) and the constraint of exposure (Singh & Joachims, KDD
+2018).
 """
 
 from __future__ import annotations
@@ -46,29 +46,42 @@ _MARGIN = 1e-9
 
 @dataclass(frozen=True)
 class FairReRank(Correction):
-    """Re-ranks each list so that `group` does not get too little: of the first ranks, or of the exposure.
+    """Re-rank each list so that `group` gets enough of the first ranks, or of the exposure.
 
-    A list that keeps to the `target` as it is comes back to the last bit. Documents of no group
-    keep their places.
+    A list that meets the `target` already comes back unchanged, to the last bit. Documents of no
+    group keep their ranks.
     """
 
     method: str = field(default=METHODS[0], kw_only=True)
-    """``det-const-sort``: every prefix holds the group's share and the others', rounded down (Geyik et al., KDD 2019).
-    ``fa-ir``: every prefix holds so many of the group that chance explains the lack (Zehlike et al., CIKM 2017).
-    ``exposure``: the best expected DCG at which the group's exposure per document is `target` times the others' (Singh
-    & Joachims, KDD 2018); below 1, either side's is at least `target` times the other's. One of two orders of each list
-    is drawn. It needs real scores."""
+    """Way to re-rank a list.
+
+    ``det-const-sort``: every prefix holds the group's share and the others', rounded down (Geyik et
+    al., KDD 2019).
+
+    ``fa-ir``: every prefix holds so many of the group that chance explains the lack (Zehlike et
+    al., CIKM 2017).
+
+    ``exposure``: the best expected DCG at which the group's exposure per document is `target` times
+    the others' (Singh & Joachims, KDD 2018); below 1, the exposure of either side is at least
+    `target` times the other's. One of two orders of each list is drawn. It needs real scores.
+    """
     group: str = field(default="", kw_only=True)
     """The group that shall not get too little; all others together are the other side."""
     target: float | None = field(default=None, kw_only=True)
-    """In points, −100 to 100, 0 by default: what the group's share of every prefix may lie above (+) or below (−) its
-    share of the query's candidates, as `Share` measures it. Under ``det-const-sort``, 0 holds both sides to their
-    shares; below 0 either may lie that far below its own, and above 0 the others give up what the group gets. Under
-    ``exposure``: the ratio of exposure to reach, 1 by default, as `ExposureRatio` measures it."""
+    """Tilt to aim at, in points from −100 to 100; 0 by default.
+
+    It is the distance from the group's share of the query's candidates to its share of every
+    prefix, as `Share` measures it: above (+) or below (−). Under ``det-const-sort``, 0 holds both
+    sides to their shares; below 0 either side may lie that far below its share, and above 0 the
+    others give up what the group gets.
+
+    Under ``exposure``: the ratio of exposure to reach, 1 by default, as `ExposureRatio` measures
+    it.
+    """
     alpha: float = field(default=0.1, kw_only=True)
-    """Of ``fa-ir``: probability at which it may take a fair list for an unfair one."""
+    """Probability at which ``fa-ir`` may take a fair list for an unfair one."""
     seed: int = field(default=0, kw_only=True)
-    """Of ``exposure``: which orders are drawn."""
+    """Seed of the orders that ``exposure`` draws."""
 
     name: ClassVar[str] = "fair-rerank"
 
@@ -195,7 +208,7 @@ class _Candidates(NamedTuple):
 def minimum_counts(share: float, n: int, available: int) -> Ints:
     """Return the fewest documents of a side on each of n prefixes.
 
-    That is the whole part of its share, and no more than there are.
+    It is the side's share of the prefix, rounded down, and at most `available`.
     """
     shares = np.floor(share * np.arange(1, n + 1) + _MARGIN)
     counts: Ints = np.minimum(shares, available).astype(np.int64)
@@ -203,7 +216,7 @@ def minimum_counts(share: float, n: int, available: int) -> Ints:
 
 
 def reached(counts: Floats, needed: Ints) -> bool:
-    """Whether no prefix holds fewer than it needs."""
+    """Return whether every prefix holds as many as it needs."""
     return bool((counts >= needed - _MARGIN).all())
 
 
@@ -221,12 +234,12 @@ def placed(first: Bools, ranks: Ints) -> Ints:
 
 
 def with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
-    """Return the ranks of the first side (rising, from 0).
+    """Return the ranks of the first side (rising, from 0) in the merged list.
 
-    The best document comes next, save where a side would fall short.
+    The best document comes next, unless a side would fall short of its minimum.
 
-    The fewest documents of either side on each prefix rise by at most 1, are together at most the
-    length of the prefix, and no more than there are.
+    From one prefix to the next, the minimum of a side must rise by at most 1. Both together must
+    not exceed the length of the prefix, nor either the number of its side's documents.
     """
     mine, others = np.flatnonzero(first).tolist(), np.flatnonzero(~first).tolist()
     ranks = list[int]()
@@ -244,11 +257,11 @@ def with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
 def untied(
     first: Bools, scores: Floats, keys: npt.NDArray[np.uint64], *, share: float, coin: bool
 ) -> Ints:
-    """Return the order of a list of falling scores in which a tie of both sides favours neither.
+    """Return the order of a list of falling scores in which ties of both sides favour neither.
 
-    Of the tied documents that one comes next whose side is further behind its share of the prefix
-    (`share` is the first side's); where both are equally far, the one with the smaller tie key;
-    where that is one too, as of twins, a `coin` says whether it is the first side's.
+    Among tied documents, the next one comes from the side that is further behind its share of the
+    prefix (`share` is the first side's). If both are equally far behind, the smaller tie key comes
+    next. If the keys are equal too, as twins' are, the first side comes next where `coin` is true.
     """
     order = np.lexsort((keys, -scores))
     counts = np.append(0, np.cumsum(first))
@@ -275,7 +288,7 @@ def untied(
 def fail_probability(table: npt.ArrayLike, p: float) -> float:
     """Return the probability that a random list falls below a table on some prefix.
 
-    The table holds minimum counts that never fall.
+    The table holds the minimum count of each prefix; it never falls.
 
     Each rank holds a document of the group with probability `p`, independently of the others.
     Exact, by recursion over the ranks at which the table rises (Zehlike et al., CIKM 2017, section
@@ -338,14 +351,14 @@ def _binomial(n: int, p: float) -> Floats:
 
 
 class Mixture(NamedTuple):
-    """Ranks of the first side's documents in two orders of a list, of which one is drawn."""
+    """Ranks of the first side's documents in two orders of a list; one of the two is drawn."""
 
     fewer: Ints
     """Ranks (rising, from 0) in the order that gives the first side less exposure."""
     more: Ints
-    """Ranks in the other one."""
+    """Ranks (rising, from 0) in the order that gives it more."""
     odds: float
-    """Probability of the latter."""
+    """Probability of drawing `more`."""
 
 
 def expected_exposure(first: Bools, scores: Floats, weights: Floats) -> tuple[float, float]:
@@ -364,12 +377,13 @@ def exposure_mixture(
 ) -> Mixture | None:
     """Return orders that maximise a list's expected DCG at a ratio of exposure.
 
-    The first side's exposure is `target` times the others'.
+    The first side's exposure becomes `target` times the others'. None for a list that has reached
+    its target.
 
-    `scores` and `weights`, the exposure of each place, fall. With one constraint beside those of an
-    assignment, the optimum is a mixture of two orders by score, the first side's raised by one
-    amount, that differ in who wins ties. Where no order reaches the target, both have the first
-    side before the others. None for a list at its target.
+    `scores` fall, and so do `weights`, the exposure of each rank. The constraint on exposure is the
+    only one added to those of an assignment, so the optimum is a mixture of two orders. Both sort
+    by score, with the first side raised by one amount, and differ in who wins ties. Where no order
+    reaches the target, both put the first side before the others.
     """
     n, n_first = len(first), int(first.sum())
     exposure, their_exposure = expected_exposure(first, scores, weights)
@@ -378,7 +392,7 @@ def exposure_mixture(
     mine, others, total = scores[first], -scores[~first], weights.sum()
 
     def positions(raised: float, *, wins: bool) -> Ints:
-        """Return the ranks of the first side, raised so much, when it wins ties or loses them."""
+        """Return the ranks of the first side, raised by an amount; it wins ties, or loses them."""
         above: Ints = np.searchsorted(others, -(mine + raised), side="left" if wins else "right")
         return above + np.arange(n_first)
 
@@ -394,8 +408,12 @@ def exposure_mixture(
     if lead(positions(low, wins=True)) >= 0:
         fewer, more = positions(low, wins=False), positions(low, wins=True)
     else:
+        # Halve until no number lies between: the amounts are exact to the last bit.
         while low < (middle := (low + high) / 2) < high:
-            low, high = (low, middle) if lead(positions(middle, wins=True)) >= 0 else (middle, high)
+            if lead(positions(middle, wins=True)) >= 0:
+                high = middle
+            else:
+                low = middle
         fewer, more = positions(low, wins=True), positions(high, wins=True)
     under, over = lead(fewer), lead(more)
     return Mixture(fewer, more, -under / (over - under))

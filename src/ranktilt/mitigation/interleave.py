@@ -59,7 +59,7 @@ class Interleave(Correction):
         return scores
 
     def _turns(self, query: str, side: Ints, scores: Floats) -> Ints:
-        """Return the order of a list; the places of one group after the other are set."""
+        """Return the order of a list: the groups get their ranks one after the other."""
         order = np.empty(len(side), dtype=np.int64)
         free = rest = np.arange(len(side))
         for group in np.unique(side)[:-1].tolist():

@@ -1,6 +1,6 @@
 """Methods: what each learns from the queries to fit on, and its ranker at a strength.
 
-A method is a frozen record of its own options, in the file of its correction.
+A method is a frozen record of its options, in the file of its correction.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class FittingQueries:
     """Queries that are not tested on, and the baseline's run of them: what methods learn from."""
 
     collection: Collection
-    """With the queries to fit on."""
+    """Collection with the queries to fit on."""
     run: Run
-    """Of these queries."""
+    """The baseline's run of these queries."""
     ranker: Ranker | None
     """The ranker behind the run; None where only the run is at hand."""
     pair: Pair
@@ -72,7 +72,8 @@ class FittingQueries:
         lacking = next((name for name in names if name not in known), None)
         if lacking is not None:
             raise UserError(
-                f"{self.foreign_name} has no {self.by} {lacking!r} to fit on (valid: {', '.join(known)})"
+                f"{self.foreign_name} has no {self.by} {lacking!r} to fit on "
+                f"(valid: {', '.join(known)})"
             )
 
     def file(self, name: str) -> str:
@@ -103,7 +104,7 @@ class FittedMethod:
     fit: Fit | Direction | None = None
     """The numbers that were learned; None for a method without any."""
     file: str = ""
-    """The file that rankers name as that of the fit."""
+    """File of the fit, as rankers name it."""
 
     def at_strength(self, strength: float) -> Ranker:
         """Return the correction, or the changed ranker, at a strength."""

@@ -1,10 +1,10 @@
 """Level a ranker at inference: fit corrections, choose each one's strength, and test them.
 
-The way has four steps, and three whole audits at most:
+It takes four steps, with three full audits at most:
 
     test the baseline (one audit)  →  fit methods  →  choose strengths  →  compare (two audits)
 
-A baseline that is not shown to be tilted ends it after the first step.
+It stops after the first step where the baseline is not shown to be tilted.
 """
 
 from __future__ import annotations
@@ -264,30 +264,30 @@ class _Mitigation:
             selected=selected,
             options=self.bench_options,
         )
-        return self._with_spec(
-            replace(
-                bench,
-                refused=methods.refused,
-                fits=methods.fits,
-                baseline_effects=tested.baseline_effects,
-                remedies=remedies_of(
-                    bench.eligible,
-                    methods,
-                    by=self.options.by,
-                    groups=tuple(grouping(self.split.test, self.options.by).names),
-                    depth=self.baseline.cut_depth,
-                ),
-                seen_queries=self._seen_queries(),
-            )
+        remedies = remedies_of(
+            bench.eligible,
+            methods,
+            by=self.options.by,
+            groups=tuple(grouping(self.split.test, self.options.by).names),
+            depth=self.baseline.cut_depth,
         )
+        bench = replace(
+            bench,
+            refused=methods.refused,
+            fits=methods.fits,
+            baseline_effects=tested.baseline_effects,
+            remedies=remedies,
+            seen_queries=self._seen_queries(),
+        )
+        return self._with_spec(bench)
 
     def _seen_queries(self) -> tuple[str, ...]:
         """Return the queries of this collection that were drawn to fit on or to choose by."""
         split, tested = self.split, set(self.split.test.queries_with_judgments["id"])
         sides = [split.fit, split.select]
         if split.drawn_from is not None:
-            # With those that lost all judgments which they share with queries to test on: so an
-            # audit of what is applied is on the queries of the bench.
+            # Includes queries that lost every judgment because a test query shares it. So an audit
+            # of the corrected run is on the queries of the bench.
             sides = [split.drawn_from]
         elif split.fitted_on:
             # The ids of another collection may be the same words for other queries.
@@ -321,12 +321,13 @@ class _Mitigation:
         )
 
     def _fit(self) -> FittedMethods:
+        groups = grouping(self.split.test, self.options.by, self.pair).names
         queries = FittingQueries(
             collection=self.split.fit,
             run=self._rank(self.split.fit),
             ranker=self.baseline.ranker,
             pair=self.pair,
-            groups=grouping(self.split.test, self.options.by, self.pair).names,
+            groups=groups,
             by=self.options.by,
             page=self.questions[0].cutoff or 10,
             held_out=self.split.held_out,

@@ -22,7 +22,7 @@ from ranktilt.statistics.rank_correlation import list_overlap
 from ranktilt.statistics.two_way import Influence
 
 PAGE = 10
-"""First ranks of which the share of replaced documents is counted."""
+"""Number of first ranks among which replaced documents are counted."""
 DEEPEST = 100
 """Ranks that the overlap compares; with a persistence of .9 those below weigh less than .0001."""
 
@@ -186,7 +186,7 @@ def _influence(columns: Columns) -> Influence:
 def _mean(
     columns: Columns, scale: float, neutral: float, *, resamples: int, seed: int
 ) -> MovementMean:
-    """Return a mean with its interval, in a unit of which a share is `scale`."""
+    """Return a mean with its interval, each multiplied by `scale`."""
     (sums,), sizes = columns.sums, columns.sizes
     value = scale * float(columns.means[0])
     resampled_sums, resampled_sizes = resampled_means([sums, sizes], resamples=resamples, seed=seed)

@@ -23,11 +23,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class GroupOffset:
-    """What is added to the scores of one group."""
+    """Constant to add to the scores of one group."""
 
     group: str
     value: float
-    """In the run's scores."""
+    """Constant, in the unit of the run's scores."""
     low: float
     high: float
     """95 % interval, by bootstrap over queries; NaN for one query or two."""
@@ -39,7 +39,7 @@ class GroupOffset:
 class OffsetFit(
     Fit, format="ranktilt-offset", version=1, noun="an offset fit", command="ranktilt mitigate"
 ):
-    """The constants that `fit_offset` found; immutable."""
+    """Constants to add to the scores of each group, as `fit_offset` returns them."""
 
     by: str
     reference: str
@@ -57,12 +57,14 @@ def fit_offset(
 ) -> OffsetFit:
     """Find the constants that make the scores of all groups match those of one, by quantiles.
 
-    In each query's list the i-th best document of a group is compared with the reference's document
-    at the same quantile, counted from the top; the median of the differences is the query's, and
-    the mean over queries the constant. A list cut at depth k holds the best of each group only, and
-    more of the group that is favoured, so that quantiles of what the list holds would hide the
-    tilt: quantiles are those of all documents of the group that the collection holds, of which the
-    cut shows the uppermost, and compared is as far down as both groups are seen.
+    In each query's list, the i-th best document of a group is compared with the reference's
+    document at the same quantile, counted from the top. The median of the differences is the
+    query's value, and the constant is the mean over queries.
+
+    A list that is cut at depth k holds only the best of each group, and more of the group that is
+    favoured. Quantiles among the documents of the list would hide this tilt. So quantiles are taken
+    among all documents of the group in the collection; the list shows the uppermost of them, and
+    the comparison goes as far down as both groups can be seen.
     """
     if not run.scored:
         raise UserError(f"an offset is fitted to scores, and {run.name} gives only an order")
@@ -124,8 +126,8 @@ def _offset(lists: Lists, number: int, reference_number: int, seed: int) -> Grou
 def quantile_gap(first: Floats, second: Floats, n_first: int, n_second: int) -> float:
     """Return the median of the first scores less the second at equal quantiles, from the top.
 
-    Both fall; `n_first` and `n_second` say how many scores there would be if none were cut off. NaN
-    where no two can be compared.
+    Both must fall. `n_first` and `n_second` count the scores before any were cut off. NaN where no
+    two scores can be compared.
     """
     if n_second > n_first:
         return -quantile_gap(second, first, n_second, n_first)

@@ -40,8 +40,8 @@ def fit_direction(
 
     It is the mean of their vectors less those of the reference, scaled to length 1. Vectors are of
     unit length where `dense` compares them by cosine. `leave_out` names origins not to learn from
-    (`relevant_origins` of the test). Its spec holds the test of its length, by exchanging twins at
-    random.
+    (`relevant_origins` of the test). The spec holds a test of the length: it is compared with the
+    lengths that result when twins are exchanged at random.
     """
     plain = replace(dense, project=None, project_strength=1.0)
     twins, left_out = _twins(collection, (reference, source), set(leave_out), seed)
@@ -52,11 +52,12 @@ def fit_direction(
     mean = differences.mean(axis=0)
     length = float(np.linalg.norm(mean))
     if length <= _ZERO * float(np.linalg.norm(reference_vectors, axis=1).mean()):
+        twin_count = counted(twins.height, "twin", "twins")
         raise UserError(
-            "a projection needs a direction, and the vectors of "
-            f"{counted(twins.height, 'twin', 'twins')} of {reference} and {source} do not differ on "
-            "average"
+            f"a projection needs a direction, and the vectors of {twin_count} of {reference} and "
+            f"{source} do not differ on average"
         )
+    random_length = float(np.sqrt(np.square(differences).sum())) / twins.height
     spec = {
         "model": repr(plain),
         "fingerprint": plain.encoder.fingerprint,
@@ -66,7 +67,7 @@ def fit_direction(
         "twins": twins.height,
         "left_out": left_out,
         "length": length,
-        "random_length": float(np.sqrt(np.square(differences).sum())) / twins.height,
+        "random_length": random_length,
         "p": sign_flip_length_p(differences, resamples=_RESAMPLES, seed=seed),
         "seed": seed,
         "ranktilt": __version__,
@@ -81,7 +82,7 @@ def _twins(
 ) -> tuple[pl.DataFrame, int]:
     """Return one pair of twins for each origin, drawn where there are many.
 
-    The number is that of the origins left out.
+    The number counts the origins that are left out.
     """
     reference, source = sources
     twins = (

@@ -20,8 +20,8 @@ from ranktilt.rankers.fit_provenance import same_names
 Ints = npt.NDArray[np.int64]
 SHARES = (0.4, 0.2, 0.4)
 SIDES = ("fit", "select", "test")
-_WHOLE = 0.5
-"""A set of linked queries above this share of all is parted, lest one side get nearly all."""
+_LARGEST_LINKED_SHARE = 0.5
+"""Linked queries above this share of all are parted, so that no side gets nearly all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +68,12 @@ class QuerySplit:
         most: int | None = None,
         seed: int = 0,
     ) -> Self:
-        """Keep apart what a collection's own splits, or drawn queries, hold.
+        """Make sides of a collection's splits, or of drawn queries, that share nothing.
 
-        Judgments of documents that are relevant to a query of the other sides, in any version, are
-        taken from the queries to fit on; so are queries that are on a later side too, or have no
-        relevant document left. Where `most` is given, so many queries to fit on and to select by
-        are drawn.
+        The queries to fit on lose all judgments of documents that are relevant, in any version, to
+        a query of the other sides. Queries that are on a later side too, or that have no relevant
+        document left, are left out. `most` limits the queries to fit on, and those to select by;
+        they are drawn.
         """
         judgments_before = fit.qrels.height
         later = [_judged_only(side).queries.select("id") for side in (select, test)]
@@ -105,12 +105,13 @@ class QuerySplit:
         most: int | None = None,
         seed: int = 0,
     ) -> Self:
-        """Fit on another collection, and keep apart what of it is a document or a query here.
+        """Fit on another collection, and leave out documents and queries that are here too.
 
-        Ids of two collections may be the same words: a document is one of these sides' where a
-        version has the same text, a query where its text is the same (`same_names`).
+        Two collections may use the same ids for different things. So documents and queries are
+        compared by their texts (`same_names`): a document is here too if one of its versions is.
         """
-        name, sides = str(fit.spec.get("path") or "another collection"), (select, test)
+        name = str(fit.spec.get("path") or "another collection")
+        sides = (select, test)
         origins = _same_origins(fit, sides)
         rest = _without_origins(fit, origins) if origins and fit.qrels.height else fit
         known = [_judged_only(side).queries.select(name="id", key="text") for side in sides]
@@ -122,16 +123,17 @@ class QuerySplit:
                 f"no query of {name} is left to fit on: each is one to select by or to test on, or "
                 "what is relevant to it is relevant to one"
             )
+        left_out = LeftOut(
+            judgments=fit.qrels.height - rest.qrels.height,
+            judgments_before=fit.qrels.height,
+            documents=len(origins),
+            queries=len(judged) - len(left),
+        )
         return cls(
             fit=at_most(rest.only_queries(left), most, seed=seed),
             select=at_most(_apart(select, test), most, seed=seed),
             test=test,
-            left_out=LeftOut(
-                judgments=fit.qrels.height - rest.qrels.height,
-                judgments_before=fit.qrels.height,
-                documents=len(origins),
-                queries=len(judged) - len(left),
-            ),
+            left_out=left_out,
             fitted_on=name,
         )
 
@@ -154,19 +156,19 @@ def split_queries(
 ) -> QuerySplit:
     """Draw the queries to fit on, to select by and to test on.
 
-    Queries to which versions of one document are relevant stay on one side. Where so many are tied
-    together that a side would get nearly all or none, as with hundreds of relevant documents a
-    query, they are parted nevertheless, and the queries to fit on lose the judgments they share
-    with others.
+    Queries that share a relevant document, in any version, stay on one side. With hundreds of
+    relevant documents a query, this may link so many queries that a side would get nearly all or
+    none. They are then parted all the same, and the queries to fit on lose the judgments that they
+    share with others.
 
     Parameters
     ----------
     collection : Collection
         With three queries at least.
     shares : sequence of float, optional
-        Of the queries that go to each side.
+        Shares of the queries that go to each side.
     seed : int, optional
-        Of the drawing.
+        Seed of the draw.
 
     Returns
     -------
@@ -194,7 +196,7 @@ def split_queries(
 def _drawn_parts(
     collection: Collection, shares: Sequence[float], seed: int
 ) -> Iterator[Collection]:
-    """The last sides, as many as there are shares; queries of one origin stay together."""
+    """Yield the last sides, one for each share; queries of one origin stay together."""
     names, sides = collection.queries_with_judgments["id"], SIDES[-len(shares) :]
     if len(names) < len(sides):
         purposes = f"{', '.join(sides[:-1])} and {sides[-1]}"
@@ -203,19 +205,20 @@ def _drawn_parts(
         )
     linked = _linked(collection, names)
     sizes = np.bincount(linked)
-    apart = sizes[linked] > _WHOLE * len(names)
+    apart = sizes[linked] > _LARGEST_LINKED_SHARE * len(names)
     linked = np.unique(
         np.where(apart, sizes.size + np.arange(len(names)), linked), return_inverse=True
     )[1]
     side = _drawn(np.bincount(linked), np.asarray(shares), seed)[linked]
-    if len(set(side.tolist())) < len(sides):  # two large sets: each query stands for itself
+    if len(set(side.tolist())) < len(sides):
+        # There are two large sets, so that a side got nothing: draw single queries.
         side = _drawn(np.ones(len(names), dtype=np.int64), np.asarray(shares), seed)
     for number in range(len(sides)):
         yield collection.only_queries(names.filter(pl.Series(side == number)))
 
 
 def _apart(select: Collection, test: Collection) -> Collection:
-    """The queries to select by that are not tested on."""
+    """Leave out the queries to select by that are tested on too."""
     return select.only_queries(
         select.queries_with_judgments.join(_judged_only(test).queries, on="id", how="anti")["id"]
     )
@@ -242,7 +245,7 @@ def _linked(collection: Collection, names: pl.Series) -> Ints:
 
 
 def _drawn(sizes: Ints, shares: npt.NDArray[np.float64], seed: int) -> Ints:
-    """Side of each set: in a drawn order, each goes where most is lacking."""
+    """Return the side of each set: in a drawn order, each goes where most queries are missing."""
     side = np.empty(len(sizes), dtype=np.int64)
     lacking = shares / shares.sum() * sizes.sum()
     order = np.random.default_rng(seed).permutation(len(sizes))
@@ -253,7 +256,7 @@ def _drawn(sizes: Ints, shares: npt.NDArray[np.float64], seed: int) -> Ints:
 
 
 def _relevant(collection: Collection) -> pl.DataFrame:
-    """Query and origin of each relevant document of the collection."""
+    """Return the query and the origin of each relevant document of the collection."""
     origins = collection.docs.select(doc_id="id", origin="origin")
     return collection.qrels.filter(pl.col("grade") > 0).join(origins, on="doc_id", how="inner")
 
@@ -277,7 +280,7 @@ def _same_origins(collection: Collection, sides: Iterable[Collection]) -> set[st
 
 
 def _without_origins(collection: Collection, origins: set[str]) -> Collection:
-    """The collection without the judgments of these origins."""
+    """Leave out the judgments of documents of these origins."""
     docs = collection.docs.filter(pl.col("origin").is_in(list(origins))).select(doc_id="id")
     rest = collection.qrels.join(docs, on="doc_id", how="anti", maintain_order="left")
     relevant = rest.filter(pl.col("grade") > 0).select("query_id").unique()
@@ -288,8 +291,6 @@ def _without_origins(collection: Collection, origins: set[str]) -> Collection:
 def at_most(collection: Collection, most: int | None, *, seed: int = 0) -> Collection:
     """Return the collection with so many of its queries, drawn by a seed; with all for None."""
     names = collection.queries_with_judgments["id"]
-    return (
-        collection
-        if most is None or len(names) <= most
-        else collection.only_queries(names.sample(most, seed=seed))
-    )
+    if most is None or len(names) <= most:
+        return collection
+    return collection.only_queries(names.sample(most, seed=seed))

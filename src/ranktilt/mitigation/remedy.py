@@ -51,5 +51,5 @@ class Remedy:
     groups: tuple[str, ...]
     """All groups, in the order in which a rule takes them."""
     depth: int
-    """Top results of each list that are corrected; what lies below is cut off."""
+    """Top results of each list that are corrected; results below them keep their order."""
     rule: Rule

@@ -23,7 +23,10 @@ from ranktilt.training.retriever import train_retriever
 PAPER = "paper"
 PAPER_ALPHAS = (1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
 PAPER_SCORE = 700.0
-"""Score of a relevant document by ANCE, whose last layer norm gives vectors of a squared length near 700."""
+"""Score of a relevant document by ANCE.
+
+Its last layer norm gives vectors of a squared length near 700.
+"""
 _DEPTH = 100
 
 
@@ -46,7 +49,7 @@ def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
                 f"--debias: expected a number of at least 0, or paper, got {text!r}"
             ) from None
     for alpha in alphas:
-        replace(RetrieverTraining(), alpha=alpha)  # refuses what is no weight
+        replace(RetrieverTraining(), alpha=alpha)  # refuses a number that is no weight
     return sorted(set(alphas))
 
 
@@ -85,7 +88,8 @@ def retriever_sweep(
     alone = reference_alone(test, reference)
     if len(test.sources) < 2:
         raise UserError(
-            f"a sweep compares sources, and the test collection has {reference!r} alone; mix it first"
+            f"a sweep compares sources, and the test collection has {reference!r} alone; mix it "
+            "first"
         )
     trained, runs, reference_runs = list[Trained](), dict[Candidate, Run](), dict[Candidate, Run]()
     for planned, training in trainings.items():

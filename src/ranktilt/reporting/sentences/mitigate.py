@@ -36,12 +36,12 @@ MITIGATION_KINDS: dict[MitigationOutcome, FindingKind] = {
     "inconclusive": "inconclusive",
     "cannot be mitigated within the budget": "favours",
 }
-"""How each outcome counts beside other findings."""
+"""Kind of finding for each outcome, which ranks it among other findings."""
 _UNTESTED = "that source moves scores through perplexity alone is not tested"
 
 
 def leading(bench: Bench) -> Finding:
-    """Return what a bench says first."""
+    """Return the main finding of a bench."""
     choice = bench.choose()
     return Finding(kind=MITIGATION_KINDS[choice.outcome], sentence=f"{bench_headline(choice)}.")
 
@@ -62,7 +62,7 @@ def bench_headline(choice: Choice) -> str:
 
 
 def _baseline_sentences(choice: Choice) -> list[str]:
-    """Say what an audit says of the baseline, the largest finding first."""
+    """Return the findings of an audit of the baseline, the largest first."""
     findings = []
     for verdict, effect in zip(choice.verdicts, choice.bench.baseline_effects, strict=True):
         front = f"{verdict.a} | {verdict.b}: " if len(choice.verdicts) > 1 else ""
@@ -189,7 +189,7 @@ def _excluded(choice: Choice, candidate: Candidate) -> str:
 
 
 def _dearest(choice: Choice) -> str:
-    """Name what is more than the budget: ``a loss of more than 1 point of nDCG@10``."""
+    """Name a cost above the budget: ``a loss of more than 1 point of nDCG@10``."""
     if choice.bench.is_judged:
         loss = points(choice.budget)
         return f"a loss of more than {loss} of {choice.bench.effectiveness_measure}"
@@ -209,7 +209,7 @@ def nearest_sentence(choice: Choice) -> str:
 
 
 def limits(choice: Choice) -> str:
-    """Say what is asked of a candidate: ``within ±5 points at a loss of at most 1 point of AP@5``."""
+    """Name the limits of a candidate: ``within ±5 points at a loss of at most 1 point of AP@5``."""
     margin = f"within {margin_words(choice.margin)}"
     bench = choice.bench
     if bench.is_judged:
@@ -330,7 +330,8 @@ def _left_out(spec: Mapping[str, Any]) -> Iterator[str]:
             "to test on too"
         )
     if left_out["queries"]:
-        yield f"{counted(left_out['queries'], 'query', 'queries')} of {name} left out: asked here too"
+        queries = counted(left_out["queries"], "query", "queries")
+        yield f"{queries} of {name} left out: asked here too"
 
 
 def offset_sentence(fit: OffsetFit) -> str:
@@ -353,16 +354,17 @@ def _precision(offset: GroupOffset) -> str:
 def causal_sentence(fit: CausalFit) -> str:
     """Say how much scores rise with perplexity, and how surely the instrument moves it."""
     spec = fit.spec
+    coefficient = f"{_signed(fit.coefficient, 3)} {_ends(fit.low, fit.high)}"
     factor = spec.get("instrument")
     groups = f"high less low {factor}" if factor else f"{spec['source']} less {spec['reference']}"
     missing = f", {spec['missing']:,} more not scored" if spec.get("missing") else ""
     queries = counted(len({pair.query for pair in fit.pairs}), "query", "queries")
+    exclusion = _exclusion(fit.by_source) if factor else ""
     return (
         f"causal: +1 of perplexity, in {spec['unit']}, moves scores of {spec['ranker']} by "
-        f"{_signed(fit.coefficient, 3)} {_ends(fit.low, fit.high)}; first-stage F {fit.f:,.1f} over "
-        f"{len(fit.pairs):,} pairs of {queries}{missing}; {groups}: perplexity "
-        f"{_signed(fit.perplexity_gap, 3)}, score {_signed(fit.score_gap, 3)}"
-        f"{_exclusion(fit.by_source) if factor else ''}"
+        f"{coefficient}; first-stage F {fit.f:,.1f} over {len(fit.pairs):,} pairs of "
+        f"{queries}{missing}; {groups}: perplexity {_signed(fit.perplexity_gap, 3)}, "
+        f"score {_signed(fit.score_gap, 3)}{exclusion}"
     )
 
 
@@ -388,11 +390,11 @@ def _exclusion(by_source: SourceRatio | None) -> str:
 
 
 def direction_sentence(spec: Mapping[str, Any]) -> str:
-    """Say how long a direction is, beside directions of random signs; from its `Direction.spec`."""
+    """Compare the length of a direction with lengths for random signs; takes `Direction.spec`."""
     return (
         f"projection: direction of {spec['source']} from {spec['reference']} by {spec['model']}, "
-        f"over {spec['twins']:,} twins; their mean difference has length {spec['length']:.3g}, with "
-        f"random signs {spec['random_length']:.3g} (p {probability(spec['p'])})"
+        f"over {spec['twins']:,} twins; their mean difference has length {spec['length']:.3g}, "
+        f"with random signs {spec['random_length']:.3g} (p {probability(spec['p'])})"
     )
 
 
@@ -429,7 +431,7 @@ def bench_meaning(choice: Choice) -> str:
 
 
 def derived(bench: Bench) -> dict[str, Any]:
-    """Return what a bench's file says in words."""
+    """Return the sentences and verdicts that the file of a bench holds."""
     choice = bench.choose()
     detail = detail_sentence(choice)
     return {

@@ -60,7 +60,7 @@ def remedy_lines(remedy: Remedy) -> list[str]:
         "causal": _causal_lines,
         "projection": _projection_lines,
     }[remedy.rule.method]
-    return [*lines(remedy), *_cut_lines(remedy)]
+    return [*lines(remedy), *_depth_lines(remedy)]
 
 
 def number(value: float | str) -> str:
@@ -68,12 +68,12 @@ def number(value: float | str) -> str:
     return f"{float(value):.{_DIGITS}g}"
 
 
-def _cut_lines(remedy: Remedy) -> list[str]:
+def _depth_lines(remedy: Remedy) -> list[str]:
     if remedy.rule.method == "projection":
         return []
     return [
-        f"Each list is cut to its best {remedy.depth} documents first; a hash of the document, the "
-        "same for twins, decides a tie at the cut."
+        f"Only the best {remedy.depth} documents of a list are corrected; the others follow in "
+        "their order. A hash of the document, the same for twins, decides a tie at this depth."
     ]
 
 
