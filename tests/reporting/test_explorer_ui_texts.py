@@ -262,7 +262,7 @@ def test_an_undefined_tilt_is_no_0_and_without_judgments_there_are_twins(
     content = lists(measures=[], tilt=[[[]], [[]]], values=[[], []])
     content["queries"] = [{**one, "relevant": 0} for one in content["queries"]]
     browser = opened(content)
-    assert rows(browser, ".queries")[1] == ["the river number 1 q01", "1 of 4"]
+    assert rows(browser, ".queries")[1] == ["the river number 1 q01", "2 : 1", "1 of 4"]
     open_query(browser)
     said = browser.run("document.querySelector('.explorer').textContent")
     assert "3 pairs of twins: human stands higher in 2" in said

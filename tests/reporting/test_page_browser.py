@@ -53,6 +53,11 @@ def test_every_figure_is_drawn_within_its_place(
     browser: Browser, pages: dict[str, Path], name: str
 ) -> None:
     browser.open(pages[name], width=360)
+    browser.run("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+    browser.until(
+        "!document.querySelector('[data-figure]') || Number(document.documentElement.dataset.drawn) "
+        "=== document.querySelectorAll('.plot').length"
+    )
     sizes = browser.run(
         "[...document.querySelectorAll('.plot')].map(p => [p.clientWidth, "
         "Math.max(...[...p.querySelectorAll('svg.marks')].map(s => s.clientWidth))])"
@@ -122,13 +127,7 @@ def test_drawn_marks_are_the_tilts_have_their_colour_and_tell_numbers(
 
 def test_figures_follow_the_window(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["sources"], width=1280)
-    browser.call(
-        "Emulation.setDeviceMetricsOverride",
-        width=500,
-        height=900,
-        deviceScaleFactor=1,
-        mobile=False,
-    )
+    browser.size(500)
     browser.until(
         "document.querySelector('.plot svg').clientWidth <= document.querySelector('.plot').clientWidth"
     )

@@ -39,6 +39,11 @@ def comparison_findings(comparison: Comparison) -> tuple[Finding, ...]:
     )
 
 
+def change_order(change: Change) -> tuple[bool, float]:
+    """Return the place of a difference among others: those that are shown, the largest first."""
+    return (not change.shown, -margins(change, 0.0) if change.shown else 0.0)
+
+
 def change_verdict_sentence(verdict: ChangeVerdict) -> str:
     """Say whether the new run differs from the old one, and how."""
     change = verdict.changes[0]
@@ -143,7 +148,8 @@ def comparison_meaning(comparison: Comparison) -> str:
     if not verdicts or all(verdict.kind == "identical" for verdict in verdicts):
         return "Nothing changed: what you know of the old run holds for the new one."
     if tilts:
-        return f"{_tilt_meaning(tilts[0])}{_effectiveness_meaning(comparison)}"
+        leading_tilt = min(tilts, key=change_order)
+        return f"{_tilt_meaning(leading_tilt)}{_effectiveness_meaning(comparison)}"
     if any(verdict.shown for verdict in verdicts):
         return (
             "What is favoured is not shown to have changed; what else changed is said below."

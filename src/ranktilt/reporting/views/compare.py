@@ -32,7 +32,11 @@ from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
-from ranktilt.reporting.sentences.comparison import comparison_findings, comparison_meaning
+from ranktilt.reporting.sentences.comparison import (
+    change_order,
+    comparison_findings,
+    comparison_meaning,
+)
 from ranktilt.reporting.sentences.verdicts import sides_legend, starred
 from ranktilt.reporting.views.readings import change_chart
 
@@ -67,7 +71,7 @@ def view(comparison: Comparison) -> Document:
 def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
     """Draw the differences that verdicts are given on, those that are shown first."""
     verdicts = [verdict for verdict in comparison.verdicts() if verdict.kind != "identical"]
-    changes = sorted((verdict.changes[0] for verdict in verdicts), key=_is_unshown)
+    changes = sorted((verdict.changes[0] for verdict in verdicts), key=change_order)
     several_pairs, several_runs = len(comparison.pairs) > 1, len(comparison.runs) > 1
 
     def label(change: Change) -> str:
@@ -82,10 +86,6 @@ def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
     chart = change_chart(changes, label, title=f"{subject}: {new} less {old}")
     if chart is not None:
         yield chart
-
-
-def _is_unshown(change: Change) -> bool:
-    return not change.shown
 
 
 def _quantity(change: Change) -> str:
