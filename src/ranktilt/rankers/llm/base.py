@@ -286,7 +286,7 @@ class LLMRanker(Ranker):
     def _read_replies(
         self,
         replies: Generator[Reply, None, None],
-        questions: Sequence[_Question],
+        questions: Sequence[_RankingQuestion],
         counts: AnswerCounts,
     ) -> list[Reading]:
         """Read and count the replies to some questions, and return the readings in their order.
@@ -438,7 +438,7 @@ class RankingPrompt:
         return {"prompt": self.name, "prompt_sha256": self.sha256}
 
 
-class _Question(NamedTuple):
+class _RankingQuestion(NamedTuple):
     """A prompt of a task: some of its candidates in an order."""
 
     task: int
@@ -454,9 +454,9 @@ class _Rounds(Generic[Result]):
         self._readings: dict[int, list[Reading] | None] = dict.fromkeys(range(len(sortings)))
         self._results = dict[int, Result]()
 
-    def next_questions(self) -> list[_Question]:
+    def next_questions(self) -> list[_RankingQuestion]:
         """Give each sorting the readings of the last round, and return all that is asked next."""
-        questions = list[_Question]()
+        questions = list[_RankingQuestion]()
         for task, readings in self._readings.items():
             try:
                 listings = self._sortings[task].send(readings)  # type: ignore[arg-type]
@@ -465,10 +465,10 @@ class _Rounds(Generic[Result]):
             except StopIteration as end:
                 self._results[task] = end.value
             else:
-                questions += [_Question(task, listing) for listing in listings]
+                questions += [_RankingQuestion(task, listing) for listing in listings]
         return questions
 
-    def answer(self, questions: Sequence[_Question], readings: Sequence[Reading]) -> None:
+    def answer(self, questions: Sequence[_RankingQuestion], readings: Sequence[Reading]) -> None:
         """Note how the answers to a round's questions were read."""
         of_tasks = dict[int, list[Reading]]()
         for question, reading in zip(questions, readings, strict=True):
