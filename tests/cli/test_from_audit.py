@@ -139,3 +139,27 @@ def test_other_json_is_refused_by_its_name(
     (tmp_path / "other.json").write_text('{"a": 1}')
     assert run(["explain", str(tmp_path / "other.json")]) == 2
     assert "expected an audit" in capsys.readouterr().err
+
+
+def test_named_labels_and_ordered_runs_are_explained(folder: Path) -> None:
+    labels, run_file = folder / "flags.csv", folder / "run.trec"
+    rows = [f"d{rank},{rank % 2},{rank}" for rank in range(9)]
+    labels.write_text("\n".join(["url,is_ai,words", *rows]) + "\n")
+    words = ["audit", "--run", str(run_file), "--score-order", "rank", "--quiet"]
+    words += ["--groups", f"{labels}:id=url,source=is_ai", "--name", "1=ai,0=human"]
+    file = folder / "flags.json"
+    assert run([*words, "--json", str(file)]) == 0
+    expanded = with_inputs_of_audit(["explain", str(file)])
+    assert expanded[expanded.index("--score-order") + 1] == "rank"
+    assert "--name" in expanded
+    explained = folder / "explained.json"
+    assert run([*expanded, "--quiet", "--json", str(explained)]) == 0
+    gap = json.loads(explained.read_text())["gaps"][0]
+    assert (gap["group_a"], gap["group_b"]) == ("human", "ai")
+
+
+def test_explain_refuses_an_order_of_no_run(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", str(folder / "bundled"), "--score-order", "rank"]) == 2
+    assert "--score-order needs a run: --run FILE" in capsys.readouterr().err

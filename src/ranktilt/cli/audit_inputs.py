@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from os.path import isdir, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, QUESTION, SELDOM, resolve_types
 from ranktilt.cli.output import collection_files
+from ranktilt.cli.saved_runs import SavedRunOptions, replay_spec
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
@@ -26,35 +27,15 @@ if TYPE_CHECKING:
 @resolve_types
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True, kw_only=True)
-class InputOptions(options.LabelOptions):
+class InputOptions(SavedRunOptions, options.LabelOptions):
     """What an audit reads: a collection or labels, and what is ranked or was."""
 
     folder: Annotated[Path | None, Parameter(parse=False)] = None
     """The verb's positional argument."""
     ranker: options.Rankers = None
-    run: Annotated[
-        list[Path] | None,
-        options.FILE_OR_STDIN,
-        Parameter(
-            help="A run to audit instead of ranking: TREC, CSV, JSON, responses (a file, or a "
-            "folder), - for standard input; other columns as FILE:query=qid,id=url,score=bm25; "
-            "called NAME as NAME=FILE.",
-            metavar="FILE",
-        ),
-    ] = None
-    score_order: options.ScoreOrder = None
     qrels: options.Qrels = None
     split: options.Split = None
     ignore_unknown: options.IgnoreUnknown = False
-    queries: Annotated[
-        Path | None,
-        options.FILE_OR_STDIN,
-        Parameter(
-            help="Queries (id and text) of responses, in their order, or for a live engine.",
-            metavar="FILE",
-            group=SELDOM,
-        ),
-    ] = None
     by: Annotated[
         str,
         Parameter(
@@ -102,16 +83,11 @@ class InputOptions(options.LabelOptions):
         return [options.NamedText.from_text(text) for text in self.ranker or ()]
 
     @property
-    def run_files(self) -> list[options.NamedText]:
-        """Files of saved runs with their names."""
-        return [options.NamedText.from_text(path) for path in self.run or ()]
-
-    @property
     def specs(self) -> list[str]:
         """Texts of the rankers; saved runs need one only where there is a collection."""
         specs = [ranker.text for ranker in self.ranker_texts]
         if self.folder is not None:
-            specs += [_replay_spec(Path(run_file.text)) for run_file in self.run_files]
+            specs += [replay_spec(Path(run_file.text)) for run_file in self.run_files]
         return specs
 
     @property
@@ -220,34 +196,9 @@ class InputOptions(options.LabelOptions):
             raise UserError(
                 "--split needs a collection DIR; name a judgment file instead: --qrels FILE"
             )
-        runs = self._saved_runs(max_failures)
+        runs = self.load_runs(max_failures)
         qrels = None if self.qrels == NO_QRELS else self.qrels
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs
-
-    def _saved_runs(self, max_failures: float | None) -> list[Run]:
-        """Read the saved runs; each knows the ranker that would read it again."""
-        from ranktilt.data.formats.search_responses import MAX_FAILURES
-        from ranktilt.data.queries import query_texts
-        from ranktilt.data.run import Run, named_apart, replayed_name
-
-        query_names = None if self.queries is None else query_texts(self.queries)
-        runs = []
-        for run_file in self.run_files:
-            path = Path(run_file.text)
-            run = Run.load(
-                path,
-                score_order=self.score_order,
-                queries=query_names,
-                max_failures=MAX_FAILURES if max_failures is None else max_failures,
-            )
-            origin = {
-                "ranker": _replay_spec(path, self.score_order, self.queries),
-                "name": replayed_name(run),
-                "made_by": run.spec.get("ranker"),
-            }
-            runs.append(replace(run, spec={**run.spec, **origin}))
-        names = [run_file.name for run_file in self.run_files]
-        return options.with_names(named_apart(runs), names)
 
 
 @Parameter(name="*", group=INPUT)
@@ -328,13 +279,3 @@ def _any_has(option: str, specs: Sequence[str]) -> bool:
             if option in {field.name for field in fields(kind)}:  # type: ignore[arg-type]
                 return True
     return False
-
-
-def _replay_spec(path: Path, score_order: str | None = None, queries: Path | None = None) -> str:
-    """Return the text of the ranker that reads a saved run."""
-    from ranktilt.spec import Stage
-
-    stage_options = {} if score_order is None else {"score_order": score_order}
-    if queries is not None:
-        stage_options["queries"] = str(queries)
-    return str(Stage("replay", str(path), stage_options))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
-from ranktilt.cli.app import INPUT, MODEL, QUESTION, UNDERSTAND, verb
+from ranktilt.cli.app import MODEL, QUESTION, UNDERSTAND, verb
 from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.cli.saved_runs import SavedRunOptions
+from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -37,23 +38,8 @@ def explain(
     ] = None,
     /,
     *,
-    run: Annotated[
-        list[Path] | None,
-        Parameter(
-            help="A run whose gaps are explained: TREC, JSON or CSV, plain or .gz.",
-            metavar="FILE",
-            group=INPUT,
-        ),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        Parameter(
-            help="Labels of documents, and columns of numbers to explain gaps by, such as words "
-            "or price.",
-            metavar="FILE",
-            group=INPUT,
-        ),
-    ] = None,
+    saved_runs: SavedRunOptions = SavedRunOptions(),
+    labels: options.LabelOptions = options.LabelOptions(),
     probe: Annotated[
         list[str] | None,
         Parameter(
@@ -96,7 +82,6 @@ def explain(
             group=QUESTION,
         ),
     ] = "source",
-    reference: options.Reference = None,
     ranker: options.Rankers = None,
     split: options.Split = None,
     encoder: Annotated[
@@ -117,11 +102,9 @@ def explain(
 
     Of a collection of versions by a design, --by-factor tells what each factor causes.
     """
-    files = [*(run or ()), *([Path(groups)] if groups is not None else [])]
-    output.check(*collection_files(folder), *files)
-    labels = options.LabelOptions(groups=groups, reference=reference)
+    output.check(*collection_files(folder), *_files(saved_runs, labels))
     if by_factor or adopters is not None:
-        beside = bool(probe or encoder or attribution or run or groups)
+        beside = bool(probe or encoder or attribution or saved_runs.run or labels.groups)
         _check_by_factor(by_factor, ranker, beside=beside)
         from ranktilt.explaining.factors.effects import factor_effects
 
@@ -130,11 +113,11 @@ def explain(
         rankers = options.read_rankers(ranker or (), text=text)
         output.deliver(factor_effects(designed, rankers, adopters=shares))
         return
-    _check_gaps(attribution, ranker, run, folder=folder, groups=groups)
+    _check_gaps(attribution, ranker, saved_runs, folder=folder, labels=labels)
     from ranktilt.explaining.explain import explain as run_probes
     from ranktilt.explaining.properties.gaps import are_mostly_twins, explain_gaps
 
-    runs = _read_runs(run or ())
+    runs = saved_runs.load_runs()
     rankers = options.read_rankers(ranker or (), text=text)
     examined = options.read_rankers([encoder], text=text)[0] if encoder else None
     collection = _read_documents(folder, split, labels, by=by, runs=runs)
@@ -144,7 +127,7 @@ def explain(
                 collection,
                 probe,
                 examined,
-                reference=reference,
+                reference=labels.reference,
                 by=by,
                 attribute=[*rankers, *runs],
             )
@@ -175,34 +158,34 @@ def _require_folder(folder: Path | None) -> Path:
 def _check_gaps(
     attribution: bool,
     ranker: list[str] | None,
-    run: list[Path] | None,
+    saved_runs: SavedRunOptions,
     *,
     folder: Path | None,
-    groups: str | None,
+    labels: options.LabelOptions,
 ) -> None:
     """Refuse a question about a gap without anything that makes one, and the reverse."""
     if folder is None and ranker:
         raise UserError(f"ranker {ranker[0]!r} needs texts: name a collection DIR")
-    if folder is None and not (groups and run):
+    if folder is None and not (labels.groups and saved_runs.run):
         _require_folder(folder)
-    if attribution and not (ranker or run):
+    if attribution and not (ranker or saved_runs.run):
         raise UserError("--attribution needs rankers or runs: name one or more with -r or --run")
-    if ranker and not attribution and not run:
+    if ranker and not attribution and not saved_runs.run:
         raise UserError(
             "-r needs a question: --attribution (which properties of the texts go with the "
             "ranker's gap) or --by-factor; to examine an encoder's vectors: --encoder SPEC"
         )
+    if not saved_runs.run and (saved_runs.score_order or saved_runs.queries):
+        option = "--score-order" if saved_runs.score_order else "--queries"
+        raise UserError(f"{option} needs a run: --run FILE")
 
 
-def _read_runs(paths: list[Path] | tuple[Path, ...]) -> list[Run]:
-    """Read runs, each called by what it calls itself."""
-    from ranktilt.data.run import Run, named_apart, replayed_name
-
-    runs = []
-    for path in paths:
-        loaded = Run.load(path)
-        runs.append(replace(loaded, spec={**loaded.spec, "name": replayed_name(loaded)}))
-    return named_apart(runs)
+def _files(saved_runs: SavedRunOptions, labels: options.LabelOptions) -> list[Path]:
+    """Return the files that are read, besides the collection's."""
+    label_file = labels.labels.path if labels.labels else None
+    files = [run_file.text for run_file in saved_runs.run_files]
+    files += [str(file) for file in (label_file, saved_runs.queries) if file is not None]
+    return [file_of(file) for file in files]
 
 
 def _read_documents(
@@ -220,7 +203,7 @@ def _read_documents(
         return labelled(labels.labels or "", runs, by=by)
     collection = options.load_texts(folder, split)
     if labels.labels is None:
-        return collection
+        return labels.labelled(collection, by)
     return with_labels(collection, labels.labels, by=by, other_columns=True)
 
 

@@ -103,8 +103,8 @@ def explain_groups_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -
     if audit.spec["by"] == "source" or audit.primary.kind == "property":
         return []
     ranked = _ranked(audit, runs, with_names=False)
-    if not ranked or {"--score-order", "--queries"} & set(ranked):
-        return []  # which explain does not read
+    if not ranked:
+        return []
     groups = ["--by", str(audit.spec["by"]), "--reference", pair[0]]
     return ["ranktilt", "explain", folder, *ranked, *split_words(audit), *groups]
 
@@ -265,8 +265,6 @@ def _explain_labels_words(audit: Audit, runs: list[str], pair: tuple[str, str]) 
     if not collection.get("labels") or not ranked:
         return []
     labels = _label_words(audit)
-    if {"--score-order", "--queries", "--name", "--rest"} & {*ranked, *labels}:
-        return []  # which explain does not read
     by = [] if audit.spec["by"] == "source" else ["--by", str(audit.spec["by"])]
     return ["ranktilt", "explain", *ranked, *labels, *by, "--reference", pair[0]]
 

@@ -1,0 +1,83 @@
+"""Options of saved runs: their files, how they are ordered, and the queries of responses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, SELDOM, resolve_types
+
+if TYPE_CHECKING:
+    from ranktilt.data.run import Run
+
+
+@resolve_types
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class SavedRunOptions:
+    """Runs that exist, and how their files are read."""
+
+    run: Annotated[
+        list[Path] | None,
+        options.FILE_OR_STDIN,
+        Parameter(
+            help="A run that exists, instead of ranking: TREC, CSV, JSON, responses (a file, or "
+            "a folder), - for standard input; other columns as FILE:query=qid,id=url,score=bm25; "
+            "called NAME as NAME=FILE.",
+            metavar="FILE",
+        ),
+    ] = None
+    score_order: options.ScoreOrder = None
+    queries: Annotated[
+        Path | None,
+        options.FILE_OR_STDIN,
+        Parameter(
+            help="Queries (id and text) of responses, in their order, or for a live engine.",
+            metavar="FILE",
+            group=SELDOM,
+        ),
+    ] = None
+
+    @property
+    def run_files(self) -> list[options.NamedText]:
+        """Files of saved runs with their names."""
+        return [options.NamedText.from_text(path) for path in self.run or ()]
+
+    def load_runs(self, max_failures: float | None = None) -> list[Run]:
+        """Read the saved runs; each knows the ranker that would read it again."""
+        from ranktilt.data.formats.search_responses import MAX_FAILURES
+        from ranktilt.data.queries import query_texts
+        from ranktilt.data.run import Run, named_apart, replayed_name
+
+        query_names = None if self.queries is None else query_texts(self.queries)
+        runs = []
+        for run_file in self.run_files:
+            path = Path(run_file.text)
+            run = Run.load(
+                path,
+                score_order=self.score_order,
+                queries=query_names,
+                max_failures=MAX_FAILURES if max_failures is None else max_failures,
+            )
+            origin = {
+                "ranker": replay_spec(path, self.score_order, self.queries),
+                "name": replayed_name(run),
+                "made_by": run.spec.get("ranker"),
+            }
+            runs.append(replace(run, spec={**run.spec, **origin}))
+        names = [run_file.name for run_file in self.run_files]
+        return options.with_names(named_apart(runs), names)
+
+
+def replay_spec(path: Path, score_order: str | None = None, queries: Path | None = None) -> str:
+    """Return the text of the ranker that reads a saved run."""
+    from ranktilt.spec import Stage
+
+    stage_options = {} if score_order is None else {"score_order": score_order}
+    if queries is not None:
+        stage_options["queries"] = str(queries)
+    return str(Stage("replay", str(path), stage_options))
