@@ -18,7 +18,7 @@ from ranktilt.training.study_rankers import (
     require_encoders,
     train_rankers,
 )
-from ranktilt.training.study_rankings import Ranking, StudyFolder, first_stages
+from ranktilt.training.study_rankings import CollectionRanker, StudyFolder, first_stages
 from ranktilt.training.study_result import TrainedRanker, TrainingStudy
 
 
@@ -77,16 +77,16 @@ def training_study(
 
     study_folder = StudyFolder(path=Path(work_dir), training=options.training)
     rankers = train_rankers(planned_rankers, bodies, collections.learned, study_folder)
-    ranking = Ranking(folder=study_folder, options=options)
+    collection_ranker = CollectionRanker(folder=study_folder, options=options)
     rankings = [
-        *_trained_rankings(collections, rankers, ranking),
+        *_trained_rankings(collections, rankers, collection_ranker),
         *first_stages(folder, collections.name, collections.train.sources),
-        *_curve_rankings(collections, rankers, ranking),
+        *_curve_rankings(collections, rankers, collection_ranker),
     ]
     study = compare_trainings(
         rankers,
         rankings,
-        mixed=ranking.rank("mixed", "supervised", collections.mixed, _compared(rankers)),
+        mixed=collection_ranker.rank("mixed", "supervised", collections.mixed, _compared(rankers)),
         answers=collections.test,
         reference=options.reference,
         ties=ties,
@@ -117,14 +117,16 @@ def _compared(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
 
 
 def _trained_rankings(
-    collections: StudyCollections, rankers: Sequence[TrainedRanker], ranking: Ranking
+    collections: StudyCollections,
+    rankers: Sequence[TrainedRanker],
+    collection_ranker: CollectionRanker,
 ) -> Iterator[Ranked]:
     """Rank the test split, the zero-shot collections, and queries of the training."""
-    compared, options = _compared(rankers), ranking.options
+    compared, options = _compared(rankers), collection_ranker.options
     test_name = f"{collections.name}-{options.test}"
-    yield ranking.rank(test_name, "supervised", collections.supervised, compared)
+    yield collection_ranker.rank(test_name, "supervised", collections.supervised, compared)
     for unseen in collections.zero_shot:
-        yield ranking.rank(
+        yield collection_ranker.rank(
             unseen.name,
             "zero-shot",
             unseen.collection,
@@ -134,14 +136,16 @@ def _trained_rankings(
     # What learned from the reference has seen the labels of these queries.
     unlabelled = [ranker for ranker in compared if options.reference not in ranker.documents]
     seen_name = f"{collections.name}-{options.train} queries, {options.reference} documents"
-    yield ranking.rank(seen_name, "seen", collections.seen, unlabelled)
+    yield collection_ranker.rank(seen_name, "seen", collections.seen, unlabelled)
 
 
 def _curve_rankings(
-    collections: StudyCollections, rankers: Sequence[TrainedRanker], ranking: Ranking
+    collections: StudyCollections,
+    rankers: Sequence[TrainedRanker],
+    collection_ranker: CollectionRanker,
 ) -> Iterator[Ranked]:
     """Rank the test split with rankers that learned from a number of documents."""
     augmented = [ranker for ranker in rankers if ranker.limits]
     if augmented:
-        name = f"{collections.name}-{ranking.options.test}, augmented"
-        yield ranking.rank(name, "curve", collections.supervised, augmented)
+        name = f"{collections.name}-{collection_ranker.options.test}, augmented"
+        yield collection_ranker.rank(name, "curve", collections.supervised, augmented)

@@ -55,7 +55,7 @@ def _slug(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranking:
+class CollectionRanker:
     """Ranks collections with the first stage and with trained rankers, and saves the runs."""
 
     folder: StudyFolder
