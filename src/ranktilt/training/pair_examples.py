@@ -105,7 +105,7 @@ class _RightAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Question:
+class _PairQuestion:
     """A query, and a document of either group."""
 
     query: str
@@ -120,14 +120,16 @@ class _Question:
         return Task(self.query, documents)
 
 
-def _questions(collection: Collection, ranker: Pairwise, pairs: pl.DataFrame) -> list[_Question]:
+def _questions(
+    collection: Collection, ranker: Pairwise, pairs: pl.DataFrame
+) -> list[_PairQuestion]:
     """Return each pair with the texts that the model reads."""
     texts = readable_texts(ranker, collection)
     query_texts = dict(collection.queries.select("id", "text").iter_rows())
     protected_rows = codes(pairs["protected"], collection.ids)
     unprotected_rows = codes(pairs["unprotected"], collection.ids)
     return [
-        _Question(
+        _PairQuestion(
             query=query_texts[query],
             protected=ranker.prompt_text(texts[int(protected)]),
             unprotected=ranker.prompt_text(texts[int(unprotected)]),

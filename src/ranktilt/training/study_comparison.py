@@ -139,7 +139,7 @@ def _tilts(
     """Return Relative Δ of every run, and how training on another side moves it."""
     if reference not in mixed.collection.sources:
         raise mixed.collection.unknown_source(reference)
-    found = audit(
+    mixed_audit = audit(
         mixed.collection,
         mixed.named_runs(),
         TILT_MEASURES,
@@ -150,14 +150,18 @@ def _tilts(
         resamples=inference.resamples,
         seed=inference.seed,
     )
-    pairs = _training_pairs(rankers, found, reference)
+    pairs = _training_pairs(rankers, mixed_audit, reference)
     tasks = list[ChangeTask]()
     if pairs:
-        comparison = replace(match(found, found, baseline_run=pairs[0].old), runs=pairs)
+        comparison = replace(match(mixed_audit, mixed_audit, baseline_run=pairs[0].old), runs=pairs)
         tasks = change_tasks(comparison, comparison.pairs)
     uncorrected = contrast_changes(tasks, resamples=inference.resamples, seed=inference.seed)
     changes = corrected(uncorrected, inference.correction)
-    return found.tilts, changes, notes_within(warnings_of(found.notes), "collection", "mixed")
+    return (
+        mixed_audit.tilts,
+        changes,
+        notes_within(warnings_of(mixed_audit.notes), "collection", "mixed"),
+    )
 
 
 def _training_pairs(

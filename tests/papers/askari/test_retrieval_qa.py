@@ -388,7 +388,7 @@ def test_built_again_it_is_the_same_and_runs_are_of_one_side(
     folder = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=0))
     assert sorted(file.name for file in (folder / "qrels").iterdir()) == ["test.tsv", "train.tsv"]
     assert not (folder / "runs").exists()
-    monkeypatch.setattr(run_module, "_AT_ONCE", 50)
+    monkeypatch.setattr(run_module, "ENTRIES_AT_ONCE", 50)
     built = build(
         [
             *questions(30, llm=2),

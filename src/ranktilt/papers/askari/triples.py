@@ -50,13 +50,13 @@ def _judged_queries(collection: Collection) -> Iterator[_JudgedQuery]:
     judged = collection.qrels.filter(pl.col("grade") > 0)
     judged = judged.with_columns(row=codes(judged["doc_id"], collection.ids))
     judged = judged.filter(pl.col("row") >= 0)
-    copies = _copies(collection)
+    copies = _rows_by_copy(collection)
     for query, rows in judged.group_by("query_id", maintain_order=True).agg("row").iter_rows():
         excluded = chain.from_iterable(copies.get(row, (row,)) for row in rows)
         yield _JudgedQuery(query=query, relevant=rows, excluded=sorted(set(excluded)))
 
 
-def _copies(collection: Collection) -> dict[int, list[int]]:
+def _rows_by_copy(collection: Collection) -> dict[int, list[int]]:
     """Return the rows of each repeated text, by each of these rows."""
     texts = collection.docs.select("text").with_row_index("row").group_by("text").agg("row")["row"]
     copies = dict[int, list[int]]()

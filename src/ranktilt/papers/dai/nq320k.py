@@ -72,10 +72,16 @@ def nq320k(files: list[Path], *, words: int = WORDS) -> NQ320K:
         Cut texts to so many words.
     """
     built = build_nq320k(files, words=words)
-    truncated = "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells."
+    truncated = (
+        "Texts begin with their title and are truncated; rewrites may not be: "
+        "`ranktilt check` tells."
+    )
     notes = [Remark(text=truncated)]
     if not built.as_published:
-        seen = f"{built.train_lines:,} training and {built.counts['test queries']:,} development questions were read"
+        seen = (
+            f"{built.train_lines:,} training and {built.counts['test queries']:,} development "
+            "questions were read"
+        )
         published = f"{TRAINING:,} and {PUBLISHED['test queries']:,} there are"
         notes.insert(0, Remark(text=f"Not as published: {seen}, {published}."))
     return replace(
@@ -206,7 +212,7 @@ def _question_files(files: list[Path]) -> dict[str, list[Path]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Line:
+class _PageLine:
     """A line of a file, and the id of its page."""
 
     file: Path
@@ -218,7 +224,7 @@ class _Line:
         return DataError(self.file, message, line=self.number)
 
 
-def _lines(files: Iterable[Path], pages: _Pages, label: str, expected: int) -> Iterator[_Line]:
+def _lines(files: Iterable[Path], pages: _Pages, label: str, expected: int) -> Iterator[_PageLine]:
     """Yield each line of files, and add its page to `pages`; one line is in memory at a time."""
     line_count = 0
     for file in files:
@@ -230,7 +236,7 @@ def _lines(files: Iterable[Path], pages: _Pages, label: str, expected: int) -> I
                 page = pages.add(row)
             except ValueError as error:
                 raise DataError(file, str(error), line=number) from error
-            yield _Line(file=file, number=number, row=row, page=page)
+            yield _PageLine(file=file, number=number, row=row, page=page)
     report(label, expected, expected)
 
 
