@@ -12,6 +12,7 @@ import pytest
 import ranktilt as rt
 from ranktilt.cli.train import read_amounts
 from ranktilt.cli.train_study import read_zero_shot
+from ranktilt.training.study_options import ZeroShot
 from tests.cli.conftest import Cli
 from tests.mitigation.planted import answered_folder
 from tests.mitigation.test_fits import written
@@ -281,7 +282,6 @@ def test_saved_run_keeps_results_below_the_corrected_ones(cli: Cli, bundled: Pat
     )
     assert code == 0
     assert "216 queries, the first 20 results of each list corrected, by interleave " in err
-    assert "The figures above are of the first 20 results; " in err
     before, after = lists_in("bm25.trec"), lists_in("mitigated.trec")
     assert list(after) == list(before)
     deep_queries = [query for query, results in before.items() if len(results) > 22]
@@ -407,6 +407,7 @@ def test_a_study_of_training_is_written(
 
 
 def test_what_is_named_behind_a_collection() -> None:
-    assert read_zero_shot("irds:x/y") == ("irds:x/y", None, None, "")
-    assert read_zero_shot("a,qrels=q,candidates=c,name=n") == ("a", "q", "c", "n")
+    assert read_zero_shot("irds:x/y") == ZeroShot("irds:x/y")
+    named = ZeroShot("a", qrels="q", candidates="c", name="n")
+    assert read_zero_shot("a,qrels=q,candidates=c,name=n") == named
     assert read_amounts(["human=100,llm=0"], "--curve") == {"human": 100, "llm": 0}

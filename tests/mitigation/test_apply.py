@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ranktilt import Run, audit, bundled, ranker
+from ranktilt import Collection, MitigationOptions, Run, audit, bundled, mitigate, ranker
 from ranktilt.mitigation.apply import apply
 from ranktilt.mitigation.base import run_of_depth
 from ranktilt.mitigation.bench_result import Bench, Candidate, MethodFits
@@ -88,3 +88,17 @@ def test_apply_leaves_measures_of_first_ranks_as_they_were() -> None:
         for corrected in (deep, shallow)
     ]
     assert audits[0].values.tobytes() == audits[1].values.tobytes()
+
+
+def test_audit_of_a_deep_corrected_run_gives_what_was_promised() -> None:
+    mixed = bundled()
+    unjudged = Collection(mixed.docs, mixed.queries, mixed.qrels.clear(), {})
+    run = ranker("bm25@50").rank(unjudged)
+    options = MitigationOptions.from_texts(["interleave"], strengths=(1.0,), depth=20)
+    bench = mitigate(unjudged, run, ["Share@1"], options=options, margin=15, resamples=200)
+    corrected = apply(bench, unjudged, run, bench.candidates[1])
+    assert corrected.offsets.tolist() == run.offsets.tolist()
+    audited = audit(unjudged, [corrected], card=True, primary="Share@1", resamples=200)
+    share = next(row for row in audited.card if repr(row.estimand) == "Share@1")
+    promised = bench.tilt(bench.candidates[1].name, bench.pairs[0])
+    assert (share.value, share.queries) == (promised.value, promised.queries)

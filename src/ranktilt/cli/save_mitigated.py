@@ -163,18 +163,12 @@ def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[s
     queries = counted(len(run.queries), "query", "queries")
     chosen = bench.choose().chosen
     forced = "" if chosen is not None else ", which is not shown to be level"
-    lines = [
+    return [
         f"{path}: {queries}{corrected}, by {applied.name}{forced}",
         f"Fitted on {counts['fit']:,} of them and chosen by {counts['select']:,}; the figures "
         f"above are of {counts['test']:,} others, as an audit of {path} will be: {sidecar(path)} "
         "names the queries to leave out.",
     ]
-    if is_deeper:
-        lines.append(
-            f"The figures above are of the first {depth:,} results; measures of whole lists, such "
-            "as Share@10, which compares with all candidates, count those below in an audit too."
-        )
-    return lines
 
 
 def _save_ranker(

@@ -7,9 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
-import numpy as np
-import numpy.typing as npt
-
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import write_files
@@ -20,12 +17,10 @@ from ranktilt.mitigation.base import (
     Correction,
     Fit,
     FittedCorrection,
-    Scores,
     SeenQueries,
-    in_order,
-    run_of_depth,
 )
 from ranktilt.mitigation.bench_result import Bench, Candidate
+from ranktilt.mitigation.list_tops import correct_tops
 from ranktilt.mitigation.methods import CORRECTIONS
 from ranktilt.rankers.candidates import FITTED
 from ranktilt.rankers.dense.direction import Direction
@@ -75,8 +70,7 @@ def apply(
             f"{candidate.name} changes the ranker and not its lists; save the ranker, and rank "
             "with it"
         )
-    top = run_of_depth(run, collection, remedy.depth)
-    corrected = _with_rest(correction.rank(collection, top), top, run)
+    corrected = correct_tops(correction, collection, run, depth=remedy.depth)
     spec = {
         **corrected.spec,
         "name": f"{run.name}, {candidate.name}",
@@ -84,45 +78,6 @@ def apply(
         FITTED: {"file": f"{run.name}, {candidate.name}", "queries": list(bench.seen_queries)},
     }
     return replace(corrected, spec=spec)
-
-
-def _with_rest(corrected: Run, top: Run, run: Run) -> Run:
-    """Append to each corrected list the results of the run that are below its top."""
-    if len(top.docs) == len(run.docs):
-        return corrected
-    docs, scores = list[npt.NDArray[np.int32]](), list[Scores]()
-    for number in range(len(run.queries)):
-        top_part = slice(*top.offsets[number : number + 2])
-        part = slice(*run.offsets[number : number + 2])
-        # What is tied with the last of the top need not be the next in the list.
-        is_below = ~np.isin(run.docs[part], top.docs[top_part])
-        docs += [corrected.docs[top_part], run.docs[part][is_below]]
-        scores.append(
-            _scores_with_rest(
-                corrected.scores[top_part], top.scores[top_part], run.scores[part][is_below]
-            )
-        )
-    return replace(
-        corrected, offsets=run.offsets, docs=np.concatenate(docs), scores=np.concatenate(scores)
-    )
-
-
-def _scores_with_rest(corrected: Scores, top: Scores, rest: Scores) -> Scores:
-    """Return the scores of a corrected list, and below them those of the rest.
-
-    The rest falls as far as the list's last score did, which keeps the gaps between its scores.
-    Where it would still reach the last score, it gets the next smaller numbers.
-    """
-    if not len(rest) or not len(corrected):
-        return np.concatenate([corrected, rest])
-    fall = min(0.0, corrected[-1] - top[-1])
-    scores = np.concatenate([corrected, rest + fall])
-    # Results are tied where they were tied before, also where adding rounds two scores to one.
-    ties = np.append(
-        np.cumsum(np.diff(corrected, prepend=corrected[0]) != 0),
-        len(corrected) + np.cumsum(np.diff(rest, prepend=rest[0]) != 0),
-    )
-    return in_order(np.arange(len(scores)), scores, side=ties)
 
 
 def save_ranker(

@@ -11,9 +11,11 @@ import numpy as np
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
-from ranktilt.mitigation.base import Correction, run_of_depth
+from ranktilt.mitigation.base import Correction
+from ranktilt.mitigation.list_tops import correct_tops
 from ranktilt.rankers.base import DEPTH, FirstStage, Pipeline, Ranker, stages_of
 from ranktilt.rankers.engines.base import LiveEngine
+from ranktilt.rankers.replay import Replay
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,18 +27,21 @@ class Baseline:
     ranker: Ranker | None = None
     run: Run | None = None
     """The run, where there is no ranker."""
+    whole_lists: Replay | None = None
+    """The ranker that reads a saved run without cutting it; None for rankers that search."""
     depth: int
 
     @classmethod
     def from_ranker(cls, ranker: Ranker, depth: int) -> Self:
         """Check a ranker, and give it a depth where its text leaves that open."""
+        whole_lists = ranker if isinstance(ranker, Replay) and ranker.k is None else None
         ranker = at_depth(ranker, depth)
         ranker.check()
-        return cls(text=repr(ranker), ranker=ranker, depth=depth)
+        return cls(text=repr(ranker), ranker=ranker, whole_lists=whole_lists, depth=depth)
 
     @classmethod
     def from_run(cls, run: Run, depth: int) -> Self:
-        """Take a run, cut at a depth."""
+        """Take a run, of which the first `depth` results are corrected."""
         text = str(run.spec.get("ranker", run.name))
         is_longer = np.diff(run.offsets).max(initial=0) > depth
         return cls(text=f"{text}@{depth}" if is_longer else text, run=run, depth=depth)
@@ -66,14 +71,16 @@ class Baseline:
             )
 
     def rank(self, collection: Collection) -> Run:
-        """Rank the queries of a collection."""
+        """Rank the queries of a collection; lists of a saved run are as long as they are."""
         if self.run is None:
-            ranker: Any = self.ranker
+            ranker: Any = self.whole_lists or self.ranker
             ranked: Run = ranker.rank(collection)
             return ranked
-        return run_of_depth(
-            only_queries(self.run, collection.queries_with_judgments["id"]), collection, self.depth
-        )
+        return only_queries(self.run, collection.queries_with_judgments["id"])
+
+    def correct(self, correction: Correction, collection: Collection, run: Run) -> Run:
+        """Correct the first results of lists of this baseline."""
+        return correct_tops(correction, collection, run, depth=self.cut_depth)
 
     def corrected_text(self, ranker: Ranker) -> str:
         """Return the text of the ranker that a method made of this one."""

@@ -23,7 +23,7 @@ from ranktilt.errors import UserError
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
-from ranktilt.mitigation.base import Correction
+from ranktilt.mitigation.base import Correction, run_of_depth
 from ranktilt.mitigation.baseline import Baseline, only_queries
 from ranktilt.mitigation.bench import (
     EFFECTIVENESS,
@@ -324,7 +324,8 @@ class _Mitigation:
         groups = grouping(self.split.test, self.options.by, self.pair).names
         queries = FittingQueries(
             collection=self.split.fit,
-            run=self._rank(self.split.fit),
+            # Methods learn from what they will correct.
+            run=run_of_depth(self._rank(self.split.fit), self.split.fit, self.baseline.cut_depth),
             ranker=self.baseline.ranker,
             pair=self.pair,
             groups=groups,
@@ -355,11 +356,11 @@ class _Mitigation:
                     strength=strength,
                     ranker=self.baseline.corrected_text(ranker),
                 )
-                runs[candidate] = _ranked_with(ranker, side.collection, side.run)
+                runs[candidate] = self._ranked_with(ranker, side.collection, side.run)
                 if side.reference is not None and side.reference_run is not None:
                     # A correction knows the groups of all documents; a search has only those alone.
                     known = side.collection if isinstance(ranker, Correction) else side.reference
-                    reference_runs[candidate] = _ranked_with(ranker, known, side.reference_run)
+                    reference_runs[candidate] = self._ranked_with(ranker, known, side.reference_run)
                 report("correcting", len(runs) - 1, len(methods.by_label) * len(strengths))
         return runs, reference_runs
 
@@ -377,9 +378,8 @@ class _Mitigation:
         )
         return choose_strengths(values[1:], self.bench_options.margin, self.bench_options.budget)
 
-
-def _ranked_with(ranker: Ranker, collection: Collection, run: Run) -> Run:
-    """Correct a run, or search anew where the ranker itself is another."""
-    if isinstance(ranker, Correction):
-        return ranker.rank(collection, run)
-    return ranker.rank(collection)
+    def _ranked_with(self, ranker: Ranker, collection: Collection, run: Run) -> Run:
+        """Correct a run, or search anew where the ranker itself is another."""
+        if isinstance(ranker, Correction):
+            return self.baseline.correct(ranker, collection, run)
+        return ranker.rank(collection)
