@@ -84,7 +84,7 @@ def test_csv_quotes_names_and_holds_what_is_known_of_models() -> None:
     rows = list(csv.DictReader(io.StringIO(table(clear(names), "csv"))))
     assert list(dict.fromkeys(row["run"] for row in rows if row["part"] == "tilts")) == list(names)
     one, two, *_ = csv.DictReader(io.StringIO(table(result("models"), "csv")))
-    known = (one["limit"], one["tuned"], one["here"], two["also"], two["pooling"])
+    known = (one["limit"], one["tuned"], one["here"], two["aliases"], two["pooling"])
     assert known == ("128", "true", "cache", "org/2", "")
 
 
