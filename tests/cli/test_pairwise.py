@@ -48,13 +48,14 @@ def test_pairs_are_asked_about_kept_and_read_again(
     found = rt.PairwiseAudit.load(file)
     assert found.spec["asker"] == "pairwise:openai:tiny(prompt=pairwise-neutral)"
     assert found.spec["command"].startswith("ranktilt pairwise ")
-    assert "How much more often than half the time female documents are chosen" in page.read_text()
+    figure = "How much more often than half the time female documents are chosen"
+    assert figure in page.read_text()
     again, other = tmp_path / "again.json", tmp_path / "page2.html"
     assert cli("pairwise", folder, "--decisions", saved, *BY, *QUICK, "--json", again).code == 0
     assert rt.PairwiseAudit.load(again).outcomes == found.outcomes
     assert len(server.requests) == 96
     assert cli("report", file, "-o", other).code == 0
-    assert "How often female documents are chosen" in other.read_text()
+    assert figure in other.read_text()
 
 
 def test_a_rehearsal_says_what_it_would_cost_and_asks_nothing(
