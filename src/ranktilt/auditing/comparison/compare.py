@@ -172,6 +172,8 @@ class Comparison(
 
     def _of(self, runs: RunPair, changes: Sequence[Change]) -> list[Change]:
         """Return the changes of one run on the primary measure."""
+        if not changes:  # pairwise audits have no measures, and so no primary one
+            return []
         primary = self.spec["primary"]
         return [
             change
