@@ -1,4 +1,4 @@
-"""What an audit's numbers are made of: groups at each rank of a run, and each query's part of Relative Δ."""
+"""The parts of an audit's numbers: groups at each rank of a run, and each query's part of Δ."""
 
 from __future__ import annotations
 
@@ -24,13 +24,18 @@ class RankShares:
     run: str
     groups: tuple[str, ...]
     at: Floats
-    """Share of the group at each rank, (n_groups, depth): the mean over the queries whose list is that long, NaN below
-    the longest. A tied document stands at each rank of its block with equal chance."""
-    found: Floats
-    """Mean R@rank of each group over the queries that have a relevant document of it; NaN where none has one."""
+    """Share of the group at each rank, (n_groups, depth).
+
+    It is the mean over the queries whose list is that long, NaN below the longest. A tied document
+    is at each rank of its block with equal chance.
+    """
+    recall: Floats
+    """Mean R@rank of each group over the queries that have a relevant document of it, else NaN."""
     neutral: Floats
-    """What random labels would show at every rank: each group's share among the documents that have a group, of what
-    part of these lists they are."""
+    """Share of each group that random labels would give at every rank.
+
+    It is the group's share among the documents that have a group, times their share of the lists.
+    """
     queries: Ints
     """Queries whose list reaches each rank."""
 
@@ -40,7 +45,10 @@ class RankShares:
 
 
 def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 100) -> RankShares:
-    """Count the groups at each rank of a run, and their relevant documents down to it; ties as the audit has them."""
+    """Count the groups at each rank of a run, and their relevant documents down to it.
+
+    Ties are broken as the audit does.
+    """
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
     groups = grouping(collection, audit.spec["by"], audit.groups, fewest=1)
@@ -49,54 +57,58 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
         judged_run = judged_run.untied()
     ranking, keep = judged_run.ranking.head(depth)
     judgments, query = judged_run.judgments, ranking.query
-    place = np.arange(len(query)) - ranking.offsets[:-1][query]
-    inside, known = place < depth, judgments.known_query[query]
+    rank = np.arange(len(query)) - ranking.offsets[:-1][query]  # from 0
+    is_within, is_known = rank < depth, judgments.known_query[query]
 
     def at_ranks(weights: Floats) -> Floats:
-        """Sum at each rank of the entries' weights, each spread evenly over the ranks of its tie block."""
+        """Sum the entries' weights at each rank, each spread evenly over its tie block."""
         spread = np.repeat(per_block(ranking, weights) / ranking.sizes, ranking.sizes)
-        return np.bincount(place[inside], weights=spread[inside], minlength=depth).astype(
-            np.float64
-        )
+        sums = np.bincount(rank[is_within], weights=spread[is_within], minlength=depth)
+        return sums.astype(np.float64)
 
-    at, found = np.full((2, len(groups.names), depth), np.nan)
+    at, recall = np.full((2, len(groups.names), depth), np.nan)
     group, judgment = judged_run.group_codes(groups)[keep], judged_run.judgment[keep]
-    reach = np.bincount(place[inside & known], minlength=depth)
-    counted = ~judged_run.left_out(str(audit.spec["missing"]))
+    reach = np.bincount(rank[is_within & is_known], minlength=depth)
+    is_counted = ~judged_run.left_out(str(audit.spec["missing"]))
     for number in range(len(groups.names)):
-        np.divide(
-            at_ranks(1.0 * (known & (group == number))), reach, out=at[number], where=reach > 0
-        )
-        mine = judgments.group == number
-        relevant = np.bincount(judgments.query[mine], minlength=len(judgments.queries))
-        counts = (relevant > 0) & counted
-        if counts.any():
-            hits = (judgment >= 0) & np.append(mine, False)[judgment] & counts[query]
-            found[number] = (
-                np.cumsum(at_ranks(hits / np.maximum(relevant, 1)[query])) / counts.sum()
-            )
-    return RankShares(run.name, groups.names, at, found, _level(groups, group[known]), reach)
+        group_sums = at_ranks(1.0 * (is_known & (group == number)))
+        np.divide(group_sums, reach, out=at[number], where=reach > 0)
+        is_member = judgments.group == number
+        relevant = np.bincount(judgments.query[is_member], minlength=len(judgments.queries))
+        has_relevant = (relevant > 0) & is_counted
+        if has_relevant.any():
+            hits = (judgment >= 0) & np.append(is_member, False)[judgment] & has_relevant[query]
+            hit_shares = at_ranks(hits / np.maximum(relevant, 1)[query])
+            recall[number] = np.cumsum(hit_shares) / has_relevant.sum()
+    return RankShares(
+        run=run.name,
+        groups=groups.names,
+        at=at,
+        recall=recall,
+        neutral=_neutral_shares(groups, group[is_known]),
+        queries=reach,
+    )
 
 
-def _level(groups: Groups, listed: Ints) -> Floats:
-    held = groups.code[groups.code >= 0]
-    part = float((listed >= 0).mean()) if len(listed) else 1.0
-    counts = np.bincount(held, minlength=len(groups.names)) * part / max(len(held), 1)
-    return counts.astype(np.float64)
+def _neutral_shares(groups: Groups, listed: Ints) -> Floats:
+    """Return the share of each group at every rank under random labels."""
+    labelled = groups.code[groups.code >= 0]
+    labelled_share = float((listed >= 0).mean()) if len(listed) else 1.0
+    counts = np.bincount(labelled, minlength=len(groups.names))
+    shares = counts * labelled_share / max(len(labelled), 1)
+    return shares.astype(np.float64)
 
 
 def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str) -> Floats:
-    """Split Relative Δ over the queries, in the order of ``audit.queries``: how many of its points each of them brings.
+    """Split Relative Δ over the queries, in the order of ``audit.queries``, in points.
 
     ``200·(a_q − b_q) / Σ(a + b)``: what remains of Relative Δ ``200·(M_a − M_b) / (M_a + M_b)``
-    (Dai et al., KDD 2024, sec. 3.1) when its means are written as sums over the queries; the parts
+    (Dai et al., KDD 2024, sec. 3.1) when its means are written as sums over the queries. The parts
     add up to Relative Δ without rounding. NaN for a query without a relevant document in both
     groups, and for every query where both means are 0.
     """
-    measures, name = (
-        tuple(map(repr, audit.measures)),
-        measure if isinstance(measure, str) else repr(measure),
-    )
+    measures = tuple(map(repr, audit.measures))
+    name = measure if isinstance(measure, str) else repr(measure)
     axes = (
         ("run", run, audit.runs),
         ("measure", name, measures),
@@ -113,9 +125,9 @@ def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str
 def parts(a: Floats, b: Floats) -> Floats:
     """Split Relative Δ of two groups over the queries, the last axis, in points; see `contributions`."""
     counts = ~(np.isnan(a) | np.isnan(b))
-    total = np.where(counts, a, 0.0).sum(axis=-1, keepdims=True) + np.where(counts, b, 0.0).sum(
-        axis=-1, keepdims=True
-    )
+    total_a = np.where(counts, a, 0.0).sum(axis=-1, keepdims=True)
+    total_b = np.where(counts, b, 0.0).sum(axis=-1, keepdims=True)
+    total = total_a + total_b
     shares: Floats = np.divide(
         a - b, total, out=np.full(counts.shape, np.nan), where=counts & (total > 0)
     )

@@ -72,7 +72,7 @@ class Card:
     groups: Groups
     twins: Mapping[Pair, TwinPairs]
     questions: Sequence[Estimand]
-    how: InferenceOptions
+    inference: InferenceOptions
     shuffles: Shuffles
     """Labels of relevant documents; their seed and number are those of all random labels."""
     banded: bool
@@ -198,10 +198,10 @@ class Card:
                 **estimand.details(lists, answers.weight > 0),
             }
             sample = Sample(
-                judged_run.run.name,
-                estimand,
-                ALL,
-                ALL,
+                run=judged_run.run.name,
+                estimand=estimand,
+                a=ALL,
+                b=ALL,
                 numerator=answers.total,
                 denominator=answers.weight,
                 parts=parts,
@@ -223,10 +223,12 @@ class Card:
     def _sample(
         self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
     ) -> Sample:
+        group_a, group_b = twins.pair
         return Sample(
-            judged_run.run.name,
-            estimand,
-            *twins.pair,
+            run=judged_run.run.name,
+            estimand=estimand,
+            a=group_a,
+            b=group_b,
             numerator=answers.total,
             denominator=answers.weight,
             parts=answers.parts,
@@ -237,9 +239,9 @@ class Card:
     def _exchanged(
         self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
     ) -> Sample:
-        """A sample of twins beside exchanged labels of each origin, the same way in all queries."""
+        """Make a sample of twins, with labels exchanged within origins, alike in all queries."""
         sample = self._sample(judged_run, estimand, twins, answers)
-        return among_exchanged(sample, self.how, banded=self.banded)
+        return among_exchanged(sample, self.inference, banded=self.banded)
 
 
 def group_samples(
@@ -255,7 +257,9 @@ def group_samples(
         groups=groups,
         twins={pair: TwinPairs(pair, no_rows, None, judgments.documents) for pair in pairs},
         questions=questions,
-        how=InferenceOptions(0, 0, "interval", "holm", "none"),
+        inference=InferenceOptions(
+            resamples=0, seed=0, test="interval", correction="holm", rounding="none"
+        ),
         shuffles=Shuffles(judgments, 0, count=0),
         banded=True,
         origins=np.arange(len(groups.code)),

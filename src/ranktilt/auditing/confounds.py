@@ -1,4 +1,7 @@
-"""What else differs between two sources, beside who wrote them: shown with every verdict (MEASURES, sec. 4)."""
+"""Other differences between two sources than who wrote them (MEASURES, sec. 4).
+
+They are shown with every verdict.
+"""
 
 from __future__ import annotations
 
@@ -25,25 +28,33 @@ from ranktilt.data.text.quality import (
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
 SAMPLE = 20_000
-"""Pairs whose terms are compared: evenly spaced ones of a larger collection, so that no audit waits for them."""
+"""Most pairs whose terms are compared, so that no audit waits for them.
+
+Of a larger collection they are evenly spaced.
+"""
 
 
 class Confound(NamedTuple):
-    """One thing in which the documents of two groups differ, or are too alike."""
+    """One respect in which the documents of two groups differ, or are too alike."""
 
     name: str
     a: str
     b: str
     value_a: float
     value_b: float
-    """Words: mean per document. All others: shares in [0, 1]; both sides the same where pairs are counted."""
+    """Value of each side: mean words of a document, or a share in [0, 1].
+
+    Both are the same where pairs are counted.
+    """
     number: int
-    """Pairs found, where pairs are counted (near-identical ones among `SAMPLE` at most); documents of both sides
-    otherwise."""
+    """Documents of both sides, or, where pairs are counted, the pairs that are alike.
+
+    Near-identical pairs are counted among `SAMPLE` pairs at most.
+    """
     run: str = ""
     """The ranker whose token limit cuts, for ``truncated``."""
     limit: int = 0
-    """Its limit in tokens."""
+    """Token limit of this ranker."""
 
 
 def confounds(
@@ -52,40 +63,54 @@ def confounds(
     twins: TwinPairs,
     runs: Sequence[Run],
 ) -> list[Confound]:
-    """Compare the texts of two sources, their pairs, and what each run's ranker cuts; nothing without texts."""
+    """Compare the texts of two sources, their pairs, and how much each run's ranker truncates.
+
+    Returns nothing where the documents have no texts.
+    """
     if not (collection.docs["text"] != "").any():
         return []
     texts = collection.memo(("confounds", twins.pair), lambda: _of_texts(collection, groups, twins))
     a, b = twins.pair
-    found = [*texts]
+    document_count = sum(int(is_member.sum()) for is_member in _members(groups, twins))
+    truncations = []
     for run in runs:
-        for name, cut in run.truncated:
-            share = cut["share"]
+        for name, truncated in run.truncated:
+            share = truncated["share"]
             if {a, b} <= set(share):
-                members = [groups.code == groups.names.index(name) for name in twins.pair]
-                documents = int(sum(is_member.sum() for is_member in members))
-                over = Confound("truncated", a, b, float(share[a]), float(share[b]), documents)
-                found.append(over._replace(run=name, limit=int(cut["limit"])))
-    return found
+                truncation = Confound(
+                    name="truncated",
+                    a=a,
+                    b=b,
+                    value_a=float(share[a]),
+                    value_b=float(share[b]),
+                    number=document_count,
+                    run=name,
+                    limit=int(truncated["limit"]),
+                )
+                truncations.append(truncation)
+    return [*texts, *truncations]
+
+
+def _members(groups: Groups, twins: TwinPairs) -> list[npt.NDArray[np.bool_]]:
+    """Return which documents are of each group of the pair."""
+    return [groups.code == groups.names.index(name) for name in twins.pair]
 
 
 def _of_texts(collection: Collection, groups: Groups, twins: TwinPairs) -> list[Confound]:
-    """What does not depend on a run."""
+    """Compare the texts and the pairs, which no run changes."""
     text = collection.docs["text"]
-    members = [groups.code == groups.names.index(name) for name in twins.pair]
-    found = [_sided("words", twins, words(text).to_numpy().astype(np.float64), members)]
+    members = _members(groups, twins)
+    differences = [_sided("words", twins, words(text).to_numpy().astype(np.float64), members)]
     if collection.qrels.height:
-        found.append(_sided("query words", twins, query_words(collection), members))
-    found += [
-        _sided(name, twins, flags.to_numpy().astype(np.float64), members)
-        for name, flags in (
-            ("cut-off endings", cut_off(text)),
-            ("boilerplate openings", opening(text).is_not_null()),
-        )
-    ]
+        differences.append(_sided("query words", twins, query_words(collection), members))
+    for name, flags in (
+        ("cut-off endings", cut_off(text)),
+        ("boilerplate openings", opening(text).is_not_null()),
+    ):
+        differences.append(_sided(name, twins, flags.to_numpy().astype(np.float64), members))
     if len(twins.rows):
-        found += list(_paired(collection, twins))
-    return found
+        differences += _paired(collection, twins)
+    return differences
 
 
 def _sided(
@@ -94,40 +119,48 @@ def _sided(
     values: npt.NDArray[np.float64],
     members: list[npt.NDArray[np.bool_]],
 ) -> Confound:
+    """Compare the means of the two groups' documents."""
     sides = [values[is_member & ~np.isnan(values)] for is_member in members]
-    means = [float(side.mean()) if len(side) else np.nan for side in sides]
+    mean_a, mean_b = (float(side.mean()) if len(side) else np.nan for side in sides)
     a, b = twins.pair
-    return Confound(name, a, b, means[0], means[1], sum(map(len, sides)))
+    return Confound(
+        name=name, a=a, b=b, value_a=mean_a, value_b=mean_b, number=sum(map(len, sides))
+    )
 
 
 def _paired(collection: Collection, twins: TwinPairs) -> Iterator[Confound]:
-    chosen = np.linspace(0, len(twins.rows) - 1, min(len(twins.rows), SAMPLE)).astype(np.int64)
-    (text, other), (one, two) = (
-        [collection.docs[column].gather(twins.rows[:, side]) for side in (0, 1)]
-        for column in ("text", "title")
-    )
+    """Count the pairs that are too alike."""
+    pair_count = len(twins.rows)
+    sampled = np.linspace(0, pair_count - 1, min(pair_count, SAMPLE)).astype(np.int64)
+    rows_a, rows_b = twins.rows[:, 0], twins.rows[:, 1]
+    text, title = collection.docs["text"], collection.docs["title"]
+    title_a, title_b = title.gather(rows_a), title.gather(rows_b)
+    a, b = twins.pair
     for name, flags in (
-        ("identical", identical(text, other).to_numpy()),
-        ("near-identical", twin_likeness(collection, twins.rows[chosen]) == 1),
-        ("same title", ((one == two) & (one != "")).to_numpy()),
+        ("identical", identical(text.gather(rows_a), text.gather(rows_b)).to_numpy()),
+        ("near-identical", twin_likeness(collection, twins.rows[sampled]) == 1),
+        ("same title", ((title_a == title_b) & (title_a != "")).to_numpy()),
     ):
         share = float(flags.mean())
-        a, b = twins.pair
-        yield Confound(name, a, b, share, share, int(flags.sum()))
+        yield Confound(name=name, a=a, b=b, value_a=share, value_b=share, number=int(flags.sum()))
 
 
 def twin_likeness(
     collection: Collection, rows: npt.NDArray[np.int64], near: float = NEAR_IDENTICAL
 ) -> npt.NDArray[np.int64]:
-    """Tell pairs of identical texts (2) and near-identical ones (1) from all others (0), as `likeness` does."""
+    """Return 2 for pairs of identical texts, 1 for near-identical ones and 0 for all others.
+
+    See `likeness`.
+    """
     text = collection.docs["text"]
     return likeness(text.gather(rows[:, 0]), text.gather(rows[:, 1]), near)
 
 
 def query_words(collection: Collection) -> npt.NDArray[np.float64]:
-    """Compute the share of a query's words that each relevant document holds: shape (n_docs,); see `query_word_share`.
+    """Compute the share of a query's words that each relevant document holds.
 
-    Title and text are read, as rankers do.
+    Title and text are read, as rankers do. Returns an array of the shape (n_docs,); see
+    `query_word_share`.
     """
     texts = pl.DataFrame({"id": collection.ids, "text": collection.texts()})
     return query_word_share(texts, collection.queries, collection.qrels)

@@ -41,31 +41,34 @@ class Contributions:
     def from_samples(
         cls, samples: Sequence[Sample], collection: Collection, queries: Sequence[str]
     ) -> Contributions:
-        """Keep what the documents of some answers add, the largest of it where that is too much."""
+        """Keep what documents add to the answers, of each answer the largest entries up to a limit."""
         answers = {
             (sample.run, repr(sample.estimand), sample.a, sample.b): sample.clusters
             for sample in samples
             if sample.clusters is not None
         }
-        each = MOST // max(len(answers), 1)
-        answers = {key: _largest(clusters, each) for key, clusters in answers.items()}
+        share = MOST // max(len(answers), 1)
+        answers = {key: _largest(clusters, share) for key, clusters in answers.items()}
         names = pl.DataFrame(
             {"number": collection.origin_codes(), "name": collection.docs["origin"]}
         )
         names = names.unique("number").sort("number")
         numbers = np.concatenate([[], *(clusters.origin for clusters in answers.values())])
-        kept = np.unique(numbers.astype(np.int64))
+        origins = np.unique(numbers.astype(np.int64))
         return cls(
             queries=tuple(queries),
-            origins=names["name"].gather(kept),
+            origins=names["name"].gather(origins),
             answers={
-                key: clusters._replace(origin=np.searchsorted(kept, clusters.origin))
+                key: clusters._replace(origin=np.searchsorted(origins, clusters.origin))
                 for key, clusters in answers.items()
             },
         )
 
-    def of(self, key: Key, place: Place) -> Clusters | None:
-        """Return what documents add to one answer, seen from its first group, or None if not kept."""
+    def of(self, key: Key, numbering: CommonNumbering) -> Clusters | None:
+        """Return what documents add to one answer, seen from its first group.
+
+        Queries and origins are numbered as `numbering` says. None where nothing is stored.
+        """
         run, estimand, a, b = key
         clusters = self.answers.get(key)
         if clusters is None:
@@ -73,18 +76,21 @@ class Contributions:
             if turned is None:
                 return None
             clusters = turned._replace(total=-turned.total)
-        row = place.row[clusters.query]
-        of_no_query = clusters.query < 0
-        kept = of_no_query | (row >= 0)
+        row = numbering.row[clusters.query]
+        has_no_query = clusters.query < 0
+        is_compared = has_no_query | (row >= 0)
         return Clusters(
-            np.where(of_no_query, -1, row)[kept],
-            place.origin[clusters.origin[kept]],
-            clusters.total[kept],
-            clusters.weight[kept],
+            query=np.where(has_no_query, -1, row)[is_compared],
+            origin=numbering.origin[clusters.origin[is_compared]],
+            total=clusters.total[is_compared],
+            weight=clusters.weight[is_compared],
         )
 
     def row(self) -> dict[str, Any]:
-        """Return what a file holds: names once; arrays compressed (zlib) as base64, little-endian."""
+        """Return what a file holds.
+
+        Names come once; arrays are little-endian, compressed (zlib) and written as base64.
+        """
         rows = []
         for key, clusters in self.answers.items():
             packed = {
@@ -102,7 +108,12 @@ class Contributions:
             columns = [array_of_text(answer[name], kind) for name, kind in _COLUMNS.items()]
             query, origin, total, weight = columns
             key = (answer["run"], answer["estimand"], answer["a"], answer["b"])
-            answers[key] = Clusters(query.astype(np.int64), origin.astype(np.int64), total, weight)
+            answers[key] = Clusters(
+                query=query.astype(np.int64),
+                origin=origin.astype(np.int64),
+                total=total,
+                weight=weight,
+            )
         return cls(
             queries=tuple(row["queries"]),
             origins=pl.Series(row["origins"], dtype=pl.String),
@@ -111,8 +122,8 @@ class Contributions:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Place:
-    """Where an audit's queries and origins stand beside those of others."""
+class CommonNumbering:
+    """Numbers of an audit's queries and origins among those of several audits."""
 
     row: npt.NDArray[np.int64]
     """Row of each of the audit's queries among those that are compared; −1 for others."""
@@ -120,35 +131,41 @@ class Place:
     """Number of each of its origins among those of all audits."""
 
 
-def common_places(contributions: Sequence[Contributions], queries: Sequence[str]) -> list[Place]:
-    """Number the origins of audits alike, and their queries by the order of those that are compared."""
-    names = [kept.origins.to_numpy().astype(np.str_) for kept in contributions if len(kept.origins)]
-    every = np.unique(np.concatenate(names)) if names else np.empty(0, dtype=np.str_)
+def common_numbering(
+    contributions: Sequence[Contributions], queries: Sequence[str]
+) -> list[CommonNumbering]:
+    """Number the origins of audits alike, and their queries in the order of `queries`.
+
+    `queries` are those that are compared. Returns the numbers of each audit.
+    """
+    names_of = [audit.origins.to_numpy().astype(np.str_) for audit in contributions]
+    names = [names for names in names_of if len(names)]
+    all_names = np.unique(np.concatenate(names)) if names else np.empty(0, dtype=np.str_)
     row_of = {query: row for row, query in enumerate(queries)}
-    return [
-        Place(
-            row=np.array([row_of.get(query, -1) for query in kept.queries], dtype=np.int64),
-            origin=np.searchsorted(every, kept.origins.to_numpy().astype(np.str_)),
+    numberings = []
+    for audit, origins in zip(contributions, names_of, strict=True):
+        rows = [row_of.get(query, -1) for query in audit.queries]
+        numbering = CommonNumbering(
+            row=np.array(rows, dtype=np.int64), origin=np.searchsorted(all_names, origins)
         )
-        for kept in contributions
-    ]
+        numberings.append(numbering)
+    return numberings
 
 
 def _largest(clusters: Clusters, count: int) -> Clusters:
-    """Keep so many entries, those that add most; the rest is spread over them later.
+    """Keep the `count` entries that add most; the rest is spread over them later.
 
-    They stand in one order, however the run stored its documents.
+    Their order does not depend on how the run stored its documents.
     """
     order = np.lexsort((clusters.weight, clusters.total, clusters.origin, clusters.query))
     size = np.abs(clusters.total[order])
     if len(size) > count:
         order = order[np.sort(np.argsort(-size, kind="stable")[:count])]
-    kept = order
     return Clusters(
-        clusters.query[kept],
-        clusters.origin[kept],
-        clusters.total[kept],
-        clusters.weight[kept],
+        query=clusters.query[order],
+        origin=clusters.origin[order],
+        total=clusters.total[order],
+        weight=clusters.weight[order],
     )
 
 

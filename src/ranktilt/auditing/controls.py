@@ -1,4 +1,4 @@
-"""Controls: the same audit once more with what else differs between twins taken away (MEASURES, sec. 4)."""
+"""Controls: the same audit again, without one other difference between twins (MEASURES, sec. 4)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.match import neutral_values
 from ranktilt.auditing.confounds import twin_likeness
-from ranktilt.auditing.contributions import common_places
+from ranktilt.auditing.contributions import common_numbering
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair, grouping, twin_rows
 from ranktilt.auditing.result import RAW, Audit, ControlChange, Controlled, Move, Obstacle
@@ -31,7 +31,7 @@ from ranktilt.rankers.self_exclusion import self_documents
 from ranktilt.statistics.two_way import Clusters
 
 CONTROLS = ("length", "tokens", "boilerplate", "near-identical", "titles")
-"""What each takes away is said in `reporting/sentences/controls.py`."""
+"""Names of the controls; `reporting/sentences/controls.py` says what each takes away."""
 
 
 class Changed(NamedTuple):
@@ -39,16 +39,17 @@ class Changed(NamedTuple):
 
     collection: Collection
     change: ControlChange
-    """How many texts changed, or pairs went."""
+    """Number of texts that changed, or of pairs that were left out."""
     left_out: frozenset[str] = frozenset()
-    """Ids of documents that are gone."""
+    """Ids of documents that were left out."""
 
 
 class _Reader(NamedTuple):
-    """What a neural ranker reads: tokens, of which fields of a document."""
+    """What a neural ranker reads of a document."""
 
     tokens: Tokens
     text: str
+    """The fields, such as ``title+text``."""
 
 
 def controls(
@@ -98,55 +99,71 @@ def controls(
         raise UserError("controls need groups compared by relevance; this audit has none")
     if not (collection.docs["text"] != "").any():
         raise UserError("controls need texts, and these documents have none")
-    work = _Controls(collection, rankers, runs, raw, near)
-    found = [one for name in names for one in work.control(name)]
+    audits = _Controls(collection, rankers, runs, raw=raw, near=near)
     saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]
+    controlled: list[Controlled] = []
+    for name in names:
+        rows = audits.control(name)
+        controlled += [row for row in rows if row.tilts or row.run not in saved]
     notes = tuple(SavedRunNotControlled(run=name) for name in saved)
-    found = [one for one in found if one.tilts or one.run not in saved]
     spec = {**raw.spec, "near": near}
-    return replace(raw, controls=_corrected(raw, found), spec=spec, notes=(*raw.notes, *notes))
+    return replace(raw, controls=_corrected(raw, controlled), spec=spec, notes=(*raw.notes, *notes))
 
 
-def _corrected(raw: Audit, found: list[Controlled]) -> tuple[Controlled, ...]:
+def _corrected(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ...]:
     """Put the raw values before their controls, and correct all p of the table together."""
-    first = []
+    raw_rows = []
     for run in raw.runs:
         for a, b in raw.tilted_pairs:
-            tilts = tuple(t for t in raw.tilts if (t.run, t.a, t.b) == (run, a, b))
-            first.append(Controlled(run, RAW, a, b, ControlChange(outcome="raw"), tilts, ()))
-    every = [*first, *found]
-    # What a control did not change is its raw value once more, and no further test.
-    tested = list({id(t): t for one in every for t in one.tilts}.values())
-    again = corrected(tested, str(raw.spec["correction"]), raw.primary)
-    found_again = dict(zip(map(id, tested), again, strict=True))
-    return tuple(replace(one, tilts=tuple(found_again[id(t)] for t in one.tilts)) for one in every)
+            row = Controlled(
+                run=run,
+                control=RAW,
+                a=a,
+                b=b,
+                control_change=ControlChange(outcome="raw"),
+                tilts=_tilts(raw, run, (a, b)),
+                moves=(),
+            )
+            raw_rows.append(row)
+    rows = [*raw_rows, *controlled]
+    # What a control did not change is the same object as its raw value, and no further test.
+    tested: dict[int, Effect] = {}
+    for row in rows:
+        tested |= {id(tilt): tilt for tilt in row.tilts}
+    tilts = corrected(list(tested.values()), str(raw.spec["correction"]), raw.primary)
+    corrected_of = dict(zip(tested, tilts, strict=True))
+    return tuple(
+        replace(row, tilts=tuple(map(corrected_of.__getitem__, map(id, row.tilts)))) for row in rows
+    )
+
+
+def _tilts(audited: Audit, run: str, pair: Pair) -> tuple[Effect, ...]:
+    """Return a run's tilts of one pair of groups, a measure each."""
+    return tuple(tilt for tilt in audited.tilts if tilt.run == run and (tilt.a, tilt.b) == pair)
 
 
 class _Controls:
-    """All controls of one audit: what they share."""
+    """What all controls of one audit share."""
 
     def __init__(
         self,
         collection: Collection,
         rankers: Sequence[Ranker],
         runs: Sequence[Run],
+        *,
         raw: Audit,
         near: float,
     ) -> None:
-        self.collection, self.rankers, self.runs, self.raw, self.near = (
-            collection,
-            rankers,
-            runs,
-            raw,
-            near,
-        )
+        self.collection = collection
+        self.rankers = rankers
+        self.runs = runs
+        self.raw = raw
+        self.near = near
         groups = grouping(collection, raw.spec["by"], raw.groups, fewest=1)
         if raw.spec["by"] not in collection.docs.columns:
             # Bins are those of the raw texts, whatever a control makes of them.
-            labels = pl.Series(raw.spec["by"], [None, *groups.names], dtype=pl.String).gather(
-                groups.code + 1
-            )
-            docs = collection.docs.with_columns(labels)
+            names = pl.Series(raw.spec["by"], [None, *groups.names], dtype=pl.String)
+            docs = collection.docs.with_columns(names.gather(groups.code + 1))
             self.collection = Collection(
                 docs, collection.queries, collection.qrels, collection.spec
             )
@@ -155,24 +172,26 @@ class _Controls:
         self.twins = self.family >= 0
 
     def control(self, name: str) -> list[Controlled]:
+        """Return what each run says under one control."""
         if not self.twins.any():
             without_twins = self._not_applicable(name, "no twins")
-            return [self._nothing(run, name, without_twins) for run in self.runs]
-        made: dict[str, Changed] = {}
-        out = []
+            return [self._without_result(run, name, without_twins) for run in self.runs]
+        changed: dict[str, Changed] = {}
+        rows = []
         for number, (ranker, run) in enumerate(zip(self.rankers, self.runs, strict=True)):
             report(f"control {name}", number, len(self.runs))
             reader = _reader(ranker) if name == "tokens" else None
             obstacle = _obstacle(ranker, name, reader)
             if obstacle is not None:
-                out.append(self._nothing(run, name, self._not_applicable(name, obstacle)))
+                change = self._not_applicable(name, obstacle)
+                rows.append(self._without_result(run, name, change))
                 continue
             key = repr(ranker) if name == "tokens" else name
-            if key not in made:
-                made[key] = self._changed(name, reader)
-            out += self._controlled(ranker, run, name, made[key])
+            if key not in changed:
+                changed[key] = self._changed(name, reader)
+            rows += self._controlled(ranker, run, name, changed[key])
         report(f"control {name}", len(self.runs), len(self.runs))
-        return out
+        return rows
 
     def _changed(self, name: str, reader: _Reader | None) -> Changed:
         if reader is not None:
@@ -189,84 +208,98 @@ class _Controls:
         return self._with_texts(docs["text"], docs.select(shared.alias("title"))["title"])
 
     def _as_short(self) -> Iterator[str]:
-        """Every text cut to the words of its shortest twin."""
-        text = self.collection.docs["text"]
-        sizes = words(text).to_numpy()
-        for one, size, keep in zip(text, sizes, self._shortest(sizes), strict=True):
-            yield one if size <= keep else " ".join(one.split()[:keep])
+        """Cut every text to the words of its shortest twin."""
+        texts = self.collection.docs["text"]
+        sizes = words(texts).to_numpy()
+        for text, size, shortest in zip(texts, sizes, self._shortest(sizes), strict=True):
+            yield text if size <= shortest else " ".join(text.split()[:shortest])
 
     def _read_alike(self, reader: _Reader) -> Iterator[str]:
-        """Every text cut to the tokens that the model reads of its shortest twin."""
+        """Cut every text to the tokens that the model reads of its shortest twin."""
         tokens, docs = reader.tokens, self.collection.docs
-        whole = self.collection.texts(reader.text).to_list()
-        sizes = tokens.counts(whole, "counting tokens")
-        least = self._shortest(np.minimum(sizes, tokens.limit) if tokens.limit else sizes)
-        over = np.flatnonzero(self.twins & (sizes > least))
-        ends = dict(
-            zip(over.tolist(), tokens.ends([whole[i] for i in over], least[over]), strict=True)
-        )
-        titled = reader.text == "title+text"
-        for i, (title, text) in enumerate(docs.select("title", "text").iter_rows()):
-            front = len(title.strip()) + 1 if titled and title.strip() else 0
-            yield whole[i][front : max(ends[i], front)] if i in ends else text
+        uncut = self.collection.texts(reader.text).to_list()
+        sizes = tokens.counts(uncut, "counting tokens")
+        budgets = self._shortest(np.minimum(sizes, tokens.limit) if tokens.limit else sizes)
+        longer = np.flatnonzero(self.twins & (sizes > budgets))
+        cuts = tokens.ends([uncut[row] for row in longer], budgets[longer])
+        cut_of = dict(zip(longer.tolist(), cuts, strict=True))
+        has_title = reader.text == "title+text"
+        for row, (title, text) in enumerate(docs.select("title", "text").iter_rows()):
+            if row not in cut_of:
+                yield text
+                continue
+            # The title comes first, with a space after it, and is not part of the text.
+            start = len(title.strip()) + 1 if has_title and title.strip() else 0
+            yield uncut[row][start : max(cut_of[row], start)]
 
     def _without_likenesses(self) -> Changed:
+        """Leave out all twins of which two are too alike."""
         collection = self.collection
         alike = [
             rows[twin_likeness(collection, rows, self.near) > 0] for rows in self.rows if len(rows)
         ]
-        gone = np.unique(self.family[np.concatenate([rows.ravel() for rows in alike])])
-        out = np.isin(self.family, gone)
-        ids = frozenset(collection.ids.filter(pl.Series(out)))
-        docs = collection.docs.filter(pl.Series(~out))
+        families = np.unique(self.family[np.concatenate([rows.ravel() for rows in alike])])
+        is_left_out = np.isin(self.family, families)
+        ids = frozenset(collection.ids.filter(pl.Series(is_left_out)))
+        docs = collection.docs.filter(pl.Series(~is_left_out))
         qrels = collection.qrels.filter(~pl.col("doc_id").is_in(list(ids)))
         change = ControlChange(
             outcome="changed",
-            changed=len(gone),
+            changed=len(families),
             total=len(np.unique(self.family[self.twins])),
             unit="pairs",
             near=self.near,
         )
-        return Changed(Collection(docs, collection.queries, qrels, {}), change, ids)
+        return Changed(
+            collection=Collection(docs, collection.queries, qrels, {}),
+            change=change,
+            left_out=ids,
+        )
 
     def _with_texts(self, texts: Iterable[str], titles: pl.Series | None = None) -> Changed:
-        """Replace texts, and titles where given."""
+        """Replace texts, and also titles where there are new ones."""
         docs = self.collection.docs
         text = pl.Series("text", list(texts), dtype=pl.String)
         title = docs["title"] if titles is None else titles
         number = int(((text != docs["text"]) | (title != docs["title"])).sum())
-        changed = Collection(
+        collection = Collection(
             docs.with_columns(text, title), self.collection.queries, self.collection.qrels, {}
         )
-        return Changed(changed, ControlChange(outcome="changed", changed=number, total=docs.height))
+        change = ControlChange(outcome="changed", changed=number, total=docs.height)
+        return Changed(collection=collection, change=change)
 
     def _shortest(self, sizes: Ints) -> Ints:
-        """Smallest size among each document's twins; its own where it has none."""
+        """Return the smallest size among each document and its twins."""
         table = pl.DataFrame({"family": self.family, "size": sizes})
-        return np.where(
-            self.twins, table.select(pl.col("size").min().over("family"))["size"].to_numpy(), sizes
-        )
+        smallest = table.select(pl.col("size").min().over("family"))["size"].to_numpy()
+        return np.where(self.twins, smallest, sizes)
 
     def _not_applicable(self, name: str, obstacle: Obstacle) -> ControlChange:
         near = self.near if name == "near-identical" else np.nan
         return ControlChange(outcome="not applicable", obstacle=obstacle, near=near)
 
-    def _nothing(self, run: Run, name: str, change: ControlChange) -> Controlled:
+    def _without_result(self, run: Run, name: str, change: ControlChange) -> Controlled:
         a, b = self.raw.tilted_pairs[0]
-        return Controlled(run.name, name, a, b, change, (), ())
+        return Controlled(
+            run=run.name, control=name, a=a, b=b, control_change=change, tilts=(), moves=()
+        )
 
     def _controlled(
         self, ranker: Ranker, run: Run, name: str, changed: Changed
     ) -> list[Controlled]:
-        again, change = self._ranked(ranker, run, changed), changed.change
-        if again is run:
+        """Audit one run again over a changed collection."""
+        new_run, change = self._ranked(ranker, run, changed), changed.change
+        if new_run is run:
             unchanged = replace(change, outcome="unchanged")
             return [self._unmoved(run, name, unchanged, pair) for pair in self.raw.tilted_pairs]
-        options: dict[str, Any] = {k: self.raw.spec[k] for k in _OPTIONS if k in self.raw.spec}
+        raw_spec = self.raw.spec
+        options: dict[str, Any] = {
+            option: raw_spec[option] for option in _OPTIONS if option in raw_spec
+        }
         try:
             result = audit(
                 changed.collection,
-                [again],
+                [new_run],
                 self.raw.measures,
                 pairs=self.raw.tilted_pairs,
                 confounds=False,
@@ -276,72 +309,77 @@ class _Controls:
             left = replace(change, outcome="nothing left")
             if changed.collection.qrels.height:
                 left = replace(change, outcome="refused", error=str(error))
-            return [self._nothing(run, name, left)]
-        found = []
+            return [self._without_result(run, name, left)]
+        rows = []
         for a, b in result.pairs:
-            tilts = tuple(replace(t, run=run.name) for t in result.tilts if (t.a, t.b) == (a, b))
-            moves = tuple(
-                self._move(result, run.name, number, (a, b))
-                for number in range(len(self.raw.measures))
+            tilts = _tilts(result, result.runs[0], (a, b))
+            row = Controlled(
+                run=run.name,
+                control=name,
+                a=a,
+                b=b,
+                control_change=change,
+                tilts=tuple(replace(tilt, run=run.name) for tilt in tilts),
+                moves=tuple(
+                    self._move(result, run.name, number, (a, b))
+                    for number in range(len(self.raw.measures))
+                ),
             )
-            found.append(Controlled(run.name, name, a, b, change, tilts, moves))
-        return found
+            rows.append(row)
+        return rows
 
     def _unmoved(self, run: Run, name: str, change: ControlChange, pair: Pair) -> Controlled:
-        tilts = tuple(t for t in self.raw.tilts if t.run == run.name and (t.a, t.b) == pair)
-        still = [t.value - t.value for t in tilts]  # 0, or undefined
-        moves = tuple(
-            Move(zero, zero, zero, t.queries) for zero, t in zip(still, tilts, strict=True)
+        """Return the raw tilts of a run that a control did not change."""
+        tilts = _tilts(self.raw, run.name, pair)
+        moves = []
+        for tilt in tilts:
+            zero = tilt.value - tilt.value  # NaN where the tilt is undefined
+            moves.append(Move(value=zero, low=zero, high=zero, queries=tilt.queries))
+        a, b = pair
+        return Controlled(
+            run=run.name,
+            control=name,
+            a=a,
+            b=b,
+            control_change=change,
+            tilts=tilts,
+            moves=tuple(moves),
         )
-        return Controlled(run.name, name, pair[0], pair[1], change, tilts, moves)
 
     def _ranked(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
-        """The run under a control: the same one where nothing that the ranker reads changed."""
+        """Rank under a control; the same run where nothing that the ranker reads changed."""
         if changed.left_out:
             return _without(run, changed.left_out)
-        choices = {str(getattr(stage, "text", "title+text")) for stage in stages_of(ranker)}
-        if all(changed.collection.texts(c).equals(self.collection.texts(c)) for c in choices):
+        new, old = changed.collection, self.collection
+        fields = {str(getattr(stage, "text", "title+text")) for stage in stages_of(ranker)}
+        if all(new.texts(field).equals(old.texts(field)) for field in fields):
             return run
-        for choice in (
-            None,
-            True,
-        ):  # a query's own document stays its own, whatever a control makes of its text
-            changed.collection.memo(
-                ("self documents", choice), partial(self_documents, self.collection, choice)
-            )
-        return ranker.rank(changed.collection)
+        # A query's own document stays its own, whatever a control makes of its text.
+        for exclude_self in (None, True):
+            rows = partial(self_documents, old, exclude_self)
+            new.memo(("self documents", exclude_self), rows)
+        return ranker.rank(new)
 
     def _move(self, result: Audit, run: str, measure: int, pair: Pair) -> Move:
-        """By how much Relative Δ moved, over the queries that both define."""
-        raw, there = self.raw, {query: place for place, query in enumerate(result.queries)}
-        at, after = (
-            np.array([(n, there[q]) for n, q in enumerate(raw.queries) if q in there], np.int64)
-            .reshape(-1, 2)
-            .T
-        )
-        sides = [
-            values[measure, audit.groups.index(name)][rows]
-            for name in pair
-            for audit, values, rows in (
-                (result, result.values[0], after),
-                (raw, raw.values[raw.runs.index(run)], at),
-            )
-        ]
+        """Compute how far Relative Δ moved, over the queries of both audits."""
+        raw = self.raw
+        row_of = {query: row for row, query in enumerate(result.queries)}
+        common = [query for query in raw.queries if query in row_of]
+        new_rows = np.array([row_of[query] for query in common], dtype=np.int64)
+        is_common = [query in row_of for query in raw.queries]
+        old_rows = np.flatnonzero(np.array(is_common, dtype=bool))
+        new_values, old_values = result.values[0], raw.values[raw.runs.index(run)]
+        values = []
+        for name in pair:
+            values.append(new_values[measure, result.groups.index(name)][new_rows])
+            values.append(old_values[measure, raw.groups.index(name)][old_rows])
         distinct = raw.distinct(run)
-        columns = Columns(np.array(sides), None if distinct is None else distinct[at])
+        columns = Columns(np.array(values), None if distinct is None else distinct[old_rows])
         if not columns.queries:
-            return Move(np.nan, np.nan, np.nan, 0)
-        new, old = (
-            next(
-                t
-                for t in audit.tilts
-                if (t.run, t.a, t.b) == (name, *pair) and t.measure == repr(of)
-            )
-            for audit, name, of in (
-                (result, result.runs[0], self.raw.measures[measure]),
-                (raw, run, self.raw.measures[measure]),
-            )
-        )
+            return Move(value=np.nan, low=np.nan, high=np.nan, queries=0)
+        notation = repr(raw.measures[measure])
+        new = _tilt(result, result.runs[0], notation, pair)
+        old = _tilt(raw, run, notation, pair)
         task = ChangeTask(
             run=run,
             old_run=run,
@@ -349,31 +387,45 @@ class _Controls:
             a=pair[0],
             b=pair[1],
             columns=columns,
-            clusters=_clusters((result, raw), (new, old), [raw.queries[row] for row in at]),
+            clusters=_clusters((result, raw), (new, old), common),
             neutral_values=neutral_values(new, old),
             twins=new.twins and old.twins,
         )
         resamples, seed = int(raw.spec["resamples"]), int(raw.spec["seed"])
         [change] = contrast_changes([task], resamples=resamples, seed=seed)
-        return Move(change.value, change.low, change.high, change.queries, change.neutral)
+        return Move(
+            value=change.value,
+            low=change.low,
+            high=change.high,
+            queries=change.queries,
+            neutral=change.neutral,
+        )
+
+
+def _tilt(audited: Audit, run: str, measure: str, pair: Pair) -> Effect:
+    """Return a run's tilt of a pair of groups on one measure."""
+    [tilt] = [tilt for tilt in _tilts(audited, run, pair) if tilt.measure == measure]
+    return tilt
 
 
 def _clusters(
     audits: tuple[Audit, Audit], tilts: tuple[Effect, Effect], queries: Sequence[str]
 ) -> tuple[Clusters | None, Clusters | None]:
-    """What documents add to a tilt under a control and without it, numbered alike."""
+    """Return what documents add to a tilt under a control and without it, numbered alike."""
     new, old = (audit.contributions for audit in audits)
     if new is None or old is None:
         return None, None
-    new_place, old_place = common_places([new, old], queries)
-    keys = [(tilt.run, repr(tilt.estimand), tilt.a, tilt.b) for tilt in tilts]
-    return new.of(keys[0], new_place), old.of(keys[1], old_place)
+    new_numbering, old_numbering = common_numbering([new, old], queries)
+    new_key, old_key = ((tilt.run, repr(tilt.estimand), tilt.a, tilt.b) for tilt in tilts)
+    return new.of(new_key, new_numbering), old.of(old_key, old_numbering)
 
 
 def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
-    """Number of each document's family of twins (its origin); -1 for a document without a twin."""
+    """Number the families of twins (their origins); -1 for documents without a twin."""
     family = np.full(collection.docs.height, -1)
-    rows = np.unique(np.concatenate([r.ravel() for r in pairs])) if pairs else np.empty(0, np.int64)
+    if not pairs:
+        return family
+    rows = np.unique(np.concatenate([pair_rows.ravel() for pair_rows in pairs]))
     if len(rows):
         origin = collection.docs["origin"].gather(rows)
         family[rows] = origin.rank("dense").to_numpy().astype(np.int64) - 1
@@ -394,16 +446,14 @@ _OPTIONS = (
 
 
 def _reader(ranker: Ranker) -> _Reader | None:
-    """What a pipeline's last neural stage reads."""
+    """Return what a pipeline's last neural stage reads; None if unknown, or without such a stage."""
     for stage in reversed(stages_of(ranker)):
-        find = getattr(stage, "tokens", None)
-        if callable(find):
-            found = find()
-            return (
-                _Reader(found, str(getattr(stage, "text", "title+text")))
-                if isinstance(found, Tokens)
-                else None
-            )
+        read_tokens = getattr(stage, "tokens", None)
+        if callable(read_tokens):
+            tokens = read_tokens()
+            if not isinstance(tokens, Tokens):
+                return None
+            return _Reader(tokens=tokens, text=str(getattr(stage, "text", "title+text")))
     return None
 
 
@@ -423,9 +473,15 @@ def _is_saved(ranker: Ranker) -> bool:
     return any(stage.name == "replay" for stage in stages_of(ranker))
 
 
-def _without(run: Run, gone: frozenset[str]) -> Run:
-    """The run without some documents; the others move up."""
-    lost = run.ids.is_in(list(gone)).to_numpy()
-    keep = ~lost[run.docs]
-    offsets = np.concatenate([[0], np.cumsum(keep)])[run.offsets]
-    return Run(run.queries, offsets, run.docs[keep], run.scores[keep], run.ids, run.spec)
+def _without(run: Run, left_out: frozenset[str]) -> Run:
+    """Return the run without some documents; the others move up."""
+    is_left_out = run.ids.is_in(list(left_out)).to_numpy()
+    keep = ~is_left_out[run.docs]
+    return Run(
+        queries=run.queries,
+        offsets=np.concatenate([[0], np.cumsum(keep)])[run.offsets],
+        docs=run.docs[keep],
+        scores=run.scores[keep],
+        ids=run.ids,
+        spec=run.spec,
+    )

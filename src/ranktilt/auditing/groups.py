@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ _SHOWN = 12
 _SINGLE = ("id", "text", "title", "origin")
 Pair = tuple[str, str]
 _VALUE = re.compile(r"-?(?:\d+\.\d*|\.\d+)|-\d+")
-"""What parts a column in two; a whole number asks for so many bins."""
+"""A value that divides a column in two; a whole number is a number of bins instead."""
 _HALVES = ("below {}", "{} and above")
 _HIGH, _LOW = "high-", "low-"
 
@@ -57,11 +57,14 @@ class Groups:
     sets: tuple[tuple[int, ...], ...] = ()
     """Groups that some document has together, each combination once."""
     set_of: npt.NDArray[np.int64] | None = None
-    """Number of each document's combination, -1 for none; None where no document is of several groups."""
+    """Number of each document's combination, -1 for none; None where none is of several groups."""
     remarks: tuple[LabelNote, ...] = ()
     """What a reader should know of the labels as they are written."""
     values: npt.NDArray[np.float64] | None = None
-    """The number of each document where groups are the ends of a property (`property_sides`); NaN where unknown."""
+    """The number of each document where groups are the ends of a property; NaN where unknown.
+
+    See `property_sides`.
+    """
 
     @property
     def mean_value(self) -> float:
@@ -89,26 +92,24 @@ class Groups:
 
     def number(self, name: str) -> int:
         """Return the number of a group or side by its name; `UserError` where there is none."""
-        found = name_among(name, self.names)
-        if found is None:
+        known_name = name_among(name, self.names)
+        if known_name is None:
             near = nearest(name, self.merged, _SHOWN)
             raise unknown(self.by or "group", name, [*near, *self.names])
-        return self.names.index(found)
+        return self.names.index(known_name)
 
     @property
     def kind(self) -> npt.NDArray[np.int64]:
-        """Kind of each document: its group, or one for its combination of groups, or the last one for no label."""
-        last = len(self.names) + len(self.sets)
-        found = np.where(self.code >= 0, self.code, last)
-        return (
-            found
-            if self.set_of is None
-            else np.where(self.set_of >= 0, len(self.names) + self.set_of, found)
-        )
+        """Kind of each document: its group, or its combination of groups; the last is no label."""
+        no_label = len(self.names) + len(self.sets)
+        kind = np.where(self.code >= 0, self.code, no_label)
+        if self.set_of is None:
+            return kind
+        return np.where(self.set_of >= 0, len(self.names) + self.set_of, kind)
 
     @property
     def parts(self) -> npt.NDArray[np.float64]:
-        """How much of a document of each kind is of each group, the last column standing for no label."""
+        """Share of each group in a document of each kind; the last column is for no label."""
         groups = len(self.names)
         table = np.zeros((groups + len(self.sets) + 1, groups + 1))
         table[np.arange(groups), np.arange(groups)] = 1.0
@@ -121,15 +122,16 @@ class Groups:
 def grouping(
     collection: Collection, by: str | None, keep: Iterable[str] = (), *, fewest: int = 2
 ) -> Groups:
-    """Group the documents by a column, or by bins of its numbers; human first under ``source``, else by name.
+    """Group the documents by a column, or by bins of its numbers.
 
-    ``COLUMN:N`` makes bins of numbers, ``length:N`` of the words of the texts; equal values are
-    never parted. Of more than `MOST_GROUPS`, those to `keep` stay apart and all others become one,
-    as with `REST` or ``non-Europe``: then a document of several groups (``Europe|Asia``) is of the
-    first one kept, and else of none of them alone.
+    Under ``source``, human comes first; other groups are in the order of their names. ``COLUMN:N``
+    makes bins of numbers, ``length:N`` of the words of the texts; equal values are in one bin. Of
+    more than `MOST_GROUPS`, those to `keep` remain and all others become one, as with `REST` or
+    ``non-Europe``. Then a document of several groups (``Europe|Asia``) is of the first group that
+    remains; without such a group it is of none of them alone.
 
-    Refused are fewer groups than the `fewest`. Where that is 1, one group may be left beside
-    documents without any.
+    Fewer groups than `fewest` are refused. Where that is 1, one group is enough if some documents
+    have none.
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))
@@ -161,7 +163,10 @@ def is_property(collection: Collection, by: str | None) -> bool:
 
 
 def _by_property(collection: Collection, by: str) -> Groups:
-    """Take the numbers of a column for a property: its two ends are the documents above and below the mean."""
+    """Take the numbers of a column for a property.
+
+    Its two ends are the documents above and below the mean.
+    """
     column = known_labels(collection.docs[by])
     values = as_numbers(column).cast(pl.Float64).fill_null(np.nan).to_numpy()
     values = np.where(np.isfinite(values), values, np.nan)
@@ -177,59 +182,95 @@ def _by_property(collection: Collection, by: str) -> Groups:
 def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: int) -> Groups:
     if set(property_sides(by)) <= set(keep) and is_property(collection, by):
         return _by_property(collection, by)
-    columns = [c for c in collection.docs.columns if c not in _SINGLE]
+    columns = [column for column in collection.docs.columns if column not in _SINGLE]
     if by not in columns and ":" in by:
         return _binned(collection, by, columns)
     if by not in columns or collection.docs[by].dtype == pl.Binary:  # which holds raw JSON
         raise unknown("column to group by", by, [*columns, f"{LENGTH}:3"])
     column = known_labels(collection.docs[by])
-    labels = column.cast(pl.String)
-    joined = _several(column) if by != "source" else None
-    single = column if joined is None else joined.explode()
-    names = single.drop_nulls().unique().sort().cast(pl.String).to_list()
+    several = _several(column) if by != "source" else None
+    single = column if several is None else several.explode()
+    labels = single.drop_nulls().unique().sort().cast(pl.String).to_list()
     if by == "source":
-        names.sort(key=lambda name: name != "human")
-    if len(names) < 2 and (len(names) < fewest or not column.null_count()):
-        raise UserError(_nothing_to_compare(collection, by, names))
-    side_of, others = read_sides(
-        [name for name in keep if by != "source" or name in (*names, REST)], names, by
+        labels.sort(key=lambda name: name != "human")
+    if len(labels) < 2 and (len(labels) < fewest or not column.null_count()):
+        raise UserError(_nothing_to_compare(collection, by, labels))
+    names, number_of, merged, rest = _numbered(by, labels, keep, has_several=several is not None)
+    _check_names(by, names, merged, column)
+    remarks = tuple(label_remarks(by, single))
+    if several is not None:
+        groups = _of_several(by, names, several, number_of, is_first=names[-1] == rest)
+        return replace(groups, merged=merged, remarks=remarks)
+    code = column.cast(pl.String).replace_strict(number_of, default=-1, return_dtype=pl.Int64)
+    groups = Groups(
+        by=by,
+        names=tuple(names),
+        code=code.fill_null(-1).to_numpy(),
+        merged=merged,
+        remarks=remarks,
     )
-    side = {name: side_of.get(name, name) for name in names}
-    renamed = joined is not None or others != REST
-    keep = [*keep, *side_of.values()]
-    names, merged = _kept_apart(list(dict.fromkeys(side.values())), keep, others, renamed)
-    if len(names) < 2 <= len(side) and names[0] in side_of.values():
+    if by != "source":
+        return groups
+    outside = _outside(collection)
+    return replace(groups, code=np.where(outside, -1, groups.code), outside=int(outside.sum()))
+
+
+class _Numbered(NamedTuple):
+    """Groups of a column's labels."""
+
+    names: list[str]
+    number_of: dict[str, int]
+    """Number of the group of each label."""
+    merged: tuple[str, ...]
+    """Groups that are the last one together."""
+    rest: str
+    """Name of all other groups together; empty where they are not one group."""
+
+
+def _numbered(
+    by: str, labels: Sequence[str], keep: Sequence[str], *, has_several: bool
+) -> _Numbered:
+    """Name and number the groups of a column's labels, of which those to `keep` stay apart."""
+    sides = [name for name in keep if by != "source" or name in (*labels, REST)]
+    side_of_label, rest = read_sides(sides, labels, by)
+    side_of = {label: side_of_label.get(label, label) for label in labels}
+    is_renamed = has_several or rest != REST
+    names, merged = _kept_apart(
+        list(dict.fromkeys(side_of.values())), [*keep, *side_of_label.values()], rest, is_renamed
+    )
+    if len(names) < 2 <= len(side_of) and names[0] in side_of_label.values():
         raise UserError(f"nothing to compare: {names[0]!r} is every {by}")
+    index_of = {name: index for index, name in enumerate(names)}
+    index_of |= dict.fromkeys(merged, len(names) - 1)
+    number_of = {label: index_of[side] for label, side in side_of.items()}
+    return _Numbered(names=names, number_of=number_of, merged=merged, rest=rest)
+
+
+def _check_names(by: str, names: Sequence[str], merged: Sequence[str], column: pl.Series) -> None:
+    """Refuse too many groups, and a group with a reserved name."""
     if len(names) > MOST_GROUPS:
-        message = f"column {by!r} makes {len(names) + max(len(merged) - 1, 0)} groups; expected at most {MOST_GROUPS}"
+        count = len(names) + max(len(merged) - 1, 0)
         parts = parts_of_numbers(column)
+        advice = parts_words(by, parts) if parts else "name some to compare (--pair A,B)"
         raise UserError(
-            f"{message}: {parts_words(by, parts) if parts else 'name some to compare (--pair A,B)'}"
+            f"column {by!r} makes {count} groups; expected at most {MOST_GROUPS}: {advice}"
         )
     if ALL in names:
         raise UserError(
-            f"column {by!r} has a group called {ALL!r}, which is reserved for all documents together; rename it"
+            f"column {by!r} has a group called {ALL!r}, which is reserved for all documents "
+            "together; rename it"
         )
-    remarks = tuple(label_remarks(by, single))
-    place = {name: i for i, name in enumerate(names)} | dict.fromkeys(merged, len(names) - 1)
-    number = {name: place[one] for name, one in side.items()}
-    if joined is not None:
-        groups = _of_several(by, names, joined, number, merged, first=names[-1] == others)
-        return replace(groups, remarks=remarks)
-    code = labels.replace_strict(number, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
-    if by == "source":
-        outside = _outside(collection)
-        code = np.where(outside, -1, code)
-        return Groups(by, tuple(names), code, int(outside.sum()), merged, remarks=remarks)
-    return Groups(by, tuple(names), code, merged=merged, remarks=remarks)
 
 
 def _nothing_to_compare(collection: Collection, by: str, names: Sequence[str]) -> str:
-    """Say why a column makes no two groups: no document has a value, or all that have one have the same."""
+    """Say why a column makes fewer than two groups: no document has a value, or all have one."""
     file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
     factor = next((name for name in collection.docs.columns if name.startswith("factor:")), None)
     if by == "source" and not names and not factor:
-        advice = "name the source of each document (field source, or --groups FILE), or measure all as one (--by none)"
+        advice = (
+            "name the source of each document (field source, or --groups FILE), or measure all as "
+            "one (--by none)"
+        )
         return file + no_source(collection, advice=advice)
     expected = (
         "two sources or more, such as human and llm"
@@ -241,7 +282,10 @@ def _nothing_to_compare(collection: Collection, by: str, names: Sequence[str]) -
     if names and (unlabelled := collection.docs[by].null_count()):
         message += f"; {counted(unlabelled, 'document has', 'documents have')} none"
     if by == "source" and factor:
-        message += f"; its versions differ in factors: ranktilt explain DIR -r bm25 --by-factor, or --by {factor}"
+        message += (
+            "; its versions differ in factors: ranktilt explain DIR -r bm25 --by-factor, "
+            f"or --by {factor}"
+        )
     elif file and not collection.spec.get("label_file", {}).get("rest"):
         message += "; what are all others? --rest LABEL"
     return message
@@ -250,19 +294,22 @@ def _nothing_to_compare(collection: Collection, by: str, names: Sequence[str]) -
 def _kept_apart(
     names: list[str], keep: Iterable[str], others: str = "", renamed: bool = False
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Names of the groups, and of those that the last one stands for, which is `others` where that is one group."""
+    """Return the names of the groups, and of those that are merged into the last one.
+
+    The merged group has the name `others`, unless that is empty.
+    """
     keep = list(keep)
-    kept = [name for name in names if name in keep]
+    separate = [name for name in names if name in keep]
     merged = tuple(name for name in names if name not in keep)
-    if others and kept and len(merged) + renamed > 1:
-        return [*kept, others], merged
+    if others and separate and len(merged) + renamed > 1:
+        return [*separate, others], merged
     if len(names) <= MOST_GROUPS or not keep:
         return names, ()
-    return [*kept, f"{len(merged):,} other groups"], merged
+    return [*separate, f"{len(merged):,} other groups"], merged
 
 
 def _several(column: pl.Series) -> pl.Series | None:
-    """The groups that each value names, as lists; None where every value names one."""
+    """Split each value into the groups that it names; None where every value names one."""
     if column.dtype != pl.String or not column.str.contains(SEVERAL, literal=True).any():
         return None
     return split_labels(column).list.unique().list.sort()
@@ -271,23 +318,29 @@ def _several(column: pl.Series) -> pl.Series | None:
 def _of_several(
     by: str,
     names: list[str],
-    joined: pl.Series,
-    number: Mapping[str, int],
-    merged: tuple[str, ...],
+    several: pl.Series,
+    number_of: Mapping[str, int],
     *,
-    first: bool,
+    is_first: bool,
 ) -> Groups:
-    """Groups where values name several; where `first`, a document is of the first group that it names."""
-    code, set_of = np.full((2, len(joined)), -1, dtype=np.int64)
+    """Make groups of values that name several.
+
+    Where `is_first`, a document is of the first group that it names.
+    """
+    code, set_of = np.full((2, len(several)), -1, dtype=np.int64)
     sets = dict[tuple[int, ...], int]()
-    for row, held in enumerate(joined.to_list()):
-        members = tuple(sorted({number[name] for name in held or ()}))
-        if len(members) == 1 or (members and first):
+    for row, labels in enumerate(several.to_list()):
+        members = tuple(sorted({number_of[label] for label in labels or ()}))
+        if len(members) == 1 or (members and is_first):
             code[row] = members[0]
         elif members:
             set_of[row] = sets.setdefault(members, len(sets))
     return Groups(
-        by, tuple(names), code, merged=merged, sets=tuple(sets), set_of=set_of if sets else None
+        by=by,
+        names=tuple(names),
+        code=code,
+        sets=tuple(sets),
+        set_of=set_of if sets else None,
     )
 
 
@@ -307,8 +360,8 @@ def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
         return _halves(by, name, values, float(number), unit="" if name in columns else " words")
     if not (number.isascii() and number.isdigit() and int(number) in BINS):
         raise UserError(
-            f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {name}:3, or a value with a point that parts it in "
-            f"two, such as {name}:.5; got {number!r}"
+            f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {name}:3, or a value with a "
+            f"point that parts it in two, such as {name}:.5; got {number!r}"
         )
     known = values.drop_nulls().to_numpy()
     edges = _edges(known, int(number))
@@ -316,17 +369,18 @@ def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
         raise UserError(
             f"{by}: too few distinct values of {name} for {number} bins: {len(np.unique(known))}"
         )
-    code = np.searchsorted(edges, known)
-    names = _bin_names([(known[code == i].min(), edge) for i, edge in enumerate(edges)])
+    known_code = np.searchsorted(edges, known)
+    bounds = [(known[known_code == index].min(), edge) for index, edge in enumerate(edges)]
+    names = _bin_names(bounds)
     if name not in columns:
         names = [f"{count} {'word' if count == '1' else 'words'}" for count in names]
-    placed = np.full(len(values), -1)
-    placed[values.is_not_null().to_numpy()] = code
-    return Groups(name, tuple(names), placed)
+    code = np.full(len(values), -1)
+    code[values.is_not_null().to_numpy()] = known_code
+    return Groups(name, tuple(names), code)
 
 
 def _values(collection: Collection, name: str, columns: Sequence[str]) -> pl.Series:
-    """Return the numbers of a column, also those that are written as text, or how many words texts have."""
+    """Return the numbers of a column, also when written as text, or the word counts of texts."""
     if name in columns:
         values = as_numbers(known_labels(collection.docs[name]))
         if values.dtype.is_numeric():
@@ -335,20 +389,23 @@ def _values(collection: Collection, name: str, columns: Sequence[str]) -> pl.Ser
         values = collection.memo("words", lambda: words(collection.docs["text"]))
         return values.set(values == 0, None)
     numbers = [
-        c for c in columns if as_numbers(known_labels(collection.docs[c])).dtype.is_numeric()
+        column
+        for column in columns
+        if as_numbers(known_labels(collection.docs[column])).dtype.is_numeric()
     ]
     raise unknown("column of numbers to group by", name, dict.fromkeys([*numbers, LENGTH]))
 
 
 def _halves(by: str, name: str, values: pl.Series, edge: float, *, unit: str) -> Groups:
-    """Part numbers in two: those below a value, and those that are the value or above it."""
+    """Divide numbers in two: those below a value, and those equal to it or above."""
     is_above = values >= edge
     count = int(is_above.sum())
     if count in (0, len(values) - values.null_count()):
         side, furthest = ("below", values.max()) if not count else ("at or above", values.min())
         extreme = f"{'highest' if not count else 'lowest'}: {short_number(float(furthest))}"  # type: ignore[arg-type]
         raise UserError(
-            f"{by}: every {name} is {side} {short_number(edge)} ({extreme}); expected values on both sides"
+            f"{by}: every {name} is {side} {short_number(edge)} ({extreme}); "
+            "expected values on both sides"
         )
     names = tuple(half.format(f"{short_number(edge)}{unit}") for half in _HALVES)
     code = is_above.cast(pl.Int64).fill_null(-1).to_numpy()
@@ -356,20 +413,24 @@ def _halves(by: str, name: str, values: pl.Series, edge: float, *, unit: str) ->
 
 
 def _edges(values: npt.NDArray[Any], bins: int) -> npt.NDArray[Any]:
-    """Highest value of each bin; fewer than asked for where equal values leave a bin empty."""
+    """Return the highest value of each bin; fewer than `bins` where equal values empty a bin."""
     last = np.ceil(np.arange(1, bins + 1) * len(values) / bins).astype(np.int64) - 1
     return np.unique(np.sort(values)[last]) if len(values) else values
 
 
 def _bin_names(bounds: list[tuple[Any, Any]]) -> list[str]:
-    """Lowest and highest value of each bin, in as few digits as tell the bins apart."""
+    """Name each bin by its lowest and highest value, with enough digits that the names differ."""
     names = list[str]()
     for digits in (4, 8, 17):
-        shown = [[_number(value, digits) for value in pair] for pair in bounds]
-        names = [low if low == high else f"{low} to {high}" for low, high in shown]
+        names = [_bin_name(low, high, digits) for low, high in bounds]
         if len(set(names)) == len(names):
             break
     return names
+
+
+def _bin_name(low: Any, high: Any, digits: int) -> str:
+    low_text, high_text = _number(low, digits), _number(high, digits)
+    return low_text if low_text == high_text else f"{low_text} to {high_text}"
 
 
 def _number(value: Any, digits: int) -> str:
@@ -384,21 +445,28 @@ def _number(value: Any, digits: int) -> str:
 def grouped_pairs(
     collection: Collection, by: str | None, pairs: Iterable[Pair] | None, *, fewest: int = 2
 ) -> tuple[Groups, tuple[Pair, ...]]:
-    """Group the documents, and choose the pairs of groups to compare: see `grouping` and `choose_pairs`."""
+    """Group the documents, and choose the pairs of groups to compare.
+
+    See `grouping` and `choose_pairs`.
+    """
     pairs = None if pairs is None else list(pairs)
-    keep = [name for pair in pairs or () if not isinstance(pair, str) for name in pair]
+    keep: list[str] = []
+    for pair in pairs or ():
+        if not isinstance(pair, str):  # `choose_pairs` refuses it
+            keep += pair
     groups = grouping(collection, by, keep, fewest=fewest)
     if pairs and REST in keep and REST not in groups.names:
         pairs = [_resolved(pair, groups) for pair in pairs]
     if pairs and len(pairs) > 1 and REST in keep and (groups.merged or REST not in groups.names):
         raise UserError(
-            f"{REST!r} stands for every group but one; name one pair with it, such as {groups.names[0]},{REST}"
+            f"{REST!r} stands for every group but one; name one pair with it, such as "
+            f"{groups.names[0]},{REST}"
         )
     return groups, () if by is None and pairs is None else choose_pairs(groups, pairs)
 
 
 def _resolved(pair: Any, groups: Groups) -> Any:
-    """Of two groups, the other one is the rest."""
+    """Replace the rest in a pair: of two groups, it is the other one."""
     if len(groups.names) != 2 or isinstance(pair, str) or len(pair) != 2 or set(pair) <= {REST}:
         return pair
     known = groups.number(next(name for name in pair if name != REST))
@@ -406,15 +474,15 @@ def _resolved(pair: Any, groups: Groups) -> Any:
 
 
 def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ...]:
-    """Pairs of groups to compare: all of them, or those named, which must exist."""
+    """Choose the pairs of groups to compare: all of them, or those in `pairs`, which must exist."""
     if pairs is None:
-        every = tuple(combinations(groups.names, 2))
+        all_pairs = tuple(combinations(groups.names, 2))
         if len(groups.names) > MOST_PAIRED:
             raise UserError(
-                f"{groups.by} makes {len(groups.names)} groups, {len(every)} pairs; all pairs are compared only up "
-                f"to {MOST_PAIRED} groups: {_ways_on(groups)}"
+                f"{groups.by} makes {len(groups.names)} groups, {len(all_pairs)} pairs; all pairs "
+                f"are compared only up to {MOST_PAIRED} groups: {_ways_on(groups)}"
             )
-        return every
+        return all_pairs
     pairs = list(pairs)
     odd = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
     if odd is not None:
@@ -422,13 +490,11 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
     chosen = tuple(
         (groups.names[groups.number(a)], groups.names[groups.number(b)]) for a, b in pairs
     )
-    for pair in chosen:
-        if pair[0] == pair[1]:
-            raise UserError(
-                f"nothing to compare: pair {pair[0]!r},{pair[1]!r} names one group twice"
-            )
-        if sum(set(pair) == set(other) for other in chosen) > 1:
-            raise UserError(f"pair {pair[0]!r},{pair[1]!r} is given twice")
+    for a, b in chosen:
+        if a == b:
+            raise UserError(f"nothing to compare: pair {a!r},{b!r} names one group twice")
+        if chosen.count((a, b)) + chosen.count((b, a)) > 1:
+            raise UserError(f"pair {a!r},{b!r} is given twice")
     return chosen
 
 
@@ -441,7 +507,7 @@ def _ways_on(groups: Groups) -> str:
 
 
 def twin_rows(collection: Collection, groups: Groups, pair: Pair) -> npt.NDArray[np.int64]:
-    """Rows of the documents of both groups that share an origin; shape (n_pairs, 2)."""
+    """Return the rows of the documents of both groups that share an origin; shape (n_pairs, 2)."""
     a, b = (groups.names.index(name) for name in pair)
     table = _origins(collection, groups)
     left = table.filter(pl.col("group") == a).select("origin", a="row")
@@ -456,7 +522,11 @@ def _origins(collection: Collection, groups: Groups) -> pl.DataFrame:
 
 
 def are_twins(collection: Collection, groups: Groups, pair: Pair, judged: pl.DataFrame) -> bool:
-    """Whether every relevant document (`judged`) of one group has exactly one twin of the same grade in the other."""
+    """Return whether every relevant document of either group has exactly one equal twin.
+
+    That is a document of the same origin and grade in the other group. `judged` lists the relevant
+    documents.
+    """
     a, b = (groups.names.index(name) for name in pair)
     known = judged.join(_origins(collection, groups), on="row", how="inner").filter(
         pl.col("group").is_in([a, b])

@@ -130,7 +130,7 @@ def _among_twins(
             pair.numbers,
             clustered,
             origins=inputs.origins,
-            how=inputs.options.inference,
+            options=inputs.options.inference,
         )
         null = NullDistribution(low=0.0, high=0.0, p=p)
         completed.append(replace(clustered, null=null))
@@ -179,7 +179,7 @@ def _card(inputs: AuditInputs) -> Card:
         groups=inputs.groups,
         twins={pair.names: pair.twins for pair in inputs.pairs},
         questions=questions,
-        how=options,
+        inference=options,
         shuffles=Shuffles(inputs.judgments, options.seed, enough(tests)),
         banded=inputs.groups.by != "source",
         origins=inputs.origins,

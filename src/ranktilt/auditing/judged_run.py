@@ -1,4 +1,4 @@
-"""Per-query values of every measure and group from one run."""
+"""A run joined with judgments and groups, and its per-query values of every measure and group."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ from ranktilt.measures.relevance import values
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """A run brought to the judgments' queries and to rows of the collection."""
+    """A run in the order of the judgments' queries, whose documents are rows of the collection.
+
+    An entry is one document in the list of one query.
+    """
 
     run: Run
     ranking: Ranking
     row: Ints
     """Row of each entry's document; -1 for one that neither collection nor judgments know."""
-    entry: Ints
-    """Place of each entry in the run."""
+    position: Ints
+    """Position of each entry in the run."""
     absent: npt.NDArray[np.bool_]
     """Queries of the collection that the run does not hold."""
     judgments: Judgments
@@ -40,21 +43,21 @@ class JudgedRun:
     def from_run(cls, run: Run, collection: Collection, judgments: Judgments) -> JudgedRun:
         """Join a run with a collection by document and query ids."""
         rows = _rows(run, collection, judgments)
-        at = codes(
-            pl.Series(judgments.queries, dtype=pl.String), pl.Series(run.queries, dtype=pl.String)
-        )
-        held = at >= 0
-        starts, lengths = np.zeros(len(at), dtype=np.int64), np.zeros(len(at), dtype=np.int64)
-        starts[held], lengths[held] = run.offsets[at[held]], np.diff(run.offsets)[at[held]]
+        judged_queries = pl.Series(judgments.queries, dtype=pl.String)
+        list_number = codes(judged_queries, pl.Series(run.queries, dtype=pl.String))
+        has_list = list_number >= 0
+        starts = np.zeros(len(list_number), dtype=np.int64)
+        starts[has_list] = run.offsets[list_number[has_list]]
+        lengths = np.zeros(len(list_number), dtype=np.int64)
+        lengths[has_list] = np.diff(run.offsets)[list_number[has_list]]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-        absent = ~held & judgments.known_query
+        positions = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
         return cls(
             run=run,
-            ranking=Ranking(offsets, run.scores[entries]),
-            row=rows[run.docs[entries]],
-            entry=entries,
-            absent=absent,
+            ranking=Ranking(offsets, run.scores[positions]),
+            row=rows[run.docs[positions]],
+            position=positions,
+            absent=~has_list & judgments.known_query,
             judgments=judgments,
         )
 
@@ -66,25 +69,33 @@ class JudgedRun:
     @property
     def failed(self) -> npt.NDArray[np.bool_]:
         """Queries that the run lacks because its engine failed to answer them."""
-        told = self.run.spec.get("failed")
-        listed = told if isinstance(told, dict | list) else ()
-        names = pl.Series([name for name in listed if isinstance(name, str)], dtype=pl.String)
-        among = pl.Series(self.judgments.queries, dtype=pl.String).is_in(names.implode()).to_numpy()
-        return np.asarray(self.absent & among)
+        failed = self.run.spec.get("failed")
+        if not isinstance(failed, dict | list):
+            failed = ()
+        names = pl.Series([name for name in failed if isinstance(name, str)], dtype=pl.String)
+        queries = pl.Series(self.judgments.queries, dtype=pl.String)
+        return np.asarray(self.absent & queries.is_in(names.implode()).to_numpy())
 
     def left_out(self, missing: str) -> npt.NDArray[np.bool_]:
-        """Queries that count nowhere: all that the run lacks, or, where those count as zero, the failed ones."""
+        """Return which queries count nowhere.
+
+        All that the run lacks, or, where those count as zero, the failed ones.
+        """
         return self.absent if missing == "exclude" else self.failed
 
     def untied(self) -> JudgedRun:
-        """Return the run as trec_eval orders it (score as float32, then id, both descending), without ties."""
-        by_id = np.argsort(self.run.ids.arg_sort().to_numpy())[self.run.docs[self.entry]]
+        """Return the run without ties, as trec_eval orders it.
+
+        It orders by score as float32, then by id, both descending.
+        """
+        rank_of_id = np.argsort(self.run.ids.arg_sort().to_numpy())
+        by_id = rank_of_id[self.run.docs[self.position]]
         order = np.lexsort((-by_id, -self.ranking.scores.astype(np.float32), self.ranking.query))
         return replace(
             self,
             ranking=Ranking(self.ranking.offsets, -np.arange(len(order), dtype=np.float64)),
             row=self.row[order],
-            entry=self.entry[order],
+            position=self.position[order],
         )
 
     @cached_property
@@ -95,34 +106,38 @@ class JudgedRun:
     @cached_property
     def list_keys(self) -> npt.NDArray[np.uint64]:
         """A number for each query's list: equal lists, ties included, have equal numbers."""
-        docs, ranks = self.run.docs[self.entry], np.repeat(self.ranking.before, self.ranking.sizes)
+        docs = self.run.docs[self.position]
+        ranks = np.repeat(self.ranking.before, self.ranking.sizes)
         return signatures(self.ranking.query, docs, ranks, len(self.judgments.queries))
 
     @property
     def fingerprint(self) -> bytes:
-        """What runs have in common that give every query the same list, ties included, whatever their scores are."""
-        ids = self.run.ids.hash().to_numpy()[self.run.docs[self.entry]]
+        """A hash of all lists, ties included, which does not depend on the scores."""
+        ids = self.run.ids.hash().to_numpy()[self.run.docs[self.position]]
         ranks = np.repeat(self.ranking.before, self.ranking.sizes)
         return signatures(self.ranking.query, ids, ranks, len(self.judgments.queries)).tobytes()
 
     @cached_property
     def distinct(self) -> Ints | None:
-        """Number of the query that each query repeats, by text or by ranking and judgments; None if none does."""
-        ranking, judgments, every = (
-            self.ranking,
-            self.judgments,
-            np.arange(len(self.judgments.queries)),
-        )
+        """Number of the query that each query repeats; None if none does.
+
+        Queries repeat each other where their texts are equal, or their lists and judgments.
+        """
+        judgments = self.judgments
+        query_count = len(judgments.queries)
+        numbers = np.arange(query_count)
         key = self.list_keys * MIXER
-        key += signatures(judgments.query, judgments.row, judgments.grade, len(every))
-        _, first, place = np.unique(key, return_index=True, return_inverse=True)
-        same_ranking = np.where(np.diff(ranking.offsets) > 0, first[place], every)
-        if (same_ranking == every).all() and (judgments.same_text == every).all():
+        key += signatures(judgments.query, judgments.row, judgments.grade, query_count)
+        _, first, key_number = np.unique(key, return_index=True, return_inverse=True)
+        has_list = np.diff(self.ranking.offsets) > 0
+        same_ranking = np.where(has_list, first[key_number], numbers)
+        if (same_ranking == numbers).all() and (judgments.same_text == numbers).all():
             return None
         from scipy.sparse import coo_array, csgraph  # 50 ms that hardly any audit needs
 
-        links = np.tile(every, 2), np.concatenate([same_ranking, judgments.same_text])
-        graph = coo_array((np.ones(2 * len(every)), links), shape=(len(every), len(every)))
+        # Queries that repeat each other through a third one are linked, too.
+        links = np.tile(numbers, 2), np.concatenate([same_ranking, judgments.same_text])
+        graph = coo_array((np.ones(2 * query_count), links), shape=(query_count, query_count))
         return np.asarray(csgraph.connected_components(graph, directed=False)[1], dtype=np.int64)
 
     @property
@@ -130,71 +145,83 @@ class JudgedRun:
         """The collection's queries that repeat an earlier one, each with the first."""
         if self.distinct is None:
             return {}
-        first = np.unique(self.distinct, return_index=True, return_inverse=True)[1:]
-        names, known = self.judgments.queries, self.judgments.known_query
-        return {names[i]: names[n] for i, n in enumerate(first[0][first[1]]) if i != n and known[i]}
+        _, first, number = np.unique(self.distinct, return_index=True, return_inverse=True)
+        names = self.judgments.queries
+        return {
+            names[index]: names[earliest]
+            for index, earliest in enumerate(first[number])
+            if index != earliest and self.judgments.known_query[index]
+        }
 
     def group_codes(self, groups: Groups) -> Ints:
-        """Group of each entry's document; −1 for none, and in queries that the collection does not have."""
-        held = (
-            (self.row >= 0)
-            & (self.row < len(groups.code))
-            & self.judgments.known_query[self.ranking.query]
-        )
+        """Return the group of each entry's document.
+
+        −1 for none, and in queries that the collection does not have.
+        """
+        in_collection = (self.row >= 0) & (self.row < len(groups.code))
+        is_counted = in_collection & self.judgments.known_query[self.ranking.query]
         code = np.full(len(self.row), -1, dtype=np.int64)
-        code[held] = groups.code[self.row[held]]
+        code[is_counted] = groups.code[self.row[is_counted]]
         return code
 
     def group_lists(self, groups: Groups) -> GroupLists:
-        """The run's lists with the groups of their documents, and what is relevant; for questions about all groups."""
-        judgments, kind, parts = (
-            self.judgments,
-            np.append(groups.kind, len(groups.parts) - 1),
-            groups.parts,
+        """Return the lists with the groups of their documents, and which entries are relevant.
+
+        Questions about all groups at once are answered from it.
+        """
+        judgments = self.judgments
+        # Row −1 is of no group: the last kind.
+        kind = np.append(groups.kind, len(groups.parts) - 1)
+        document_count, part_count = len(groups.code), len(groups.parts)
+        in_collection = (self.row >= 0) & (self.row < document_count)
+        entry_row = np.where(in_collection, self.row, -1)
+        judged_kind = kind[np.where(judgments.row < document_count, judgments.row, -1)]
+        query_count = len(judgments.queries)
+        judged_counts = np.bincount(
+            judgments.query * part_count + judged_kind, minlength=query_count * part_count
         )
-        held = np.where((self.row >= 0) & (self.row < len(groups.code)), self.row, -1)
-        judged = kind[np.where(judgments.row < len(groups.code), judgments.row, -1)]
-        shape = len(judgments.queries), len(parts)
-        counts = np.bincount(
-            judgments.query * shape[1] + judged, minlength=shape[0] * shape[1]
-        ).reshape(shape)
-        population = np.bincount(groups.kind, minlength=shape[1])
+        judged_counts = judged_counts.reshape(query_count, part_count)
+        population = np.bincount(groups.kind, minlength=part_count)
         return GroupLists(
             ranking=self.ranking,
-            kind=kind[held],
+            kind=kind[entry_row],
             relevant=self.judgment >= 0,
             names=groups.names,
-            parts=parts,
-            judged=counts.astype(np.float64),
+            parts=groups.parts,
+            judged=judged_counts.astype(np.float64),
             population=population.astype(np.float64),
             repeats=judgments.same_text,
         )
 
     def group_counts(self, groups: Groups) -> dict[str, float]:
-        """How many groups there are, and how many results have no label, or several."""
+        """Count the groups, the results, and the results without a label or with several."""
         kind = self.group_lists(groups).kind
-        single, last = len(groups.names), len(groups.names) + len(groups.sets)
-        several = (kind >= single) & (kind < last)
-        found = {
-            "groups": single,
-            "listed": len(kind),
-            "unlabelled": (kind == last).sum(),
-            "several": several.sum(),
+        group_count = len(groups.names)
+        no_label = group_count + len(groups.sets)
+        has_several = (kind >= group_count) & (kind < no_label)
+        return {
+            "groups": float(group_count),
+            "listed": float(len(kind)),
+            "unlabelled": float((kind == no_label).sum()),
+            "several": float(has_several.sum()),
         }
-        return {name: float(count) for name, count in found.items()}
 
     def gains(self, group: int | None, keep: npt.NDArray[np.bool_]) -> Floats:
-        """Grade of each kept entry in one group, 0 for all others; of every document where None."""
-        at = self.judgment[keep]
+        """Return the grade of each entry of `keep` in one group, and 0 for all others.
+
+        Where `group` is None, documents of all groups have their grades.
+        """
+        judgment = self.judgment[keep]
         if not self.judgments.has_relevant:
-            return np.zeros(len(at))
-        relevant = at >= 0
+            return np.zeros(len(judgment))
+        is_gain = judgment >= 0
         if group is not None:
-            relevant &= self.judgments.group[at] == group
-        return np.where(relevant, self.judgments.grade[at], 0.0)
+            is_gain &= self.judgments.group[judgment] == group
+        return np.where(is_gain, self.judgments.grade[judgment], 0.0)
 
 
 def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
+    """Return the row of each of the run's documents; those of judgments alone come after."""
     rows = collection_rows(run, collection)
     if run.ids is collection.ids:
         return rows
@@ -207,22 +234,26 @@ def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
 def group_values(
     judged_run: JudgedRun, measures: Sequence[Measure], groups: Groups, ties: str
 ) -> Floats:
-    """Compute every measure of all documents and of each group: (measures, 1 + groups, queries), NaN if undefined."""
-    every: list[int | None] = [None, *range(len(groups.names))]
+    """Compute every measure over all documents, and over each group alone.
+
+    Returns an array of the shape (n_measures, 1 + n_groups, n_queries), NaN where undefined.
+    """
+    columns: list[int | None] = [None, *range(len(groups.names))]
+    table = np.empty((len(measures), len(columns), len(judged_run.judgments.queries)))
     if not measures:
-        return np.empty((0, len(every), len(judged_run.judgments.queries)))
+        return table
     if ties == "trec_eval":
         judged_run = judged_run.untied()
-    out = np.empty((len(measures), len(every), len(judged_run.judgments.queries)))
     ranking, keep = judged_run.ranking.head(deepest(measures))
-    for position, group in enumerate(every):
-        gains, judged = judged_run.gains(group, keep), judged_run.judgments.of_group(group)
-        for index, m in enumerate(measures):
-            out[index, position] = values(m, ranking, gains, judged)
-    return out
+    for column, group in enumerate(columns):
+        gains = judged_run.gains(group, keep)
+        judged = judged_run.judgments.of_group(group)
+        for index, measure in enumerate(measures):
+            table[index, column] = values(measure, ranking, gains, judged)
+    return table
 
 
 def deepest(measures: Sequence[Measure]) -> int | None:
-    """Return the deepest cutoff of some measures; None where one of them reads the whole ranking."""
-    cutoffs = [m.cutoff for m in measures]
-    return None if None in cutoffs else max(c for c in cutoffs if c is not None)
+    """Return the deepest cutoff of the measures; None where one reads the whole ranking."""
+    cutoffs = [measure.cutoff for measure in measures if measure.cutoff is not None]
+    return max(cutoffs) if len(cutoffs) == len(measures) else None

@@ -96,40 +96,44 @@ class Judgments:
         return pl.DataFrame({"query": self.query, "row": self.row, "grade": self.grade})
 
     def find(self, query: Ints, row: Ints) -> Ints:
-        """Position of each (query, document row) among the judgments; -1 where it is not relevant."""
+        """Return the position of each query and document row among the judgments.
+
+        -1 where the document is not relevant.
+        """
         width = len(self.ids) + 1
-        keys, wanted = self.query * width + self.row, query * width + row
-        at = np.searchsorted(keys, wanted)
-        at = np.minimum(at, max(len(keys) - 1, 0))
-        return (
-            np.where((row >= 0) & (keys[at] == wanted), at, -1)
-            if len(keys)
-            else np.full(len(row), -1)
-        )
+        judged_keys, keys = self.query * width + self.row, query * width + row
+        if not len(judged_keys):
+            return np.full(len(row), -1)
+        position = np.minimum(np.searchsorted(judged_keys, keys), len(judged_keys) - 1)
+        is_relevant = (row >= 0) & (judged_keys[position] == keys)
+        return np.where(is_relevant, position, -1)
 
 
 def _same_text(collection: Collection, queries: pl.Series) -> Ints:
+    """Return the number of the first query with the text of each query; its own without a text."""
     text = collection.queries["text"].str.strip_chars()
     row = codes(queries, collection.queries["id"])
-    named = pl.DataFrame(
-        {"at": np.arange(len(queries)), "row": row, "text": text.gather(np.maximum(row, 0))}
+    table = pl.DataFrame(
+        {"number": np.arange(len(queries)), "row": row, "text": text.gather(np.maximum(row, 0))}
     )
-    told = (pl.col("row") >= 0) & (pl.col("text") != "")
-    first = pl.when(told).then(pl.col("at").first().over("text", told)).otherwise("at")
-    return named.select(first)["at"].to_numpy().astype(np.int64)
+    has_text = (pl.col("row") >= 0) & (pl.col("text") != "")
+    first_of_text = pl.col("number").first().over("text", has_text)
+    first = pl.when(has_text).then(first_of_text).otherwise("number")
+    return table.select(first)["number"].to_numpy().astype(np.int64)
 
 
 def signatures(
-    query: Ints, one: npt.NDArray[np.number], two: npt.NDArray[np.number], n: int
+    query: Ints, keys: npt.NDArray[np.number], numbers: npt.NDArray[np.number], query_count: int
 ) -> npt.NDArray[np.uint64]:
-    """A number for each query's set of (one, two): equal sets have equal numbers, others hardly ever."""
-    mixed = one.astype(np.uint64) * MIXER + two.astype(np.float64).view(np.uint64)
-    for shift, factor in (
-        (30, 0xBF58476D1CE4E5B9),
-        (27, 0x94D049BB133111EB),
-        (31, 1),
-    ):  # the mixing of SplitMix64
+    """Hash each query's set of keys with their numbers.
+
+    Equal sets have equal hashes, other sets hardly ever. Returns an array of the shape
+    (query_count,).
+    """
+    mixed = keys.astype(np.uint64) * MIXER + numbers.astype(np.float64).view(np.uint64)
+    # The mixing of SplitMix64.
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    sums = np.zeros(n, dtype=np.uint64)
+    sums = np.zeros(query_count, dtype=np.uint64)
     np.add.at(sums, query, mixed)
     return sums

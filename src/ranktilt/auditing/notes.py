@@ -80,7 +80,7 @@ def run_notes(
         yield QueriesFailed(run=name, queries=failed, are_judged=are_judged)
     beyond = (judged_run.row < 0) | (judged_run.row >= collection.docs.height)
     if beyond.any():
-        strange = judged_run.run.ids.gather(judged_run.run.docs[judged_run.entry[beyond]])
+        strange = judged_run.run.ids.gather(judged_run.run.docs[judged_run.position[beyond]])
         yield EntriesUnknown(
             run=name,
             entries=len(strange),

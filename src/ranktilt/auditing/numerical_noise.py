@@ -1,4 +1,7 @@
-"""Numerical noise: how far Relative Δ would move if scores moved within the resolution of what made them."""
+"""Numerical noise: how far Relative Δ moves when scores move within their resolution.
+
+The resolution of a score is that of the arithmetic, or of the printed digits, that it comes from.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from ranktilt.measures.relevance import values
 ROUNDOFF = {"float32": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
 """Unit roundoff: the largest relative error of rounding one number."""
 EXACT = "exact"
-"""What spec says of scores that are the same to the last bit on every machine."""
+"""Precision in the spec of a run whose scores are the same to the last bit on every machine."""
 DRAWS = 40
 _QUANTILE = 0.95
 _DECIMALS = 9
@@ -30,52 +33,69 @@ _DECIMALS = 9
 
 @dataclass(frozen=True)
 class NumericalNoise:
-    """How far one run's Relative Δ on the primary measure moves within the resolution of its scores."""
+    """Movement of one run's Relative Δ on the primary measure within the scores' resolution."""
 
     run: str
     a: str
     b: str
     resolution: str
-    """What limits the scores: ``float32``, ``bfloat16``, ``float16``, or a number of decimals."""
+    """Limit of the scores: ``float32``, ``bfloat16``, ``float16``, or a number of decimals."""
     points: float
-    """95 % of the draws moved Relative Δ by no more, in points."""
+    """Movement in points that 95 % of the draws did not exceed."""
 
 
 class Resolution(NamedTuple):
-    """How finely scores are known: each lies within ±`half` of what it says."""
+    """How finely scores are known: each true score lies within ±`half` of the stored one."""
 
     name: str
     half: Floats
-    """Of each query."""
+    """Half-width for each query's scores."""
     ties: bool
-    """Whether equal scores stand for unequal ones, too: printed digits hide that, an arithmetic gives equals equal."""
+    """Whether equal scores may hide unequal ones.
+
+    Printed digits do; arithmetic gives equal scores to equal inputs.
+    """
 
 
 def resolution(run: Run, ranking: Ranking) -> Resolution | None:
-    """Say how finely a run's scores are known, by its arithmetic or printed digits; None for exact or whole ones."""
-    scores, named = ranking.scores, precision(run.spec)
-    if named == EXACT or not len(scores) or (scores == np.round(scores)).all():
+    """Return how finely a run's scores are known, by its arithmetic or its printed digits.
+
+    None for exact and for whole scores.
+    """
+    scores, arithmetic = ranking.scores, precision(run.spec)
+    if arithmetic == EXACT or not len(scores) or (scores == np.round(scores)).all():
         return None
-    decimals = next(
-        (n for n in range(1, _DECIMALS + 1) if (np.round(scores, n) == scores).all()), None
-    )
-    if named is None and decimals is None and (scores == scores.astype(np.float32)).all():
-        named = "float32"
-    if named in ROUNDOFF:
+    decimals = _printed_decimals(scores)
+    if arithmetic is None and decimals is None and (scores == scores.astype(np.float32)).all():
+        arithmetic = "float32"
+    if arithmetic in ROUNDOFF:
         largest = np.zeros(len(ranking.offsets) - 1)
         np.maximum.at(largest, ranking.query, np.abs(scores))
-        return Resolution(named, ROUNDOFF[named] * largest, ties=False)
+        return Resolution(name=arithmetic, half=ROUNDOFF[arithmetic] * largest, ties=False)
     if decimals is None:
         return None
     half = np.full(len(ranking.offsets) - 1, 0.5 * 10.0**-decimals)
-    return Resolution("1 decimal" if decimals == 1 else f"{decimals} decimals", half, ties=True)
+    name = "1 decimal" if decimals == 1 else f"{decimals} decimals"
+    return Resolution(name=name, half=half, ties=True)
+
+
+def _printed_decimals(scores: Floats) -> int | None:
+    """Return how many decimals hold all scores exactly; None for more than `_DECIMALS`."""
+    for decimals in range(1, _DECIMALS + 1):
+        if (np.round(scores, decimals) == scores).all():
+            return decimals
+    return None
 
 
 def precision(spec: Mapping[str, Any]) -> str | None:
-    """Return what a run's scores were computed in, as its spec or that of its language model says; None if neither."""
+    """Return the arithmetic that a run's scores were computed in, such as ``float16``.
+
+    The spec of the run says so, or that of its language model; None if neither does.
+    """
     model = spec.get("llm")
-    found = spec.get("precision", model.get("precision") if isinstance(model, Mapping) else None)
-    return found if isinstance(found, str) else None
+    model_precision = model.get("precision") if isinstance(model, Mapping) else None
+    name = spec.get("precision", model_precision)
+    return name if isinstance(name, str) else None
 
 
 def numerical_noise(
@@ -87,40 +107,51 @@ def numerical_noise(
     *,
     seed: int,
 ) -> Iterator[NumericalNoise]:
-    """Move a run's scores within their resolution, again and again, and see what becomes of each Relative Δ.
+    """Draw scores within their resolution, again and again, and measure how far each Relative Δ moves.
 
-    `tilts` are the run's on the primary `measure`, one a pair; `counted` is that measure as it is,
-    of all documents and each group, NaN where a query does not count. Nothing comes where scores
-    have no such limit.
+    `tilts` are the run's on the primary `measure`, one for each pair; `counted` is that measure
+    with the scores as they are, over all documents and over each group, NaN where a query does not
+    count. Yields nothing where scores have no such limit.
     """
     before = before_activation(judged_run)
     limit = resolution(judged_run.run, before)
     if limit is None or not tilts:
         return
     near, entries = _in_reach(before, limit.half, measure.cutoff)
-    rng, draws = np.random.default_rng(seed), [(near, np.arange(len(near.scores)))]
+    rng = np.random.default_rng(seed)
+    # The first draw is the scores as they are.
+    draws = [(near, np.arange(len(near.scores)))]
     draws += [_moved(near, limit, rng) for _ in range(DRAWS)]
     drawn = dict[str, Floats]()
-    for name in {side for tilt in tilts for side in (tilt.a, tilt.b)}:
+    for name in {tilt.a for tilt in tilts} | {tilt.b for tilt in tilts}:
         group = groups.names.index(name)
         gains, judged = judged_run.gains(group, entries), judged_run.judgments.of_group(group)
         drawn[name] = np.stack(
             [values(measure, ranking, gains[order], judged) for ranking, order in draws]
         )
     for tilt in tilts:
-        counts = ~np.isnan(
-            counted[[groups.names.index(side) + 1 for side in (tilt.a, tilt.b)]]
-        ).any(axis=0)
+        columns = [groups.names.index(name) + 1 for name in (tilt.a, tilt.b)]
+        counts = ~np.isnan(counted[columns]).any(axis=0)
         if np.isnan(tilt.value) or not counts.any():
             continue
-        deltas = relative_delta(*(drawn[side][:, counts].mean(axis=1) for side in (tilt.a, tilt.b)))
+        mean_a = drawn[tilt.a][:, counts].mean(axis=1)
+        mean_b = drawn[tilt.b][:, counts].mean(axis=1)
+        deltas = relative_delta(mean_a, mean_b)
         moves = np.abs(deltas[1:] - deltas[0])
-        points = float(np.nanquantile(moves, _QUANTILE, method="higher"))
-        yield NumericalNoise(tilt.run, tilt.a, tilt.b, limit.name, points)
+        yield NumericalNoise(
+            run=tilt.run,
+            a=tilt.a,
+            b=tilt.b,
+            resolution=limit.name,
+            points=float(np.nanquantile(moves, _QUANTILE, method="higher")),
+        )
 
 
 def before_activation(judged_run: JudgedRun) -> Ranking:
-    """Scores before the function that brings them to probabilities, which is where a model's arithmetic ends."""
+    """Return the scores before the function that makes them probabilities.
+
+    There a model's arithmetic ends.
+    """
     ranking = judged_run.ranking
     activation = judged_run.run.spec.get("activation")
     if activation not in ("Sigmoid", "Tanh"):
@@ -138,7 +169,7 @@ _WIDEST = 750.0
 def _in_reach(
     ranking: Ranking, half: Floats, cutoff: int | None
 ) -> tuple[Ranking, npt.NDArray[np.bool_]]:
-    """The part of each list that could come above the cutoff, and the mask of its entries."""
+    """Cut each list to what could come above the cutoff; return it with the mask of its entries."""
     lengths = np.diff(ranking.offsets)
     if cutoff is None or not len(ranking.scores):
         return ranking, np.ones(len(ranking.scores), dtype=bool)
@@ -147,12 +178,16 @@ def _in_reach(
     )
     lowest = ranking.scores[np.maximum(last, 0)] - 2 * half
     keep = np.asarray(ranking.scores >= lowest[ranking.query])
-    kept = np.bincount(ranking.query[keep], minlength=len(lengths))
-    return Ranking(np.concatenate([[0], np.cumsum(kept)]), ranking.scores[keep]), keep
+    near_lengths = np.bincount(ranking.query[keep], minlength=len(lengths))
+    offsets = np.concatenate([[0], np.cumsum(near_lengths)])
+    return Ranking(offsets, ranking.scores[keep]), keep
 
 
 def _moved(ranking: Ranking, limit: Resolution, rng: np.random.Generator) -> tuple[Ranking, Ints]:
-    """Move each score within its resolution; returns the new lists and the entries in their new order."""
+    """Move each score within its resolution.
+
+    Returns the new lists, and the entries in their new order.
+    """
     if limit.ties:
         moves = rng.uniform(-1, 1, len(ranking.scores))
     else:

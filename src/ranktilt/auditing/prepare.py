@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -39,7 +40,7 @@ SHARE = "Share@10"
 PROPERTY_LIFT = "PropertyLift@10"
 
 Estimands = str | Estimand | Iterable[str | Estimand] | None
-"""What an audit is asked: notations or objects, one or several; None for the usual ones."""
+"""The questions of an audit: notations or objects, one or several; None for the usual ones."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,7 +62,7 @@ class ComparedPair:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditInputs:
-    """What is asked of which runs and documents, checked and lined up."""
+    """The questions, runs and documents of an audit, checked and lined up."""
 
     collection: Collection
     judgments: Judgments
@@ -78,7 +79,7 @@ class AuditInputs:
     """Number of each document's origin."""
     options: AuditOptions
     notes: tuple[Note, ...]
-    """What was left out, in words."""
+    """What was left out."""
 
     @property
     def runs(self) -> list[Run]:
@@ -105,7 +106,7 @@ def prepare(
     measures: Estimands,
     options: AuditOptions,
 ) -> AuditInputs:
-    """Check what is asked, and line every run up with groups and judgments.
+    """Check the questions, and line every run up with groups and judgments.
 
     Raises
     ------
@@ -162,7 +163,7 @@ def prepare(
 def _read_estimands(
     measures: Estimands, options: AuditOptions, *, has_judgments: bool
 ) -> list[Estimand]:
-    """Return what is asked, the primary question with it; refuses what cannot be asked of a run."""
+    """Return the questions, with the primary one; refuse those that no run can answer."""
     if measures is None:
         measures = DEFAULT_MEASURES if has_judgments else ()
     elif isinstance(measures, str | Estimand):
@@ -180,6 +181,12 @@ def _read_estimands(
             )
         if primary not in estimands:
             estimands.append(primary)
+    _check_kinds(estimands, has_judgments=has_judgments)
+    return estimands
+
+
+def _check_kinds(estimands: Sequence[Estimand], *, has_judgments: bool) -> None:
+    """Refuse questions about pairs of documents, and measures of relevance without judgments."""
     for question in estimands:
         if question.kind == "choices":
             raise UserError(f"{question!r} compares two documents at a time: use ranktilt pairwise")
@@ -189,7 +196,6 @@ def _read_estimands(
                 f"{question!r} needs judgments, and there are none: name them (--qrels FILE), or "
                 f"ask what needs none, such as {SHARE}, or HeadToHead of twins"
             )
-    return estimands
 
 
 def _check_property(
@@ -213,9 +219,9 @@ def _check_property(
 def _usual_estimands(
     collection: Collection, groups: Groups, pairs: Sequence[Pair]
 ) -> list[Estimand]:
-    """Return what is asked where nothing is judged.
+    """Return the questions where nothing is judged.
 
-    That is which twin stands higher, or without twins who holds the first ranks.
+    They are which twin ranks higher, or without twins who has the first ranks.
     """
     has_twins = any(len(twin_rows(collection, groups, pair)) for pair in pairs)
     return list(HEAD_TO_HEAD) if has_twins else [estimand(SHARE)]
@@ -224,9 +230,10 @@ def _usual_estimands(
 def _read_primary(
     estimands: Sequence[Estimand], options: AuditOptions, margin: Margin
 ) -> Estimand | None:
-    """Return the primary question; refuses a margin in another unit than its own."""
-    named = options.primary
-    primary = usual_primary(estimands, options.by) if named is None else estimand(named)
+    """Return the primary question; refuse a margin in another unit."""
+    primary = usual_primary(estimands, options.by)
+    if options.primary is not None:
+        primary = estimand(options.primary)
     if primary is not None and margin != DEFAULT_MARGIN:
         answer = RelativeDelta(of=primary) if isinstance(primary, Measure) else primary
         require_unit(answer, margin, "a margin of")
@@ -234,7 +241,7 @@ def _read_primary(
 
 
 def _check_runs(runs: Sequence[Run]) -> None:
-    """Refuse what is no run, and runs that no file could hold."""
+    """Refuse values that are no runs, and runs that no file could hold."""
     for run in runs:
         if not isinstance(run, Run):
             raise UserError(
@@ -272,14 +279,13 @@ def _check_answerable(
     questions: Sequence[Estimand], runs: Sequence[Run], groups: Groups, *, has_relevant: bool
 ) -> None:
     """Refuse questions that need judgments, scores or groups that are not there."""
+    unscored = [run.name for run in runs if not run.scored]
     for question in questions:
-        if question.reads_scores:
-            for run in runs:
-                if not run.scored:
-                    raise UserError(
-                        f"{question!r} needs scores, and {run.name} gives only an order; choose a "
-                        "measure of ranks"
-                    )
+        if question.reads_scores and unscored:
+            raise UserError(
+                f"{question!r} needs scores, and {unscored[0]} gives only an order; choose a "
+                "measure of ranks"
+            )
         if isinstance(question, AttentionEstimand):
             question.check(groups.names)
             if question.needs_judgments() and not has_relevant:
@@ -292,13 +298,14 @@ def _check_answerable(
 def _check_judged(
     judgments: Judgments, groups: Groups, pairs: Sequence[Pair], collection: Collection
 ) -> None:
-    """Refuse judgments of which no pair of groups holds any on both sides."""
+    """Refuse judgments without a pair of groups that has relevant documents on both sides."""
     if not judgments.has_relevant:
         raise UserError("no document is judged relevant to any query")
     judged = judgments.judged_groups(groups)
     if not pairs or any(a in judged and b in judged for a, b in pairs):
         return
-    missing = [name for pair in pairs for name in pair if name not in judged]
+    names = itertools.chain.from_iterable(pairs)
+    missing = [name for name in names if name not in judged]
     hint = ""
     beyond = np.unique(judgments.row[judgments.row >= len(groups.code)])
     if len(beyond):

@@ -111,7 +111,7 @@ class QueryAnswers:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command="ranktilt audit"):
-    """What `audit` found: measure × group on one mixed ranking per run; immutable."""
+    """The result of `audit`: measure × group on one mixed ranking per run; immutable."""
 
     spec: Mapping[str, Any]
     """How it was made: options, inputs with their hashes, versions."""
@@ -121,13 +121,18 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     """The first is ``all`` (no grouping)."""
     queries: tuple[str, ...]
     values: npt.NDArray[np.float64]
-    """Per-query values in [0, 1] of the shape (runs, measures, groups, queries); NaN where the query has no relevant
-    document in the group."""
+    """Per-query values in [0, 1], shape (n_runs, n_measures, n_groups, n_queries).
+
+    NaN where the query has no relevant document in the group.
+    """
     tilts: tuple[Effect, ...]
     """Relative Δ of every run, pair and measure."""
     pair_counts: pl.DataFrame
-    """``run``, ``a``, ``b``, ``query``, ``relevant`` and the counts of twins: ``wins`` (of `a`), ``losses``,
-    ``ties``, ``both`` (both sides retrieved), ``alone`` (of the wins, those with only `a` retrieved)."""
+    """Counts of twins: ``run``, ``a``, ``b``, ``query``, ``relevant`` and the numbers.
+
+    These are ``wins`` (of `a`), ``losses``, ``ties``, ``both`` (both sides retrieved) and ``alone``
+    (the wins with only `a` retrieved).
+    """
     notes: tuple[Coded[Note], ...]
     """What a reader should know: exclusions, small samples, unknown documents."""
     card: tuple[Effect, ...] = ()
@@ -137,16 +142,18 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     controls: tuple[Controlled, ...] = ()
     """Relative Δ with one of these taken away; empty where it was not asked for (`ranktilt.controls`)."""
     repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Of each run, the queries that repeat an earlier one, by its text or by its ranking and judgments, each with the
-    first; runs without any are left out."""
+    """Queries of each run that repeat an earlier one, with the first; other runs are left out.
+
+    Queries repeat each other by text, or by ranking and judgments.
+    """
     top_results: Coded[TopResults] | None = None
     """The first results of every run, from which reports show lists; None where they are not kept."""
     query_answers: tuple[QueryAnswers, ...] = ()
-    """What answers about groups, and to the primary question, are made of, for `ranktilt.compare`."""
+    """Columns behind the answers about groups and to the primary question, for `compare`."""
     contributions: Coded[Contributions] | None = None
     """What each document adds to the answers that `ranktilt.compare` reads."""
     noise: tuple[NumericalNoise, ...] = ()
-    """How far Relative Δ on the primary measure moves within the resolution of the scores, of each run that has one."""
+    """Movement of Relative Δ within the resolution of the scores, for each run that has one."""
 
     def __post_init__(self) -> None:
         """Give the values their shape, which lists do not tell where an axis is empty."""
@@ -156,41 +163,56 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Pairs of groups that were compared, in order; of questions about all groups at once alone, the first two."""
-        tilts = [(t.a, t.b) for t in self.tilts]
-        found = dict.fromkeys([*tilts, *((e.a, e.b) for e in self.card if e.estimand.sided)])
-        return tuple(found or ([(self.groups[1], self.groups[2])] if self.card else ()))
+        """Pairs of groups that were compared, in order.
+
+        Where all questions are about all groups together, it is the first two groups.
+        """
+        effects = [*self.tilts, *(effect for effect in self.card if effect.estimand.sided)]
+        pairs = tuple(dict.fromkeys((effect.a, effect.b) for effect in effects))
+        if not pairs and self.card:
+            return ((self.groups[1], self.groups[2]),)
+        return pairs
 
     @property
     def tilted_pairs(self) -> tuple[Pair, ...]:
-        """Pairs with a Relative Δ, in order; the card may ask about more, of which one side is never relevant."""
-        return tuple(dict.fromkeys((t.a, t.b) for t in self.tilts))
+        """Pairs with a Relative Δ, in order.
+
+        The card may have more, where one side is never relevant.
+        """
+        return tuple(dict.fromkeys((tilt.a, tilt.b) for tilt in self.tilts))
 
     @property
     def judged_pairs(self) -> tuple[Pair, ...]:
-        """Pairs of groups with a verdict of their own: one where it speaks of all groups at once."""
+        """Pairs of groups with a separate verdict; one where it is about all groups together."""
         if self.primary is not None and not self.primary.sided:
             return self.pairs[:1]
-        answers = (e for e in (*self.tilts, *self.card) if e.measure == repr(self.primary))
-        return tuple(dict.fromkeys((e.a, e.b) for e in answers))
+        effects = (*self.tilts, *self.card)
+        answers = [effect for effect in effects if effect.measure == repr(self.primary)]
+        return tuple(dict.fromkeys((answer.a, answer.b) for answer in answers))
 
     @cached_property
     def primary(self) -> Estimand | None:
-        """The question that verdicts answer, which was chosen before the data were seen; None without any question."""
+        """The question that verdicts answer; None without any question.
+
+        It was chosen before the data were seen.
+        """
         if "primary" not in self.spec:
             return None
         name = str(self.spec["primary"])
-        known = (
-            *self.measures,
-            *(effect.estimand for effect in self.card),
-        )  # also a class of no registry
-        return next((asked for asked in known if repr(asked) == name), None) or estimand(name)
+        # The audit's questions come first: their class may be in no registry.
+        for question in (*self.measures, *(effect.estimand for effect in self.card)):
+            if repr(question) == name:
+                return question
+        return estimand(name)
 
     @property
     def primary_measure(self) -> Measure:
-        """The measure whose Relative Δ is drawn: the primary question, where it is one, or else the deepest nDCG."""
-        found = self.primary if self.primary in self.measures else usual_primary(self.measures)
-        return found if isinstance(found, Measure) else self.measures[0]
+        """The measure whose Relative Δ is drawn.
+
+        It is the primary question, where that is a measure, or else the deepest nDCG.
+        """
+        question = self.primary if self.primary in self.measures else usual_primary(self.measures)
+        return question if isinstance(question, Measure) else self.measures[0]
 
     @property
     def primary_index(self) -> int:
@@ -199,13 +221,13 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def margin(self) -> Margin:
-        """Half-width of what counts as level: points, or a number with the unit of the primary question."""
-        given: Margin = self.spec["margin"]
-        return given
+        """Half-width of what counts as level: points, or a number with the primary unit."""
+        margin: Margin = self.spec["margin"]
+        return margin
 
     @property
     def margin_points(self) -> float:
-        """The same in points, where answers in percent are drawn; the usual one where the margin has another unit."""
+        """The margin in points, for answers in percent; the default where it has another unit."""
         return DEFAULT_MARGIN if isinstance(self.margin, str) else self.margin
 
     @property
@@ -241,20 +263,29 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         )
 
     def card_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
-        """Return the card's rows of one run or all, and of one pair; those about all groups are the first pair's."""
+        """Return the card's rows of one run or all runs, and of one pair.
+
+        Rows about all groups belong to the first pair.
+        """
         if not self.card:
             raise UserError("this audit has no card; audit with --card (card=True)")
         if a is None or b is None:
             a, b = self.pairs[0]
-        sides = [{a, b}, *([{ALL}] if {a, b} == set(self.pairs[0]) else [])]
-        chosen = [e for e in self.card if {e.a, e.b} in sides and run in (None, e.run)]
-        if not chosen:
-            raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
-        return [e.seen_from(a) for e in chosen]
+        sides = [{a, b}]
+        if {a, b} == set(self.pairs[0]):
+            sides.append({ALL})
+        rows = [
+            effect.seen_from(a)
+            for effect in self.card
+            if {effect.a, effect.b} in sides and run in (None, effect.run)
+        ]
+        if not rows:
+            raise unknown("pair of groups", f"{a},{b}", map(",".join, self.pairs))
+        return rows
 
     @cached_property
     def _tied(self) -> dict[tuple[str, str, str], tuple[int, int]]:
-        """Ties, and pairs with a side retrieved, of relevant twins: summed once for all runs and pairs of groups."""
+        """Ties, and pairs with a side retrieved, of relevant twins, by run and pair of groups."""
         met = pl.col("wins") + pl.col("losses") + pl.col("ties")
         sums = (
             self.pair_counts.filter("relevant")
@@ -264,19 +295,23 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return {(run, a, b): (ties, pairs) for run, a, b, ties, pairs in sums.iter_rows()}
 
     def tied_share(self, run: str, a: str, b: str) -> float:
-        """Share of ties among relevant twins with at least one side retrieved; NaN where there are none."""
-        found = [self._tied.get((run, *pair), (0, 0)) for pair in ((a, b), (b, a))]
-        ties, pairs = map(sum, zip(*found, strict=True))
+        """Return the share of ties among relevant twins with a side retrieved; NaN without any."""
+        ties, pairs = self._tied.get((run, a, b), (0, 0))
+        turned_ties, turned_pairs = self._tied.get((run, b, a), (0, 0))
+        ties, pairs = ties + turned_ties, pairs + turned_pairs
         return ties / pairs if pairs else float("nan")
 
     def distinct(self, run: str) -> npt.NDArray[np.int64] | None:
-        """Number of the query that each of a run's queries repeats, its own for most; None where none does."""
+        """Return the number of the query that each of a run's queries repeats.
+
+        Most have their own number. None where no query repeats another.
+        """
         if run not in self.repeated:
             return None
-        place = {query: number for number, query in enumerate(self.queries)}
-        return np.array(
-            [place[self.repeated[run].get(query, query)] for query in self.queries], dtype=np.int64
-        )
+        first_of = self.repeated[run]
+        number_of = {query: number for number, query in enumerate(self.queries)}
+        numbers = [number_of[first_of.get(query, query)] for query in self.queries]
+        return np.array(numbers, dtype=np.int64)
 
     def verdict(
         self, run: str | None = None, a: str | None = None, b: str | None = None
@@ -296,15 +331,17 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         if a is None or b is None or (self.primary is not None and not self.primary.sided):
             a, b = self.pairs[0]
         if self.primary not in self.measures:
-            found = self.card_of(run, a, b)
-            if not any(e.measure == repr(self.primary) for e in found):
-                raise unknown(
-                    "pair of groups", f"{a},{b}", [",".join(p) for p in self.judged_pairs]
-                )
-            return verdict_for(repr(self.primary), found, self.margin, noun=self.noun)
-        tilts = [t.seen_from(a) for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
+            answers = self.card_of(run, a, b)
+            if not any(answer.measure == repr(self.primary) for answer in answers):
+                raise unknown("pair of groups", f"{a},{b}", map(",".join, self.judged_pairs))
+            return verdict_for(repr(self.primary), answers, self.margin, noun=self.noun)
+        tilts = [
+            tilt.seen_from(a)
+            for tilt in self.tilts
+            if tilt.run == run and {tilt.a, tilt.b} == {a, b}
+        ]
         if not tilts:
-            raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.tilted_pairs])
+            raise unknown("pair of groups", f"{a},{b}", map(",".join, self.tilted_pairs))
         return verdict_for(repr(self.primary), tilts, self.margin, noun=self.noun)
 
     def verdicts(self) -> list[Verdict]:
@@ -320,8 +357,9 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return super().from_content({**content, "top_results": top})
 
     def __repr__(self) -> str:
-        groups = [g for g in self.groups if g != ALL]
-        return f"Audit({', '.join(self.runs)}; {', '.join(map(repr, self.measures))}; by {', '.join(groups) or 'none'})"
+        groups = ", ".join(group for group in self.groups if group != ALL) or "none"
+        measures = ", ".join(map(repr, self.measures))
+        return f"Audit({', '.join(self.runs)}; {measures}; by {groups})"
 
 
 register(Measure, repr, measure)

@@ -1,4 +1,7 @@
-"""Inference: what is computed per query becomes effects with intervals, tests and corrected p; the one place for it."""
+"""Inference: per-query values become effects with intervals, tests and corrected p.
+
+All inference of audits is here, so that every table follows the same rules.
+"""
 
 from __future__ import annotations
 
@@ -23,29 +26,35 @@ from ranktilt.statistics.permutation import sign_flip_ps, t_test_p
 from ranktilt.statistics.two_way import Clusters, Influence, TwoWayVariance, combine_influences
 
 Task = TypeVar("Task", "Sample", "ChangeTask")
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 Row = TypeVar("Row", bound=Effect)
 
 
 def by_family(
-    tasks: Sequence[Task], compute: Callable[[list[Task]], Iterable[Found]]
-) -> list[Found]:
-    """Compute all tasks over the same queries at once, so that they share resamples; results stand in their order."""
+    tasks: Sequence[Task], compute: Callable[[list[Task]], Iterable[Answer]]
+) -> list[Answer]:
+    """Compute tasks over the same queries together, so that they share resamples.
+
+    Returns an answer for each task, in the order of `tasks`.
+    """
     families: dict[bytes, list[int]] = defaultdict(list)
     for index, task in enumerate(tasks):
         families[task.family].append(index)
-    found: dict[int, Found] = {}
-    for members in families.values():
-        found.update(zip(members, compute([tasks[i] for i in members]), strict=True))
-    return [found[i] for i in range(len(tasks))]
+    answers: dict[int, Answer] = {}
+    for indices in families.values():
+        family = [tasks[index] for index in indices]
+        answers.update(zip(indices, compute(family), strict=True))
+    return [answers[index] for index in range(len(tasks))]
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Values (columns, queries), of which the queries count in which all are defined; `distinct`: what each repeats."""
+    """Per-query values to compare; a query counts where all its values are defined."""
 
     values: Floats
+    """Shape (n_columns, n_queries)."""
     distinct: Ints | None
+    """Number of the query that each query repeats; None where none does."""
 
     @cached_property
     def mask(self) -> npt.NDArray[np.bool_]:
@@ -63,17 +72,16 @@ class Columns:
     @cached_property
     def sums(self) -> list[Floats]:
         """Each column over the distinct queries that count, summed where they repeat each other."""
-        return [self._together(column) for column in self.values]
+        return [self._sum_repeats(column) for column in self.values]
 
     @property
     def sizes(self) -> Floats:
-        """How many queries each distinct query stands for."""
-        return self._together(np.ones(len(self.mask)))
+        """Number of queries that each distinct query stands for."""
+        return self._sum_repeats(np.ones(len(self.mask)))
 
-    def _together(self, column: Floats) -> Floats:
-        return sum_repeats(
-            column[self.mask], None if self.distinct is None else self.distinct[self.mask]
-        )
+    def _sum_repeats(self, column: Floats) -> Floats:
+        distinct = None if self.distinct is None else self.distinct[self.mask]
+        return sum_repeats(column[self.mask], distinct)
 
     @property
     def family(self) -> bytes:
@@ -86,21 +94,25 @@ def family_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> bytes:
 
 
 def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[Floats]:
-    """Resampled means of columns over the same queries: an array of the shape (n_columns, resamples) each."""
-    means = iter(
-        resampled_means([c for one in members for c in one.sums], resamples=resamples, seed=seed)
-    )
-    return [np.array([next(means) for _ in one.sums]) for one in members]
+    """Resample the means of columns over the same queries.
+
+    Returns an array of the shape (n_columns, resamples) for each of `members`.
+    """
+    sums: list[Floats] = []
+    for columns in members:
+        sums += columns.sums
+    means = iter(resampled_means(sums, resamples=resamples, seed=seed))
+    return [np.array([next(means) for _ in columns.sums]) for columns in members]
 
 
 @dataclass(frozen=True)
 class Sample:
     """Per-query numbers behind one effect, before any statistics.
 
-    `numerator` and `denominator`: total and weight, of which the value is the ratio; for a contrast
-    the values of both groups. `null`: what random or exchanged labels give. `clusters`: what documents add; of
-    groups that are no twins, what their labels add beyond a mean one. `distinct`: see
-    `JudgedRun.distinct`.
+    `numerator` and `denominator` are the total and the weight whose ratio is the value; for a
+    contrast they are the values of both groups. `null` is what random or exchanged labels give.
+    `clusters` is what documents add; for groups that are no twins, what their labels add beyond a
+    mean one. `distinct`: see `JudgedRun.distinct`.
     """
 
     run: str
@@ -128,19 +140,21 @@ class Sample:
         """Both columns of the queries that count, summed over those that repeat each other."""
         mask = self.mask
         distinct = None if self.distinct is None else self.distinct[mask]
-        return sum_repeats(self.numerator[mask], distinct), sum_repeats(
-            self.denominator[mask], distinct
-        )
+        numerator = sum_repeats(self.numerator[mask], distinct)
+        return numerator, sum_repeats(self.denominator[mask], distinct)
 
     def among(self, null: Floats, labels: LabelEffects | None = None) -> Sample:
-        """Judge it beside random labels; `labels`: how much further those of documents scatter."""
+        """Compare the value with its draws under random labels.
+
+        `labels` says how much further random labels of documents scatter.
+        """
         spread, clusters = (1.0, None) if labels is None else (labels.spread, labels.clusters)
         drawn = NullDistribution.from_draws(self.value, null, spread)
         return replace(self, twins=False, null=drawn, clusters=clusters)
 
     @property
     def neutral(self) -> float:
-        """The value that favours nobody: the estimand's own for twins, else that of random labels."""
+        """Value that favours nobody: the estimand's for twins, else the median of random labels."""
         if self.twins or self.null is None:
             return self.estimand.neutral
         return self.null.median
@@ -178,12 +192,12 @@ def influence_of_ratio(
     """Return what queries and documents add to the error of an estimand's value.
 
     `rows` are its two columns over the distinct queries that count, whose numbers are `numbers`.
-    `is_centred`: whether documents' totals are those of labels, less what any label would add.
+    `is_centred` says that documents' totals are those of labels, less what any label would add.
     """
-    one, two = rows
-    ratio = float(estimand.combine(one.sum(), two.sum())) / estimand.per_ratio
-    residual = estimand.residuals(one, two, ratio)
-    weight = estimand.denominator(one, two)
+    numerator, denominator = rows
+    ratio = float(estimand.combine(numerator.sum(), denominator.sum())) / estimand.per_ratio
+    residual = estimand.residuals(numerator, denominator, ratio)
+    weight = estimand.denominator(numerator, denominator)
     if clusters is None:
         influence = Influence.from_queries(residual, weight)
     else:
@@ -195,59 +209,72 @@ def influence_of_ratio(
 
 
 def mean_sample(run: str, of: Measure, group: str, values: Floats, distinct: Ints | None) -> Sample:
-    """What lies behind the mean of per-query values, those that are defined."""
-    known = ~np.isnan(values)
-    total, weight = np.where(known, values, 0.0), known.astype(np.float64)
-    return Sample(run, of, group, group, total, weight, twins=False, distinct=distinct)
+    """Make the sample whose value is the mean of the per-query values that are defined."""
+    is_known = ~np.isnan(values)
+    return Sample(
+        run=run,
+        estimand=of,
+        a=group,
+        b=group,
+        numerator=np.where(is_known, values, 0.0),
+        denominator=is_known.astype(np.float64),
+        twins=False,
+        distinct=distinct,
+    )
 
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """Resamples and sign flips, their seed, the p of twins, the correction, and rounding of means."""
+    """How effects get their intervals and p."""
 
     resamples: int
+    """Number of bootstrap resamples, and of sign flips."""
     seed: int
     test: str
-    """``interval``: p is the inversion of the interval; ``t``: a paired t test, as papers did."""
+    """The p of twins. ``interval``: the inversion of the interval; ``t``: a paired t test."""
     correction: str
     rounding: str
 
 
 def effects(
     samples: Sequence[Sample],
-    how: InferenceOptions,
+    options: InferenceOptions,
     *,
     beside: Iterable[Effect] = (),
     primary: Estimand | None = None,
 ) -> tuple[Effect, ...]:
     """Give every sample of one table its value, interval and corrected p.
 
-    Samples over the same queries share resamples. Effects `beside` are computed already and stand
-    in the same table, each before the first sample of its run and pair.
+    Samples over the same queries share resamples. Effects `beside` are already computed; each comes
+    in the same table before the first sample of its run and pair.
     """
-    made = by_family(samples, lambda members: _family(members, how))
-    first = {(e.run, e.a, e.b): e for e in beside}
+    computed = by_family(samples, lambda members: _family(members, options))
+    beside_of = {(effect.run, effect.a, effect.b): effect for effect in beside}
     ordered = []
-    for effect in made:
-        before = first.pop((effect.run, effect.a, effect.b), None)
+    for effect in computed:
+        before = beside_of.pop((effect.run, effect.a, effect.b), None)
         ordered += [effect] if before is None else [before, effect]
-    return corrected([*ordered, *first.values()], how.correction, primary)
+    return corrected([*ordered, *beside_of.values()], options.correction, primary)
 
 
-def _family(members: Sequence[Sample], how: InferenceOptions) -> list[Effect]:
-    rows = [sample.rows for sample in members]
-    columns = [column for pair in rows for column in pair]
-    means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
-    differences = [
-        sample.estimand.differences(*pair) for sample, pair in zip(members, rows, strict=True)
-    ]
-    flips = sign_flip_ps(differences, resamples=how.resamples, seed=how.seed)
+def _family(members: Sequence[Sample], options: InferenceOptions) -> list[Effect]:
+    """Compute the effects of samples over the same queries."""
+    columns: list[Floats] = []
+    differences: list[Floats] = []
+    for sample in members:
+        numerator, denominator = sample.rows
+        columns += [numerator, denominator]
+        differences.append(sample.estimand.differences(numerator, denominator))
+    means = resampled_means(columns, resamples=options.resamples, seed=options.seed)
+    flips = sign_flip_ps(differences, resamples=options.resamples, seed=options.seed)
+    is_t_test = options.test == "t"
     family = []
     for number, sample in enumerate(members):
         resampled = sample.estimand.combine(means[2 * number], means[2 * number + 1])
         checks = {"sign flips": flips[number]} if sample.twins else {}
-        t_p = t_test_p(differences[number]) if sample.twins and how.test == "t" else None
-        family.append(_effect(sample, resampled, checks=checks, t_p=t_p, rounding=how.rounding))
+        t_p = t_test_p(differences[number]) if sample.twins and is_t_test else None
+        effect = _effect(sample, resampled, checks=checks, t_p=t_p, rounding=options.rounding)
+        family.append(effect)
     return family
 
 
@@ -259,7 +286,7 @@ def _effect(
     t_p: float | None,
     rounding: str,
 ) -> Effect:
-    """Return one answer from its resampled values; `t_p` stands in for the p of the interval."""
+    """Return the effect of a sample from its resampled values; `t_p` replaces the interval's p."""
     estimand, mask, null = sample.estimand, sample.mask, sample.null
     value = estimand.value(sample.numerator, sample.denominator, rounding=rounding)
     variance = sample.influence().variance()
@@ -271,9 +298,10 @@ def _effect(
         bounds=estimand.bounds,
     )
     p = inference.p if t_p is None else t_p
-    band = (0.0, 0.0, 0.0)
+    null_low, null_high, null_median = 0.0, 0.0, 0.0
     if null is not None:
-        band = (*np.clip(null[:2], *estimand.bounds).tolist(), null.median)
+        null_low, null_high = np.clip((null.low, null.high), *estimand.bounds).tolist()
+        null_median = null.median
         labels = "exchanged labels" if sample.twins else "shuffled labels"
         checks = {**checks, labels: null.p}
         if not estimand.sided:  # about all groups at once: nothing is neutral but random lists
@@ -281,23 +309,24 @@ def _effect(
     elif not sample.twins:  # a mean by itself: no value of it is neutral
         p = np.nan
     queries = int(mask.sum())
+    is_defined = queries > 0 and not np.isnan(value)
     return Effect(
-        sample.run,
-        estimand,
-        sample.a,
-        sample.b,
+        run=sample.run,
+        estimand=estimand,
+        a=sample.a,
+        b=sample.b,
         value=value,
         low=inference.low,
         high=inference.high,
         error=inference.error,
-        p=np.nan if not queries or np.isnan(value) else p,
+        p=p if is_defined else np.nan,
         p_corrected=np.nan,
         queries=queries,
         excluded=len(mask) - queries,
         dropped=inference.dropped,
-        null_low=band[0],
-        null_high=band[1],
-        null_median=band[2],
+        null_low=null_low,
+        null_high=null_high,
+        null_median=null_median,
         twins=sample.twins,
         details={**estimand.means(sample.numerator, sample.denominator), **sample.parts},
         effective_n=variance.effective_n,
@@ -306,23 +335,26 @@ def _effect(
 
 
 def corrected(
-    found: Sequence[Row], correction: str, primary: Estimand | None = None
+    uncorrected: Sequence[Row], correction: str, primary: Estimand | None = None
 ) -> tuple[Row, ...]:
-    """Correct the p of all effects of one table together; those that only describe keep their own.
+    """Correct the p of all effects of one table together; those that only describe keep theirs.
 
     Answers to the `primary` question, which was chosen before the data were seen, are a family of
     their own.
     """
-    rows = [replace(e, p_corrected=e.p, family_size=1) for e in found]
-    families: dict[bool, list[int]] = {True: [], False: []}
-    for place, e in enumerate(found):
-        if not e.estimand.descriptive:
-            families[primary is not None and e.measure == repr(primary)].append(place)
-    for places in families.values():
-        family = [found[place].p for place in places]
-        tests = max(sum(p == p for p in family), 1)
-        for place, p in zip(places, correct(family, correction), strict=True):
-            rows[place] = replace(found[place], p_corrected=float(p), family_size=tests)
+    rows = [replace(effect, p_corrected=effect.p, family_size=1) for effect in uncorrected]
+    primary_indices: list[int] = []
+    secondary_indices: list[int] = []
+    for index, effect in enumerate(uncorrected):
+        if effect.estimand.descriptive:
+            continue
+        is_primary = primary is not None and effect.measure == repr(primary)
+        (primary_indices if is_primary else secondary_indices).append(index)
+    for indices in (primary_indices, secondary_indices):
+        ps = [uncorrected[index].p for index in indices]
+        tests = max(sum(not np.isnan(p) for p in ps), 1)
+        for index, p in zip(indices, correct(ps, correction), strict=True):
+            rows[index] = replace(uncorrected[index], p_corrected=float(p), family_size=tests)
     return tuple(rows)
 
 
@@ -336,15 +368,18 @@ class ChangeTask:
     a: str
     b: str
     columns: Columns
-    """Of the new and the old run in turn: of both groups, or total and weight; means have one each."""
+    """Columns of the new and the old run in turn: new a, old a, new b, old b.
+
+    Of an estimand they are total and weight in place of both groups; a mean has one each.
+    """
     clusters: tuple[Clusters | None, Clusters | None] = (None, None)
-    """What documents add to the answers of the new and of the old run, in one numbering of both."""
+    """Contributions of documents to the answers of the new and the old run, numbered alike."""
     neutral_values: tuple[float, float] = (0.0, 0.0)
     twins: bool = True
     parts: Mapping[str, float] = field(default_factory=dict)
-    """Counts that the estimand tells beside it."""
+    """Further counts of the new answer, such as its number of pairs."""
     known_variance: TwoWayVariance | None = None
-    """Of new − old, where it does not follow from `clusters`."""
+    """Variance of new − old, where it does not follow from `clusters`."""
 
     @property
     def family(self) -> bytes:
@@ -355,27 +390,29 @@ class ChangeTask:
         if self.known_variance is not None:
             return self.known_variance
         new_a, old_a, new_b, old_b = self.columns.sums
-        new, old = (
-            influence_of_ratio(
-                self.estimand,
-                rows,
-                clusters,
-                numbers=numbers_of(self.columns.mask, self.columns.distinct),
-                distinct=self.columns.distinct,
-                is_centred=not self.twins,
-            )
-            for rows, clusters in zip(((new_a, new_b), (old_a, old_b)), self.clusters, strict=True)
-        )
+        new_clusters, old_clusters = self.clusters
+        new = self._influence((new_a, new_b), new_clusters)
+        old = self._influence((old_a, old_b), old_clusters)
         return combine_influences([new, old], [1.0, -1.0]).variance()
+
+    def _influence(self, rows: tuple[Floats, Floats], clusters: Clusters | None) -> Influence:
+        return influence_of_ratio(
+            self.estimand,
+            rows,
+            clusters,
+            numbers=numbers_of(self.columns.mask, self.columns.distinct),
+            distinct=self.columns.distinct,
+            is_centred=not self.twins,
+        )
 
     def change(self, new: float, old: float, inference: Inference, **more: float) -> Change:
         """Make the row, whose p is not corrected yet."""
         queries = self.columns.queries
         return Change(
-            self.run,
-            self.estimand,
-            self.a,
-            self.b,
+            run=self.run,
+            estimand=self.estimand,
+            a=self.a,
+            b=self.b,
             value=new - old,
             low=inference.low,
             high=inference.high,
@@ -397,7 +434,7 @@ class ChangeTask:
 def contrast_task(
     new: Sample, old: Sample, neutral_values: tuple[float, float] = (0.0, 0.0)
 ) -> ChangeTask:
-    """Hold two runs' answers to one question side by side, on the queries that count for both."""
+    """Pair two runs' answers to one question, on the queries that count for both."""
     sides = [
         np.where(sample.mask, (sample.numerator, sample.denominator), np.nan)
         for sample in (new, old)
@@ -495,7 +532,10 @@ def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
 
 
 class EquivalenceTask(NamedTuple):
-    """Per-query values of one ranker and measure on each side alone; NaN where a side has nothing relevant."""
+    """Per-query values of one ranker and measure on each side alone.
+
+    They are NaN where a side has nothing relevant.
+    """
 
     run: str
     measure: Measure
@@ -510,10 +550,11 @@ class EquivalenceTask(NamedTuple):
 def equivalence_rows(
     tasks: Sequence[EquivalenceTask], *, margin: float, alpha: float
 ) -> tuple[Equivalence, ...]:
-    """Test each difference by two one-sided paired t tests, and by the two-sided one, corrected by Holm over all rows.
+    """Test each difference for equivalence and for a difference.
 
-    The p of equivalence is not corrected: that *all* rows are equivalent is a claim that each must
-    carry, which keeps the level (Berger 1982).
+    Equivalence is tested by two one-sided paired t tests. Its p is not corrected: that *all* rows
+    are equivalent is a claim that each must carry, which keeps the level (Berger 1982). The p of
+    the two-sided test is corrected by Holm over all rows.
     """
     rows = corrected([_equivalence(task, margin, alpha) for task in tasks], "holm")
     return tuple(
@@ -522,7 +563,7 @@ def equivalence_rows(
 
 
 def outcome(p_equivalent: float, p_different: float, alpha: float) -> Outcome:
-    """Tell what two p-values show together; that no difference is shown is never equivalence."""
+    """Return what two p-values show together; that no difference is shown is never equivalence."""
     if np.isnan(p_equivalent) or np.isnan(p_different):
         return "not tested"
     if p_equivalent < alpha:
@@ -532,25 +573,26 @@ def outcome(p_equivalent: float, p_different: float, alpha: float) -> Outcome:
 
 def _equivalence(task: EquivalenceTask, margin: float, alpha: float) -> Equivalence:
     defined = ~(np.isnan(task.values_a) | np.isnan(task.values_b))
-    one, two = task.values_a[defined], task.values_b[defined]
-    difference = one - two
+    values_a, values_b = task.values_a[defined], task.values_b[defined]
+    difference = values_a - values_b
     value, mean_a, mean_b = (
-        float(np.mean(x)) if len(x) else np.nan for x in (difference, one, two)
+        float(np.mean(column)) if len(column) else np.nan
+        for column in (difference, values_a, values_b)
     )
     low, high = t_interval(difference)
     return Equivalence(
-        task.run,
-        task.measure,
-        task.a,
-        task.b,
-        value,
-        low,
-        high,
-        standard_error(difference),
-        t_test_p(difference),
-        np.nan,
-        len(difference),
-        int((~defined).sum()),
+        run=task.run,
+        estimand=task.measure,
+        a=task.a,
+        b=task.b,
+        value=value,
+        low=low,
+        high=high,
+        error=standard_error(difference),
+        p=t_test_p(difference),
+        p_corrected=np.nan,
+        queries=len(difference),
+        excluded=int((~defined).sum()),
         details={"mean_a": mean_a, "mean_b": mean_b},
         margin=margin,
         p_equivalent=tost_p(difference, margin),

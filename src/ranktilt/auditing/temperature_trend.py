@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranktilt.auditing.contributions import Key, common_places
+from ranktilt.auditing.contributions import Key, common_numbering
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
     Columns,
@@ -160,7 +160,7 @@ def _clusters(
     contributions = [audit.contributions for audit in audits if audit.contributions is not None]
     if len(contributions) < len(audits):
         return [None for _ in audits]
-    alike = common_places(contributions, queries)
+    alike = common_numbering(contributions, queries)
     return [
         added.of(key, numbering)
         for added, key, numbering in zip(contributions, keys, alike, strict=True)

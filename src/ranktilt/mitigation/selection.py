@@ -131,7 +131,7 @@ def _card_leads(inputs: AuditInputs) -> list[float]:
         groups=inputs.groups,
         twins={pair.names: pair.twins},
         questions=inputs.questions[:1],
-        how=inputs.options.inference,
+        inference=inputs.options.inference,
         shuffles=_shuffles(inputs),
         banded=inputs.options.by != "source",
         origins=inputs.origins,

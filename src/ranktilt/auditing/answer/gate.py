@@ -5,14 +5,16 @@ Its reasons are put in words in `reporting/sentences/gate.py`.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import (
     MAX_LEFT_OUT,
+    Match,
     change_tasks,
     estimand_tasks,
     match,
@@ -49,25 +51,29 @@ _WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level")
 
 @dataclass(frozen=True, kw_only=True)
 class LimitCheck:
-    """One limit held against one comparison: whether the tilt is small, or has not grown."""
+    """One check of a comparison against a limit: whether the tilt is small, or has not grown."""
 
     name: Literal["tilt", "growth", "loss", "tau"]
     outcome: Outcome
     """``within``: a side is shown to be favoured, but within the limit."""
     value: float
-    """The answer, or the growth of its distance from level, in points or its own unit; the change of
-    effectiveness in points; or τ-b."""
+    """The answer, or the growth of its distance from level, in points or its own unit.
+
+    Of a loss, the change of effectiveness in points; of rankings, τ-b.
+    """
     low: float
     high: float
     """95 % bootstrap interval."""
     floor: float
     ceiling: float
-    """What is allowed, both ends included: `floor` is −inf for the growth, `ceiling` is inf for the
-    change of effectiveness and for τ-b."""
+    """Range that is allowed, both ends included.
+
+    `floor` is −inf for the growth, `ceiling` is inf for the change of effectiveness and for τ-b.
+    """
     queries: int | None = None
-    """Queries that it rests on; None where those of its row."""
+    """Number of queries behind it; None where it is that of its row."""
     asked_limit: Margin = 0.0
-    """Largest tilt either way, largest growth, or largest loss, as it was asked for."""
+    """Largest tilt either way, largest growth, or largest loss that the caller allows."""
     checked_tilt: Effect | None = None
     """The answer that was checked."""
     checked_change: Change | None = None
@@ -89,8 +95,8 @@ class GateRow:
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of its checks: tilted before inconclusive before within the limit before level."""
-        return worst(c.outcome for c in self.checks)
+        """Worst outcome of its checks; see `worst`."""
+        return worst(check.outcome for check in self.checks)
 
     @property
     def deciding_checks(self) -> tuple[LimitCheck, ...]:
@@ -99,7 +105,7 @@ class GateRow:
 
     @property
     def groups(self) -> str:
-        """What is compared; one name where effectiveness is judged over all documents."""
+        """Both groups; one name where effectiveness is judged over all documents."""
         return self.a if self.a == self.b else f"{self.a} | {self.b}"
 
     def derived(self) -> dict[str, Any]:
@@ -113,16 +119,16 @@ class Gate(
     """What `gate` found; immutable."""
 
     spec: Mapping[str, Any]
-    """Its options, and the command behind the audit."""
+    """Options of the gate, and the command behind the audit."""
     rows: tuple[GateRow, ...]
-    """One a run, measure and pair of groups."""
+    """Rows, one for each run, measure and pair of groups."""
     notes: tuple[Coded[Note], ...]
     """What a reader should know."""
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of all rows: tilted before inconclusive before within the limit before level."""
-        return worst(r.outcome for r in self.rows)
+        """Worst outcome of all rows; see `worst`."""
+        return worst(row.outcome for row in self.rows)
 
     @property
     def exit_code(self) -> int:
@@ -157,21 +163,23 @@ def gate(
 ) -> Gate:
     """Judge an audit by fixed limits, and by the rule of its own verdicts.
 
-    The answer, against `max_tilt`: where its 95 % interval lies within `max_tilt` of its level
-    value, ends included, it is *level*, or *within* the limit if a side is shown to be favoured all
-    the same; *tilted* if a side is, and the interval lies wholly beyond either limit; else
-    *inconclusive*.
+    The answer is checked against `max_tilt`. Where its 95 % interval lies within `max_tilt` of its
+    neutral value, ends included, it is *level*, or *within* the limit if a side is shown to be
+    favoured all the same. It is *tilted* if a side is shown to be favoured, and the interval lies
+    wholly beyond either limit; else *inconclusive*.
 
-    The growth ``|Δ new| − |Δ old|`` since `baseline` (distances from the level values), resampled on the queries that
-    both hold, against `min_effect`: *tilted* if the interval lies wholly above it, so that a growth beyond it is shown;
-    *level* if no part of it lies above, so that one is excluded; else *inconclusive*. At `min_effect` 0 only an
-    unchanged ranking or a tilt that shrank for sure is level; to show "no worse than before", allow some points.
+    The growth ``|Δ new| − |Δ old|`` since `baseline` (distances from the neutral values) is checked
+    against `min_effect`. It is resampled on the queries that both hold. It is *tilted* if the
+    interval lies wholly above `min_effect`, so that a larger growth is shown; *level* if no part of
+    it lies above, so that one is excluded; else *inconclusive*. At `min_effect` 0 only an unchanged
+    ranking or a tilt that shrank for sure is level; to show "no worse than before", allow some
+    points.
 
-    The change of effectiveness over all documents since `baseline`, against `max_loss`: *level* if
-    its interval lies wholly above ``−max_loss``, so that a greater loss is excluded; *tilted* if it
-    lies wholly below, so that one is shown; else *inconclusive*.
+    The change of effectiveness over all documents since `baseline` is checked against `max_loss`.
+    It is *level* if its interval lies wholly above ``−max_loss``, so that a greater loss is
+    excluded; *tilted* if it lies wholly below, so that one is shown; else *inconclusive*.
 
-    The worst outcome of what is asked counts; an undefined tilt or growth is inconclusive.
+    The worst outcome of all checks counts; an undefined tilt or growth is inconclusive.
 
     Parameters
     ----------
@@ -202,30 +210,45 @@ def gate(
     if baseline is not None and type(baseline) is not type(audit):
         raise UserError("audit and baseline: one is of several sources, the other of one audit")
     audits = {"": audit} if isinstance(audit, Audit) else _chosen_sources(audit, pairs)
-    decisions = []
+    limits = Limits(
+        max_tilt=None if max_tilt is None else read_margin(max_tilt, "--max-tilt"),
+        min_effect=min_effect,
+        max_loss=max_loss,
+        max_left_out=max_left_out,
+        has_baseline=baseline is not None,
+    )
+    limits.check()
+    if inconclusive not in POLICIES:
+        raise unknown("policy for inconclusive", inconclusive, POLICIES)
+    check_resamples(resamples)
+    rows: list[GateRow] = []
+    notes: list[Note] = []
     for source, audited in audits.items():
         earlier = baseline.audit_of(source) if isinstance(baseline, SourceAudits) else baseline
-        decision = _decide(
-            audited,
-            max_tilt=max_tilt,
-            measures=measures,
-            runs=runs,
-            pairs=None if source else pairs,
-            baseline=earlier,
-            min_effect=min_effect,
-            max_loss=max_loss,
-            max_left_out=max_left_out,
-            inconclusive=inconclusive,
-            resamples=resamples,
-            seed=seed,
+        if max_loss is not None and not audited.measures:
+            raise UserError("--max-loss needs effectiveness, and nothing was judged in this audit")
+        requirements = Requirements.from_names(
+            audited, measures=measures, runs=runs, pairs=None if source else pairs
         )
-        decisions.append(decision)
-    rows = [row for decision in decisions for row in decision.rows]
+        source_rows, source_notes = _judge(
+            audited, earlier, requirements, limits, resamples=resamples, seed=seed
+        )
+        rows += source_rows
+        notes += source_notes
     if not isinstance(audit, Audit):
         rows.sort(key=lambda row: audit.runs.index(row.run))
-    notes = dict.fromkeys(note for decision in decisions for note in decision.notes)
-    spec = {**decisions[0].spec, "audit": audit.spec.get("command")}
-    return Gate(spec, tuple(rows), (*notes, *_growth_notes(spec, rows)))
+    spec = {
+        "max_tilt": limits.tilt,
+        "baseline": baseline is not None,
+        "min_effect": min_effect,
+        "max_loss": max_loss,
+        "inconclusive": inconclusive,
+        "resamples": resamples,
+        "seed": seed,
+        "audit": audit.spec.get("command"),
+    }
+    distinct_notes = dict.fromkeys([*notes, *_growth_notes(spec, rows)])
+    return Gate(spec=spec, rows=tuple(rows), notes=tuple(distinct_notes))
 
 
 def _chosen_sources(audits: SourceAudits, pairs: Iterable[Pair] | None) -> dict[str, Audit]:
@@ -250,79 +273,143 @@ def _growth_notes(spec: Mapping[str, Any], rows: Sequence[GateRow]) -> list[Note
     return [GrowthsJudgedAlone(comparisons=count)]
 
 
-def _decide(
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a gate allows; see `gate`."""
+
+    max_tilt: Margin | None
+    min_effect: float
+    max_loss: float | None
+    max_left_out: float | None
+    has_baseline: bool
+
+    @property
+    def tilt(self) -> Margin | None:
+        """Largest tilt that is allowed; None where only a growth or a loss is judged."""
+        if self.max_tilt is None and not self.has_baseline:
+            return DEFAULT_MARGIN
+        return self.max_tilt
+
+    def check(self) -> None:
+        """Refuse limits that are out of range, or that need a baseline."""
+        if not 0 <= self.min_effect < math.inf:
+            raise UserError(
+                f"--min-effect: expected a number of points of at least 0, got {self.min_effect:g}"
+            )
+        if isinstance(self.max_tilt, float | int) and self.max_tilt >= MOST:
+            raise UserError(
+                f"--max-tilt: expected less than {MOST:g}, the most Relative Δ can be; "
+                f"got {self.max_tilt:g}"
+            )
+        if self.max_loss is not None and not 0 <= self.max_loss < 100:
+            raise UserError(
+                f"--max-loss: expected a number of points from 0 to 100, got {self.max_loss:g}"
+            )
+        needs_baseline = {
+            "--min-effect": self.min_effect > 0,
+            "--max-left-out": self.max_left_out is not None,
+            "--max-loss": self.max_loss is not None,
+        }
+        for option, is_used in needs_baseline.items():
+            if is_used and not self.has_baseline:
+                raise UserError(f"{option} needs a baseline: --baseline OLD.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requirements:
+    """What must pass a gate."""
+
+    effects: tuple[Effect, ...]
+    """Answers of the audit: by run, pair and question."""
+    loss_measures: frozenset[str]
+    """Notations of the measures on which a loss is judged."""
+
+    @classmethod
+    def from_names(
+        cls,
+        audit: Audit,
+        *,
+        measures: Iterable[str | Estimand] | None,
+        runs: Iterable[str] | None,
+        pairs: Iterable[Pair] | None,
+    ) -> Requirements:
+        """Look up what the caller names; see `gate`."""
+        questions = None
+        if measures is not None:
+            questions = [repr(estimand(measure)) for measure in measures]
+        effects = _required_effects(audit, questions, runs, pairs)
+        known = {repr(measure) for measure in audit.measures}
+        loss_measures = frozenset(questions or ()) & known
+        if not loss_measures and known:
+            # A loss is judged on the measure that the audit prints first.
+            loss_measures = frozenset([repr(audit.primary_measure)])
+        return cls(effects=tuple(effects), loss_measures=loss_measures)
+
+
+_EffectKey = tuple[str, str, str, str]
+"""Run, measure, and both groups."""
+
+
+def _key(effect: Effect) -> _EffectKey:
+    return effect.run, effect.measure, effect.a, effect.b
+
+
+def _judge(
     audit: Audit,
-    *,
-    max_tilt: Margin | None,
-    measures: Iterable[str | Estimand] | None,
-    runs: Iterable[str] | None,
-    pairs: Iterable[Pair] | None,
     baseline: Audit | None,
-    min_effect: float,
-    max_loss: float | None,
-    max_left_out: float | None,
-    inconclusive: str,
+    requirements: Requirements,
+    limits: Limits,
+    *,
     resamples: int,
     seed: int,
-) -> Gate:
-    """Judge one audit; see `gate`."""
-    max_tilt = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
-    _check_options(max_tilt, min_effect, baseline is not None, inconclusive)
-    if max_left_out is not None and baseline is None:
-        raise UserError("--max-left-out needs a baseline: --baseline OLD.json")
-    _check_loss(max_loss, audit, has_baseline=baseline is not None)
-    check_resamples(resamples)
-    limit = DEFAULT_MARGIN if max_tilt is None and baseline is None else max_tilt
-    chosen = _chosen(audit, measures, runs, pairs)
-    for of in dict.fromkeys(e.estimand for e in chosen):
-        if limit is not None:
-            require_unit(of, limit, "--max-tilt")
-    changes: dict[tuple[str, ...], Change] = {}
-    notes: tuple[Note, ...] = ()
-    left_out = 0
-    if baseline is not None:
-        found = match(
-            audit, baseline, max_left_out=MAX_LEFT_OUT if max_left_out is None else max_left_out
-        )
-        left_out = found.queries_left_out
-        notes = found.notes
-        tasks = [*change_tasks(found, found.pairs), *estimand_tasks(found)]
-        grown = contrast_changes(tasks, resamples=resamples, seed=seed)
-        changes = {
-            (one.run, one.measure, one.a, one.b): one
-            for own in grown
-            for one in (own.swapped(), own)
-        }
-        _refuse_lacking(chosen, changes)
-    rows = []
-    for e in chosen:
-        checks = [] if limit is None else [check_tilt(e, limit)]
-        if baseline is not None:
-            change = with_less_variation(changes[e.run, e.measure, e.a, e.b], audit, baseline)
-            checks.append(check_growth(change, min_effect, is_on_common_queries=left_out > 0))
-        rows.append(effect_gate(e, *checks))
-    if max_loss is not None and baseline is not None:
-        tasks = change_tasks(found, [(ALL, ALL)])
-        names = _loss_measures(audit, measures)
-        kept = {e.run for e in chosen}
-        for change in mean_changes(tasks, resamples=resamples, seed=seed):
-            if change.run in kept and change.measure in names:
-                check = check_loss(change, max_loss, is_on_common_queries=left_out > 0)
-                rows.append(effect_gate(change, check))
-    spec = {
-        "max_tilt": limit,
-        "baseline": baseline is not None,
-        "min_effect": min_effect,
-        "max_loss": max_loss,
-        "inconclusive": inconclusive,
-        "resamples": resamples,
-        "seed": seed,
-        "audit": audit.spec.get("command"),
+) -> tuple[list[GateRow], list[Note]]:
+    """Judge one audit; return its rows and notes."""
+    effects, limit = requirements.effects, limits.tilt
+    if limit is not None:
+        for question in dict.fromkeys(effect.estimand for effect in effects):
+            require_unit(question, limit, "--max-tilt")
+    checks_of = {
+        _key(effect): [] if limit is None else [check_tilt(effect, limit)] for effect in effects
     }
-    warned = warnings_of(audit.notes)
-    before = [] if baseline is None else [note for note in baseline.notes if note not in warned]
-    warned = (*warned, *notes_within(warnings_of(before), "baseline", "baseline"))
-    return Gate(spec, tuple(rows), (*warned, *notes, *_notes(chosen, changes, warned=warned)))
+    warnings = warnings_of(audit.notes)
+    if baseline is None:
+        rows = [effect_gate(effect, *checks_of[_key(effect)]) for effect in effects]
+        return rows, [*warnings, *_few_queries(effects, {}, warnings=warnings)]
+
+    max_left_out = MAX_LEFT_OUT if limits.max_left_out is None else limits.max_left_out
+    matched = match(audit, baseline, max_left_out=max_left_out)
+    changes = _changes(matched, resamples=resamples, seed=seed)
+    _refuse_lacking(effects, changes)
+    is_on_common_queries = matched.queries_left_out > 0
+    rows = []
+    for effect in effects:
+        change = with_less_variation(changes[_key(effect)], audit, baseline)
+        growth = check_growth(change, limits.min_effect, is_on_common_queries=is_on_common_queries)
+        rows.append(effect_gate(effect, *checks_of[_key(effect)], growth))
+    if limits.max_loss is not None:
+        tasks = change_tasks(matched, [(ALL, ALL)])
+        runs = {effect.run for effect in effects}
+        for change in mean_changes(tasks, resamples=resamples, seed=seed):
+            if change.run in runs and change.measure in requirements.loss_measures:
+                loss = check_loss(
+                    change, limits.max_loss, is_on_common_queries=is_on_common_queries
+                )
+                rows.append(effect_gate(change, loss))
+    before = [note for note in baseline.notes if note not in warnings]
+    warnings = (*warnings, *notes_within(warnings_of(before), "baseline", "baseline"))
+    few_queries = _few_queries(effects, changes, warnings=warnings)
+    return rows, [*warnings, *matched.notes, *few_queries]
+
+
+def _changes(matched: Match, *, resamples: int, seed: int) -> dict[_EffectKey, Change]:
+    """Return how answers changed since the baseline, seen from either side."""
+    tasks = [*change_tasks(matched, matched.pairs), *estimand_tasks(matched)]
+    changes: dict[_EffectKey, Change] = {}
+    for change in contrast_changes(tasks, resamples=resamples, seed=seed):
+        turned = change.swapped()
+        changes[_key(turned)] = turned
+        changes[_key(change)] = change
+    return changes
 
 
 def effect_gate(effect: Effect, *checks: LimitCheck) -> GateRow:
@@ -338,7 +425,7 @@ def effect_gate(effect: Effect, *checks: LimitCheck) -> GateRow:
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return the outcome that counts: tilted before inconclusive before within the limit before level."""
+    """Return the worst outcome: tilted, then inconclusive, then within the limit, then level."""
     return min(outcomes, key=_WORST.index)
 
 
@@ -347,18 +434,22 @@ def worst_first(rows: Iterable[GateRow]) -> list[GateRow]:
     return sorted(rows, key=lambda row: _WORST.index(row.outcome))
 
 
-def in_percent(e: Effect) -> float:
-    """What makes an effect's numbers points of percent; NaN where it has another unit."""
-    return 1 / e.estimand.point
+def in_percent(effect: Effect) -> float:
+    """Return the factor from an effect's numbers to points of percent; NaN in another unit."""
+    return 1 / effect.estimand.point
 
 
-def _printed(e: Effect) -> float:
-    """What makes an effect's numbers those that are printed: points, or its own unit."""
-    return e.estimand.scale if math.isnan(e.estimand.point) else in_percent(e)
+def _printed(effect: Effect) -> float:
+    """Return the factor from an effect's numbers to the printed ones: points, or its own unit."""
+    has_points = not math.isnan(effect.estimand.point)
+    return in_percent(effect) if has_points else effect.estimand.scale
 
 
 def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
-    """Hold an effect against ±`limit` around its level value, by the rule of verdicts: see `Effect.extent`."""
+    """Check an effect against ±`limit` around its neutral value, by the rule of verdicts.
+
+    See `Effect.extent`.
+    """
     half, scale = half_width(tilt.estimand, limit), _printed(tilt)
     return LimitCheck(
         name="tilt",
@@ -384,7 +475,7 @@ def _tilt_outcome(tilt: Effect, limit: Margin) -> Outcome:
 
 
 def check_growth(change: Change, least: float, *, is_on_common_queries: bool = False) -> LimitCheck:
-    """Hold the interval of ``|Δ new| − |Δ old|`` against the growth that is allowed."""
+    """Check the interval of ``|Δ new| − |Δ old|`` against the growth that is allowed."""
     scale = _printed(change)
     return LimitCheck(
         name="growth",
@@ -415,7 +506,7 @@ def _growth_outcome(change: Change, least: float) -> Outcome:
 def check_loss(
     change: Change, max_loss: float, *, is_on_common_queries: bool = False
 ) -> LimitCheck:
-    """Hold the interval of a change of effectiveness against the loss that is allowed."""
+    """Check the interval of a change of effectiveness against the loss that is allowed."""
     outcome: Outcome = "inconclusive"
     if change.testable and not math.isnan(change.value):
         if change.low >= -max_loss:
@@ -437,110 +528,84 @@ def check_loss(
     )
 
 
-def _check_loss(max_loss: float | None, audit: Audit, *, has_baseline: bool) -> None:
-    if max_loss is None:
-        return
-    if not 0 <= max_loss < 100:
-        raise UserError(f"--max-loss: expected a number of points from 0 to 100, got {max_loss:g}")
-    if not has_baseline:
-        raise UserError("--max-loss needs a baseline: --baseline OLD.json")
-    if not audit.measures:
-        raise UserError("--max-loss needs effectiveness, and nothing was judged in this audit")
-
-
-def _loss_measures(audit: Audit, measures: Iterable[str | Estimand] | None) -> set[str]:
-    """Return the measures on which a loss is judged: those named, or the one printed first."""
-    known = {repr(measure) for measure in audit.measures}
-    named = {repr(estimand(measure)) for measure in measures or ()} & known
-    return named or {repr(audit.primary_measure)}
-
-
-def _check_options(
-    max_tilt: Margin | None, min_effect: float, based: bool, inconclusive: str
-) -> None:
-    if not 0 <= min_effect < math.inf:
-        raise UserError(
-            f"--min-effect: expected a number of points of at least 0, got {min_effect:g}"
-        )
-    if not isinstance(max_tilt, str) and max_tilt is not None and max_tilt >= MOST:
-        raise UserError(
-            f"--max-tilt: expected less than {MOST:g}, the most Relative Δ can be; got {max_tilt:g}"
-        )
-    if min_effect and not based:
-        raise UserError("--min-effect needs a baseline: --baseline OLD.json")
-    if inconclusive not in POLICIES:
-        raise unknown("policy for inconclusive", inconclusive, POLICIES)
-
-
-def _chosen(
+def _required_effects(
     audit: Audit,
-    measures: Iterable[str | Estimand] | None,
+    questions: Sequence[str] | None,
     runs: Iterable[str] | None,
     pairs: Iterable[Pair] | None,
 ) -> list[Effect]:
-    """The answers of an audit that must pass: by run, pair and question."""
-    every = {
-        (e.run, e.measure, e.a, e.b): e
-        for e in (*audit.card, *audit.tilts)
-        if not e.estimand.descriptive
-    }
-    if not every:
-        raise UserError("nothing to gate: this audit compares no groups; audit with --by COLUMN")
-    every |= {
-        (run, measure, b, a): e.swapped()
-        for (run, measure, a, b), e in every.items()
-        if not e.estimand.directed
-    }
-    wanted = [repr(audit.primary)] if measures is None else [repr(estimand(m)) for m in measures]
-    names = list(audit.runs if runs is None else runs)
-    sides = list(audit.pairs)
-    if pairs is not None:  # Asia|Europe is Europe|Asia
-        sides = [
+    """Return the answers of an audit that must pass: by run, pair and question."""
+    answers = _answers(audit)
+    if questions is None:
+        questions = [repr(audit.primary)]
+    runs = list(audit.runs if runs is None else runs)
+    if pairs is None:
+        pairs = list(audit.pairs)
+    else:  # Asia|Europe is Europe|Asia
+        pairs = [
             (name_among(a, audit.groups) or a, name_among(b, audit.groups) or b) for a, b in pairs
         ]
-    for noun, given, there in (
-        ("run", names, audit.runs),
-        ("measure", wanted, dict.fromkeys(measure for _, measure, *_ in every)),
-        (
-            "pair of groups",
-            [",".join(p) for p in sides],
-            [",".join(q) for p in audit.pairs for q in (p, p[::-1])],
-        ),
-    ):
-        for name in given:
-            if name not in there:
-                raise unknown(noun, name, there)
-    order = [(run, m, *pair) for run in names for pair in [*sides, (ALL, ALL)] for m in wanted]
-    found = [every[place] for place in dict.fromkeys(order) if place in every]
-    if not found:
+    both_ways = [*audit.pairs, *(pair[::-1] for pair in audit.pairs)]
+    _refuse_unknown("run", runs, audit.runs)
+    _refuse_unknown("measure", questions, dict.fromkeys(measure for _, measure, *_ in answers))
+    _refuse_unknown("pair of groups", map(",".join, pairs), list(map(",".join, both_ways)))
+    effects: dict[_EffectKey, Effect] = {}
+    for run, (a, b), question in itertools.product(runs, [*pairs, (ALL, ALL)], questions):
+        key = run, question, a, b
+        if key in answers:
+            effects[key] = answers[key]
+    if not effects:
         raise UserError(
             "nothing to gate: the audit has no answer for these runs and pairs, in this order"
         )
-    return found
+    return list(effects.values())
 
 
-def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], Change]) -> None:
-    """Refuse what must pass and has no growth: the baseline lacks it, or it is not held query by query."""
-    for e in chosen:
-        if (e.run, e.measure, e.a, e.b) not in changes:
-            there = ", ".join(
-                dict.fromkeys(f"{run} {measure} {a},{b}" for run, measure, a, b in changes)
-            )
+def _answers(audit: Audit) -> dict[_EffectKey, Effect]:
+    """Return the answers that can be judged, seen from either side."""
+    effects = [effect for effect in (*audit.card, *audit.tilts) if not effect.estimand.descriptive]
+    if not effects:
+        raise UserError("nothing to gate: this audit compares no groups; audit with --by COLUMN")
+    answers = {_key(effect): effect for effect in effects}
+    for effect in list(answers.values()):
+        if not effect.estimand.directed:
+            turned = effect.swapped()
+            answers[_key(turned)] = turned
+    return answers
+
+
+def _refuse_unknown(noun: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise unknown(noun, name, known)
+
+
+def _refuse_lacking(effects: Sequence[Effect], changes: Mapping[_EffectKey, Change]) -> None:
+    """Refuse answers that must pass and have no growth.
+
+    The baseline lacks them, or they are not stored query by query.
+    """
+    for effect in effects:
+        if _key(effect) not in changes:
+            known = [f"{run} {measure} {a},{b}" for run, measure, a, b in changes]
             raise UserError(
-                f"the growth of {e.run} {e.measure} {e.a},{e.b} is not known: the baseline lacks it, or audits hold no "
-                f"answer of it for each query; known: {there}"
+                f"the growth of {effect.run} {effect.measure} {effect.a},{effect.b} is not known: "
+                "the baseline lacks it, or audits hold no answer of it for each query; "
+                f"known: {', '.join(dict.fromkeys(known))}"
             )
 
 
-def _notes(
-    effects: Sequence[Effect], changes: Mapping[tuple[str, ...], Change], *, warned: Sequence[Note]
-) -> Iterator[Note]:
-    compared = [changes[e.run, e.measure, e.a, e.b].queries for e in effects] if changes else []
-    fewest = min([*(e.queries for e in effects), *compared])
+def _few_queries(
+    effects: Sequence[Effect], changes: Mapping[_EffectKey, Change], *, warnings: Sequence[Note]
+) -> list[Note]:
+    """Note where answers rest on few queries, unless the audit warned of it."""
+    compared = [changes[_key(effect)] for effect in effects] if changes else []
+    fewest = min(effect.queries for effect in (*effects, *compared))
     # An audit by relevance has said it of each pair of groups.
     has_warned = any(
         isinstance(note, FewQueries) and (note.queries < FEWEST_ROWS) == (fewest < FEWEST_ROWS)
-        for note in warned
+        for note in warnings
     )
     if fewest < FEW_QUERIES and not has_warned:
-        yield FewQueriesOfGroups(queries=fewest)
+        return [FewQueriesOfGroups(queries=fewest)]
+    return []

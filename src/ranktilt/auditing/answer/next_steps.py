@@ -1,4 +1,4 @@
-"""What to do after an audit: two or three commands that run as printed, by rule from what was read and found."""
+"""What to do after an audit: two or three commands that run as printed, chosen by rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN = 10.0
 _SIDED = ("cut-off endings", "boilerplate openings", "truncated")
 _PAIRED = ("identical", "near-identical")
 _UNFAIR = 0.05
-"""Share of pairs that are too alike, or difference between the sides, from which texts should be checked first."""
+"""Share of pairs that are too alike, or difference of the sides, that asks for a check first."""
 _MOST = 3
 
 StepKind = Literal["check", "explain", "twins", "mitigate", "keep", "fail", "queries", "card"]
@@ -47,20 +47,20 @@ class NextStep:
 
 
 def next_steps(audit: Audit) -> tuple[NextStep, ...]:
-    """Return what to do next; nothing where no command could read the same."""
+    """Return what to do next; nothing where no command could read the same data."""
     verdicts = audit.verdicts() if audit.pairs else []
     if not verdicts or not audit_words(audit):
         return ()
     steps = list[NextStep]()
     if (folder := folder_of(audit)) and _unfair(audit):
         steps.append(_step("check", ["ranktilt", "check", folder, *split_words(audit)]))
-    tilted = [one for one in verdicts if one.kind == "favours"]
-    open_ones = [one for one in verdicts if one.kind == "inconclusive"]
+    tilted = [verdict for verdict in verdicts if verdict.kind == "favours"]
+    inconclusive = [verdict for verdict in verdicts if verdict.kind == "inconclusive"]
     if tilted:
-        worst = max(tilted, key=lambda one: not one.slight)
-        steps += _favoured(audit, worst)
-    elif open_ones:
-        steps += _more_queries(audit, open_ones[0].run)
+        beyond_margin = [verdict for verdict in tilted if not verdict.slight]
+        steps += _favoured(audit, (beyond_margin or tilted)[0])
+    elif inconclusive:
+        steps += _more_queries(audit, inconclusive[0].run)
     else:
         steps.append(_gate(audit))
     return tuple(steps[:_MOST])
@@ -71,31 +71,34 @@ def _step(kind: StepKind, words: list[str], *more: str, control: str = "") -> Ne
 
 
 def _unfair(audit: Audit) -> bool:
-    """Whether the sides of a collection cannot be compared as they are: missing twins, cut or repeated texts."""
-    if (
-        audit.spec["by"] != "source"
-        or not audit.confounds
-        or audit.spec["collection"].get("labels")
-    ):
-        return (
-            False  # labels of a file are not the sources that a check of the folder would compare
-        )
-    if any(not e.twins for e in (*audit.tilts, *audit.card) if e.estimand.sided):
+    """Return whether the two sides should be checked first.
+
+    Twins are missing, or texts are cut or repeated.
+    """
+    # Labels of a file are not the sources that a check of the folder would compare.
+    has_label_file = bool(audit.spec["collection"].get("labels"))
+    if audit.spec["by"] != "source" or not audit.confounds or has_label_file:
+        return False
+    effects = (*audit.tilts, *audit.card)
+    if any(not effect.twins for effect in effects if effect.estimand.sided):
         return True
-    alike = (one.value_a for one in audit.confounds if one.name in _PAIRED)
-    apart = (abs(one.value_a - one.value_b) for one in audit.confounds if one.name in _SIDED)
-    return any(share >= _UNFAIR for share in (*alike, *apart))
+    for confound in audit.confounds:
+        if confound.name in _PAIRED and confound.value_a >= _UNFAIR:
+            return True
+        if confound.name in _SIDED and abs(confound.value_a - confound.value_b) >= _UNFAIR:
+            return True
+    return False
 
 
 def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
     run, pair = verdict.run, (verdict.a, verdict.b)
     if explain := explain_twins_words(audit, [run], pair):
-        moved = [
-            one
-            for one in audit.controls
-            if one.run == run and one.moves and one.moves[audit.primary_index].shown
+        moving = [
+            row.control
+            for row in audit.controls
+            if row.run == run and row.moves and row.moves[audit.primary_index].shown
         ]
-        control = moved[0].control if moved else ""
+        control = moving[0] if moving else ""
         yield _step("explain", explain, "--attribution", control=control)
     elif audit.measures and not audit.card and are_twins(audit, pair):
         yield _step("twins", audit_words(audit), "--card")
@@ -116,11 +119,10 @@ def _gate(audit: Audit, kind: StepKind = "keep") -> NextStep:
 
 
 def _more_queries(audit: Audit, run: str) -> Iterator[NextStep]:
-    """How many queries would show a tilt."""
-    own = (
-        e for e in (*audit.tilts, *audit.card) if e.run == run and e.measure == repr(audit.primary)
-    )
-    primary = next(own, None)
+    """Say how many queries would show a tilt, and suggest the card of twins."""
+    effects = [effect for effect in (*audit.tilts, *audit.card) if effect.run == run]
+    answers = [effect for effect in effects if effect.measure == repr(audit.primary)]
+    primary = answers[0] if answers else None
     points = math.nan if primary is None else primary.detectable / primary.estimand.point
     if primary is not None and SHOWN < points < math.inf:
         yield NextStep(

@@ -1,9 +1,13 @@
-"""Two rankings of each query, by two audits or by one: whether the new ranker tilts more than the old."""
+"""Compare two rankings of each query: whether the new ranker tilts more than the old one.
+
+Both are of one audit, or of two.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -47,25 +51,23 @@ from ranktilt.data.notes.comparisons import (
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import estimand
 from ranktilt.measures.preference import Preference, PreferenceOfPairs
-from ranktilt.measures.ranking import Ints
 from ranktilt.presenter import presenter
 from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES, interval
 from ranktilt.statistics.correction import CORRECTIONS
 from ranktilt.statistics.two_way import Dyads, TwoWayVariance
 
-_SIDES = ("protected", "unprotected")
 ChangeKind = Literal["differs", "identical", "inconclusive"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeVerdict:
-    """The verdict on one pair of runs, on the primary measure or on another question about groups."""
+    """The verdict on one pair of runs, on the primary measure or another question about groups."""
 
     run: str
     old_run: str
     kind: ChangeKind
     side: str | None
-    """The group that the new run lies further toward, where a difference of a tilt is shown."""
+    """The group that the new run favours more, where a difference of a tilt is shown."""
     changes: tuple[Change, ...]
     """The change that the verdict is on; all of them where the runs are identical."""
     is_of_several_pairs: bool
@@ -98,7 +100,7 @@ class Comparison(
     """What `compare` found; immutable."""
 
     spec: Mapping[str, Any]
-    """How it was made: options, the number of tests in the family, and the commands behind both audits."""
+    """Options, the number of tests in the family, and the commands behind both audits."""
     runs: tuple[RunPair, ...]
     """New run and old run, pair by pair."""
     measures: tuple[str, ...]
@@ -110,12 +112,18 @@ class Comparison(
     effectiveness: tuple[Change, ...]
     """Effectiveness of every run pair and measure."""
     notes: tuple[Coded[Note], ...]
-    """What was left out, and where the comparison stands on little."""
+    """What was left out, and where the comparison rests on few data."""
     estimates: tuple[Change, ...] = ()
-    """Other estimands of groups of every run pair, such as ExposureRatio, or preferences of two pairwise audits."""
+    """Changes of other estimands of groups, such as ExposureRatio, for every run pair.
+
+    Of two pairwise audits, the changes of their preferences.
+    """
 
     def verdicts(self) -> list[ChangeVerdict]:
-        """Return verdicts for every run pair: on the tilt of each pair of groups, effectiveness, and estimands."""
+        """Return the verdicts for every run pair.
+
+        They are on the tilt of each pair of groups, on effectiveness, and on other estimands.
+        """
         verdicts = []
         for runs in self.runs:
             primary = self._of(runs, self.tilts)
@@ -160,11 +168,17 @@ class Comparison(
 
     def of_estimands(self, runs: RunPair) -> list[Change]:
         """Return how one run's answers about groups moved."""
-        return [c for c in self.estimates if (c.run, c.old_run) == runs]
+        return [change for change in self.estimates if (change.run, change.old_run) == runs]
 
     def _of(self, runs: RunPair, changes: Sequence[Change]) -> list[Change]:
+        """Return the changes of one run on the primary measure."""
+        if not changes:  # pairwise audits have no measures, and so no primary one
+            return []
+        primary = self.spec["primary"]
         return [
-            c for c in changes if (c.run, c.old_run, c.measure) == (*runs, self.spec["primary"])
+            change
+            for change in changes
+            if (change.run, change.old_run) == runs and change.measure == primary
         ]
 
     def derived(self) -> dict[str, Any]:
@@ -191,11 +205,12 @@ def compare(
     correction: str = "holm",
     max_left_out: float = MAX_LEFT_OUT,
 ) -> Comparison:
-    """Compare two audits or pairwise audits on the queries that both hold, or one run of an audit with its others.
+    """Compare two audits or pairwise audits, or one run of an audit with its others.
 
-    Every difference is new − old: in points, or in the unit of an estimand such as ExposureRatio.
-    One run on each side are compared whatever they are called, otherwise runs of one name;
-    measures, estimands and pairs of groups that only one audit holds are left out and noted.
+    Only queries that both hold count. Every difference is new − old: in points, or in the unit of
+    an estimand such as ExposureRatio. Where each side has one run, these are compared whatever
+    their names, otherwise runs of one name. Measures, estimands and pairs of groups that only one
+    audit holds are left out and noted.
 
     Parameters
     ----------
@@ -213,8 +228,8 @@ def compare(
         Over every p of the comparison: Relative Δ, effectiveness and estimands, all runs, measures
         and pairs.
     max_left_out : float, optional
-        Percent of all queries that only one of both may hold: they are left out and noted; more are
-        refused.
+        Percent of all queries that only one of the two may hold: they are left out and noted; more
+        are refused.
 
     Returns
     -------
@@ -238,29 +253,40 @@ def compare(
             max_left_out=max_left_out,
         )
     old = new if old is None else old
-    found = match(new, old, baseline_run=baseline_run, max_left_out=max_left_out)
-    tilted = contrast_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed)
-    meant = mean_changes(change_tasks(found, [(ALL, ALL)]), resamples=resamples, seed=seed)
-    asked = contrast_changes(estimand_tasks(found), resamples=resamples, seed=seed)
-    changes = [with_less_variation(change, new, old) for change in (*tilted, *meant, *asked)]
-    rows = corrected(changes, correction)
-    one, two = len(tilted), len(tilted) + len(meant)
-    tilts, means, estimates = rows[:one], rows[one:two], rows[two:]
-    spec = _spec(new, old, rows, correction=correction, resamples=resamples, seed=seed)
-    spec |= {
+    matched = match(new, old, baseline_run=baseline_run, max_left_out=max_left_out)
+    tilts = contrast_changes(change_tasks(matched, matched.pairs), resamples=resamples, seed=seed)
+    effectiveness = mean_changes(
+        change_tasks(matched, [(ALL, ALL)]), resamples=resamples, seed=seed
+    )
+    estimates = contrast_changes(estimand_tasks(matched), resamples=resamples, seed=seed)
+    changes = [*tilts, *effectiveness, *estimates]
+    rows = corrected([with_less_variation(change, new, old) for change in changes], correction)
+    tilts_end, effectiveness_end = len(tilts), len(tilts) + len(effectiveness)
+    tilt_rows, estimate_rows = rows[:tilts_end], rows[effectiveness_end:]
+    effectiveness_rows = rows[tilts_end:effectiveness_end]
+    spec = {
+        **_spec(new, old, rows, correction=correction, resamples=resamples, seed=seed),
         "by": new.spec["by"],
         "baseline_run": baseline_run,
-        "primary": _primary(new, found.measures),
+        "primary": _primary(new, matched.measures),
+        "queries_left_out": matched.queries_left_out,
     }
-    spec |= {"queries_left_out": found.queries_left_out}
-    warned = _warnings(new.notes, old.notes)
     notes = (
-        *warned,
-        *found.left_out,
-        *found.notes,
-        *change_notes((*tilts, *estimates), means, resamples),
+        *_warnings(new.notes, old.notes),
+        *matched.left_out,
+        *matched.notes,
+        *change_notes((*tilt_rows, *estimate_rows), effectiveness_rows, resamples),
     )
-    return Comparison(spec, found.runs, found.measures, found.pairs, tilts, means, notes, estimates)
+    return Comparison(
+        spec=spec,
+        runs=matched.runs,
+        measures=matched.measures,
+        pairs=matched.pairs,
+        tilts=tilt_rows,
+        effectiveness=effectiveness_rows,
+        notes=notes,
+        estimates=estimate_rows,
+    )
 
 
 def _compare_choices(
@@ -279,14 +305,31 @@ def _compare_choices(
     rows = corrected(
         choice_changes(list(matched.tasks), resamples=resamples, seed=seed), correction
     )
-    spec = _spec(new, old, rows, correction=correction, resamples=resamples, seed=seed)
-    spec |= {name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec}
-    spec |= {"protected": new.protected, "unprotected": new.unprotected, "baseline_run": None}
-    spec |= {"queries_left_out": matched.queries_left_out}
-    drawn = [] if new.spec.get("asked") == old.spec.get("asked") else [OtherPairsDrawn()]
-    warned = _warnings(new.notes, old.notes)
-    notes = (*warned, *matched.notes, *drawn, *change_notes(rows, (), resamples))
-    return Comparison(spec, (RunPair(new.model, old.model),), (), (), (), (), notes, rows)
+    spec = {
+        **_spec(new, old, rows, correction=correction, resamples=resamples, seed=seed),
+        **{name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec},
+        "protected": new.protected,
+        "unprotected": new.unprotected,
+        "baseline_run": None,
+        "queries_left_out": matched.queries_left_out,
+    }
+    has_same_pairs = new.spec.get("asked") == old.spec.get("asked")
+    notes = (
+        *_warnings(new.notes, old.notes),
+        *matched.notes,
+        *([] if has_same_pairs else [OtherPairsDrawn()]),
+        *change_notes(rows, (), resamples),
+    )
+    return Comparison(
+        spec=spec,
+        runs=(RunPair(new=new.model, old=old.model),),
+        measures=(),
+        pairs=(),
+        tilts=(),
+        effectiveness=(),
+        notes=notes,
+        estimates=rows,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,7 +337,7 @@ class ChoiceMatch:
     """The choices of two models side by side."""
 
     tasks: tuple[ChangeTask, ...]
-    """One for each kind of pairs that both have."""
+    """Comparisons, one for each kind of pairs that both have."""
     notes: tuple[Note, ...]
     """What only one of them holds."""
     queries_left_out: int
@@ -302,47 +345,32 @@ class ChoiceMatch:
 
 
 def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float) -> ChoiceMatch:
-    """Put the choices of two models side by side, on the queries that both hold of each kind of pairs."""
-    sides = [f"{one.protected} and {one.unprotected} by {one.spec['by']}" for one in (new, old)]
-    if sides[0] != sides[1]:
-        raise UserError(
-            f"the pairwise audits compare other groups: {sides[0]} (new), {sides[1]} (old)"
-        )
-    rules = [one.spec["count_rule"] for one in (new, old)]
-    if rules[0] != rules[1]:
-        rule = f"{rules[0]!r} (new), {rules[1]!r} (old)"
-        raise UserError(
-            f"the pairwise audits count choices differently: {rule}; make both with the same --count-rule"
-        )
+    """Put the choices of two models side by side, kind by kind of pairs.
+
+    Of each kind only the queries that both hold count.
+    """
+    _refuse_other_choices(new, old)
     tasks, notes, left_out = list[ChangeTask](), list[Note](), 0
     for kind in KINDS:
-        new_rows, old_rows = (
-            [row for row in audit.by_query if row.kind == kind] for audit in (new, old)
-        )
-        if not new_rows or not old_rows:
-            if new_rows or old_rows:
-                notes.append(PairKindLeftOut(pairs=kind, side="new" if new_rows else "old"))
-            continue
-        common = common_queries(
-            [row.query for row in new_rows],
-            [row.query for row in old_rows],
-            max_left_out=max_left_out,
-            noun="pairwise audit",
-            hint="ask both about the same (--queries)",
-        )
-        if common.left_out:
-            notes.append(common.note("pairwise audit", pairs=kind))
-        left_out = max(left_out, common.left_out)
-        at_new, at_old = common.rows
-        estimand = replace(Preference, pairs=kind)
-        new_sample = _sample(new, new_rows, at_new, estimand)
-        old_sample = _sample(old, old_rows, at_old, estimand)
-        queries = [new_rows[row].query for row in at_new]
-        task = contrast_task(new_sample, old_sample)
-        if new.by_pair and old.by_pair:
-            variance = _choice_variance((new, old), (new_sample, old_sample), kind, queries)
-            task = replace(task, known_variance=variance)
-        tasks.append(task)
+        new_rows = [row for row in new.by_query if row.kind == kind]
+        old_rows = [row for row in old.by_query if row.kind == kind]
+        if new_rows and old_rows:
+            common = common_queries(
+                [row.query for row in new_rows],
+                [row.query for row in old_rows],
+                max_left_out=max_left_out,
+                noun="pairwise audit",
+                hint="ask both about the same (--queries)",
+            )
+            if common.left_out:
+                notes.append(common.note("pairwise audit", pairs=kind))
+            left_out = max(left_out, common.left_out)
+            at_new, at_old = common.rows
+            new_common = [new_rows[row] for row in at_new]
+            old_common = [old_rows[row] for row in at_old]
+            tasks.append(_choice_task(new, old, new_rows=new_common, old_rows=old_common))
+        elif new_rows or old_rows:
+            notes.append(PairKindLeftOut(pairs=kind, side="new" if new_rows else "old"))
     if not tasks and notes:
         reasons = "; ".join(note.sentence for note in notes)
         raise UserError(f"the pairwise audits have no kind of pairs in common: {reasons}")
@@ -353,10 +381,47 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
     return ChoiceMatch(tasks=tuple(tasks), notes=tuple(notes), queries_left_out=left_out)
 
 
+def _refuse_other_choices(new: PairwiseAudit, old: PairwiseAudit) -> None:
+    """Refuse pairwise audits of other groups, or that count otherwise."""
+    new_groups, old_groups = (
+        f"{audit.protected} and {audit.unprotected} by {audit.spec['by']}" for audit in (new, old)
+    )
+    if new_groups != old_groups:
+        raise UserError(
+            f"the pairwise audits compare other groups: {new_groups} (new), {old_groups} (old)"
+        )
+    new_rule, old_rule = new.spec["count_rule"], old.spec["count_rule"]
+    if new_rule != old_rule:
+        raise UserError(
+            f"the pairwise audits count choices differently: {new_rule!r} (new), {old_rule!r} "
+            "(old); make both with the same --count-rule"
+        )
+
+
+def _choice_task(
+    new: PairwiseAudit,
+    old: PairwiseAudit,
+    *,
+    new_rows: Sequence[QueryChoices],
+    old_rows: Sequence[QueryChoices],
+) -> ChangeTask:
+    """Compare what two models chose of one kind of pairs, in the same queries."""
+    kind = new_rows[0].kind
+    estimand = replace(Preference, pairs=kind)
+    new_sample = _sample(new, new_rows, estimand)
+    old_sample = _sample(old, old_rows, estimand)
+    task = contrast_task(new_sample, old_sample)
+    if not (new.by_pair and old.by_pair):
+        return task
+    queries = [row.query for row in new_rows]
+    variance = _choice_variance((new, old), (new_sample, old_sample), kind, queries)
+    return replace(task, known_variance=variance)
+
+
 def _choice_variance(
     audits: Sequence[PairwiseAudit], samples: Sequence[Sample], kind: str, queries: Sequence[str]
 ) -> TwoWayVariance:
-    """Return the variance of a difference of preferences, of other queries and other documents."""
+    """Return the variance of a difference of preferences over queries and documents."""
     frames = []
     counts = np.logical_and(*(sample.mask for sample in samples))
     numbers = pl.DataFrame({"query": queries, "number": np.arange(len(queries))})
@@ -384,87 +449,103 @@ def _choice_variance(
 
 
 def _sample(
-    audit: PairwiseAudit, rows: Sequence[QueryChoices], at: Ints, of: PreferenceOfPairs
+    audit: PairwiseAudit, rows: Sequence[QueryChoices], estimand: PreferenceOfPairs
 ) -> Sample:
-    """What one model chose of one kind of pairs, in this order of the queries."""
-    chosen, other = (
-        np.array([getattr(row, side) for row in rows], dtype=np.float64)[at] for side in _SIDES
-    )
+    """Make the sample of what one model chose of one kind of pairs, in the order of `rows`."""
+    protected = np.array([row.protected for row in rows], dtype=np.float64)
+    unprotected = np.array([row.unprotected for row in rows], dtype=np.float64)
     return Sample(
-        audit.model, of, audit.protected, audit.unprotected, (chosen - other) / 2, chosen + other
+        run=audit.model,
+        estimand=estimand,
+        a=audit.protected,
+        b=audit.unprotected,
+        numerator=(protected - unprotected) / 2,
+        denominator=protected + unprotected,
     )
 
 
 def choice_changes(tasks: list[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
-    """Compare the preferences, both models resampled together; beside each stand both models' own intervals."""
-    found = []
+    """Compare the preferences, both models resampled together.
+
+    The details of each change are the intervals of both models' preferences.
+    """
+    changes = []
     for task, change in zip(
         tasks, contrast_changes(tasks, resamples=resamples, seed=seed), strict=True
     ):
         (means,) = resampled([task.columns], resamples=resamples, seed=seed)
-        ends = [interval(values) for values in task.estimand.combine(means[:2], means[2:])]
-        names = ("new_low", "new_high", "old_low", "old_high")
-        own = dict(zip(names, (end for one in ends for end in one[:2]), strict=True))
-        found.append(replace(change, details=own))
-    return found
+        new, old = (interval(values) for values in task.estimand.combine(means[:2], means[2:]))
+        details = {
+            "new_low": new.low,
+            "new_high": new.high,
+            "old_low": old.low,
+            "old_high": old.high,
+        }
+        changes.append(replace(change, details=details))
+    return changes
 
 
 def _primary(new: Audit, measures: Sequence[str]) -> str | None:
-    """The measure that verdicts speak of: the new audit's, where both hold it."""
-    usual = usual_primary(list(map(estimand, measures)))
-    own = repr(new.primary_measure) if new.measures else ""
-    return own if own in measures else None if usual is None else repr(usual)
+    """Return the measure that verdicts are on: the new audit's, where both hold it."""
+    if new.measures and repr(new.primary_measure) in measures:
+        return repr(new.primary_measure)
+    usual = usual_primary([estimand(measure) for measure in measures])
+    return None if usual is None else repr(usual)
 
 
 def _spec(
-    new: Audit | PairwiseAudit, old: Audit | PairwiseAudit, rows: Sequence[Change], **how: Any
+    new: Audit | PairwiseAudit, old: Audit | PairwiseAudit, rows: Sequence[Change], **options: Any
 ) -> dict[str, Any]:
-    made = [
-        {k: one.spec[k] for k in ("command", "ranktilt", "collection") if k in one.spec}
-        for one in (new, old)
-    ]
     return {
-        **how,
-        "family_size": sum(row.p == row.p for row in rows),
-        "new": made[0],
-        "old": made[1],
+        **options,
+        "family_size": sum(not np.isnan(row.p) for row in rows),
+        "new": _origin(new),
+        "old": _origin(old),
     }
 
 
+def _origin(audit: Audit | PairwiseAudit) -> dict[str, Any]:
+    """Return the command behind an audit, its version and its collection."""
+    names = ("command", "ranktilt", "collection")
+    return {name: audit.spec[name] for name in names if name in audit.spec}
+
+
 def _warnings(new: Sequence[Note], old: Sequence[Note]) -> tuple[Note, ...]:
-    """What both results warn of, once, and then what one of them does."""
+    """List the warnings of both results once, and then those of one result alone."""
     both = [note for note in new if note in old]
-    alone = [
-        note.within("side", side)
-        for side, notes in (("new", new), ("old", old))
-        for note in warnings_of(notes)
-        if note not in both
-    ]
-    return (*warnings_of(both), *alone)
+    warnings = list(warnings_of(both))
+    for side, notes in (("new", new), ("old", old)):
+        warnings += [note.within("side", side) for note in warnings_of(notes) if note not in both]
+    return tuple(warnings)
 
 
 def change_notes(
     contrasts: Sequence[Change], means: Sequence[Change], resamples: int
 ) -> Iterator[Note]:
-    """Note what a comparison leaves out, where it stands on little, and what its tilts are measured from."""
+    """Note what a comparison leaves out or has few data for, and where its tilts have a median."""
     yield from _undefined(contrasts)
-    fewest = min((c.queries for c in (*contrasts, *means)), default=FEW_QUERIES)
+    fewest = min((change.queries for change in (*contrasts, *means)), default=FEW_QUERIES)
     if fewest < FEW_QUERIES:
         yield FewQueriesCompared(queries=fewest)
-    dropped = max((c.dropped for c in contrasts if c.queries >= FEWEST_ROWS), default=0)
-    if dropped:
-        yield ChangeResamplesDropped(dropped=dropped, resamples=resamples)
+    dropped = [change.dropped for change in contrasts if change.queries >= FEWEST_ROWS]
+    if any(dropped):
+        yield ChangeResamplesDropped(dropped=max(dropped), resamples=resamples)
     uneven = dict.fromkeys(
-        GroupPair(a=c.a, b=c.b) for c in contrasts if not c.twins and c.estimand.sided
+        GroupPair(a=change.a, b=change.b)
+        for change in contrasts
+        if not change.twins and change.estimand.sided
     )
     if uneven:
         yield TiltsFromMedians(pairs=tuple(uneven))
 
 
 def _undefined(contrasts: Sequence[Change]) -> Iterator[Note]:
-    """Note in how many queries each question is not defined under both runs: of a pair once, the most."""
+    """Note in how many queries each question is not defined under both runs.
+
+    Of a pair of groups only the largest number is noted.
+    """
     most: dict[tuple[GroupPair | None, str], Change] = {}
-    for change in sorted(contrasts, key=lambda change: change.excluded):
+    for change in sorted(contrasts, key=attrgetter("excluded")):
         if not change.excluded:
             continue
         groups = GroupPair(a=change.a, b=change.b) if change.of_tilt else None

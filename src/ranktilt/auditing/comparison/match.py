@@ -1,7 +1,8 @@
-"""Runs side by side: those of two audits on the queries that both hold, or one run of an audit and all others."""
+"""Match runs: those of two audits on their common queries, or one run of an audit and its others."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.contributions import Place, common_places
+from ranktilt.auditing.contributions import CommonNumbering, common_numbering
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
@@ -33,8 +34,7 @@ from ranktilt.statistics.bootstrap import shared_numbering
 from ranktilt.statistics.two_way import Clusters
 
 Question = tuple[str, Pair]
-"""Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) where it is about all of them at once."""
-_Answers = dict[tuple[str, Question], tuple[Effect, Floats, Floats]]
+"""Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) where it is about all."""
 _NAMED = 3
 MAX_LEFT_OUT = 10.0
 """Percent of all queries that only one of two results may hold."""
@@ -47,6 +47,18 @@ class RunPair(NamedTuple):
     old: str
 
 
+class QueryAnswer(NamedTuple):
+    """One run's answer to a question about groups, with the columns behind it."""
+
+    effect: Effect
+    numerator: Floats
+    denominator: Floats
+
+
+AnswerOf = dict[tuple[str, Question], QueryAnswer]
+"""Answers of an audit by run and question."""
+
+
 @dataclass(frozen=True, eq=False)
 class Match:
     """Two audits side by side; made by `match`."""
@@ -55,11 +67,14 @@ class Match:
     old: Audit
     runs: tuple[RunPair, ...]
     measures: tuple[str, ...]
-    """In the new audit's order: the first is the primary one."""
+    """Common measures in the new audit's order: the first is the primary one."""
     pairs: tuple[Pair, ...]
-    """Named as in the new audit."""
+    """Common pairs of groups, with the sides of the new audit."""
     rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-    """Where the new and the old audit hold each query, in an order that does not depend on which is the new one."""
+    """Rows of the common queries in the new and the old audit.
+
+    Their order does not depend on which audit is the new one.
+    """
     left_out: tuple[Note, ...]
     """Notes on what only one audit holds."""
     notes: tuple[Note, ...]
@@ -67,41 +82,48 @@ class Match:
     queries_left_out: int = 0
     """Queries that only one of the audits holds."""
     questions: tuple[Question, ...] = ()
-    """About groups, with an answer for each query in both audits; named as in the new one."""
-    answers: tuple[_Answers, ...] = ()
-    """Of both audits."""
+    """Questions about groups that both audits answer query by query, with the new one's sides."""
+    answers: tuple[AnswerOf, ...] = ()
+    """Answers of the new and the old audit."""
 
     def audit_rows(self, runs: RunPair) -> Iterator[tuple[Audit, str, npt.NDArray[np.int64]]]:
-        """The new and the old audit, each with its run and the rows of the queries."""
+        """Yield the new and the old audit, each with its run and the rows of the queries."""
         return zip((self.new, self.old), runs, self.rows, strict=True)
 
     def distinct(self, runs: RunPair) -> npt.NDArray[np.int64] | None:
-        """Number of the query that each query repeats under both runs; None where none does."""
-        numbers = [(audit.distinct(run), rows) for audit, run, rows in self.audit_rows(runs)]
-        return shared_numbering([None if one is None else one[rows] for one, rows in numbers])
+        """Return the number of the query that each query repeats under both runs.
+
+        None where none does.
+        """
+        numberings = []
+        for audit, run, rows in self.audit_rows(runs):
+            numbers = audit.distinct(run)
+            numberings.append(None if numbers is None else numbers[rows])
+        return shared_numbering(numberings)
 
     def clusters(
         self, runs: RunPair, estimand: str, pair: Pair
     ) -> tuple[Clusters | None, Clusters | None]:
-        """What documents add to both runs' answers, with queries and origins numbered alike."""
+        """Return what documents add to both runs' answers, numbered alike."""
         if (
-            self.common_places is None
+            self.numberings is None
             or self.new.contributions is None
             or self.old.contributions is None
         ):
             return None, None
+        new_numbering, old_numbering = self.numberings
         return (
-            self.new.contributions.of((runs.new, estimand, *pair), self.common_places[0]),
-            self.old.contributions.of((runs.old, estimand, *pair), self.common_places[1]),
+            self.new.contributions.of((runs.new, estimand, *pair), new_numbering),
+            self.old.contributions.of((runs.old, estimand, *pair), old_numbering),
         )
 
     @cached_property
-    def common_places(self) -> list[Place] | None:
-        """Where the queries and origins of the new and the old audit stand beside each other."""
+    def numberings(self) -> list[CommonNumbering] | None:
+        """Common numbers of queries and origins, for the new and the old audit."""
         if self.new.contributions is None or self.old.contributions is None:
             return None
         queries = [self.new.queries[row] for row in self.rows[0]]
-        return common_places([self.new.contributions, self.old.contributions], queries)
+        return common_numbering([self.new.contributions, self.old.contributions], queries)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,7 +131,10 @@ class CommonQueries:
     """The queries that two results both hold."""
 
     rows: tuple[Ints, Ints]
-    """Where the new and the old result hold each, in an order that does not depend on which is the new one."""
+    """Rows of the common queries in the new and the old result.
+
+    Their order does not depend on which result is the new one.
+    """
     only_new: tuple[str, ...] = ()
     only_old: tuple[str, ...] = ()
 
@@ -129,11 +154,12 @@ class CommonQueries:
 
     def differences(self, noun: str) -> str:
         """Count and name the queries that only one result holds."""
-        return ", ".join(
-            f"{counted(len(queries), 'query', 'queries')} only in the {side} {noun} ({names(queries)})"
-            for side, queries in (("new", self.only_new), ("old", self.only_old))
-            if queries
-        )
+        parts = []
+        for side, queries in (("new", self.only_new), ("old", self.only_old)):
+            if queries:
+                number = counted(len(queries), "query", "queries")
+                parts.append(f"{number} only in the {side} {noun} ({names(queries)})")
+        return ", ".join(parts)
 
     def note(
         self, result: ResultKind, *, pairs: str = "", keeps_medians: bool = False
@@ -156,44 +182,47 @@ class CommonQueries:
 def match(
     new: Audit, old: Audit, *, baseline_run: str | None = None, max_left_out: float = MAX_LEFT_OUT
 ) -> Match:
-    """Put two audits side by side on the queries that both hold; runs are partners as `ranktilt.compare` says."""
+    """Put two audits side by side on the queries that both hold.
+
+    Runs are partners as `ranktilt.compare` says.
+    """
     if not all(audit.measures or audit.query_answers for audit in (new, old)):
         raise UserError(
             "an audit has no measure: without judgments there is no Relative Δ to compare"
         )
     _refuse_other_settings(new, old)
     common = common_queries(new.queries, old.queries, max_left_out=max_left_out)
-    runs = [RunPair(run, run) for run in new.runs if run in old.runs]
-    if baseline_run is not None:
-        runs = _against(new, old, baseline_run)
-    elif len(new.runs) == len(old.runs) == 1:
-        runs = [RunPair(*new.runs, *old.runs)]
-    ours, theirs = ([repr(m) for m in audit.measures] for audit in (new, old))
-    measures = [m for m in ours if m in theirs]
-    sides, others = new.tilted_pairs, old.tilted_pairs
-    pairs = [p for p in sides if p in others or p[::-1] in others]
-    asked = [
-        dict.fromkeys((repr(q.estimand), (q.a, q.b)) for q in audit.query_answers)
-        for audit in (new, old)
+    runs = _run_pairs(new, old, baseline_run)
+    measure_names = _measure_names(new), _measure_names(old)
+    measures = [name for name in measure_names[0] if name in measure_names[1]]
+    pairs = [
+        pair
+        for pair in new.tilted_pairs
+        if pair in old.tilted_pairs or pair[::-1] in old.tilted_pairs
     ]
     answers = _answers(new), _answers(old)
-    answered = set.intersection(*({question for _, question in one} for one in answers))
-    questions = [one for one in asked[0] if one in answered]
+    answered = {question for _, question in answers[0]} & {question for _, question in answers[1]}
+    questions = [question for question in _questions(new) if question in answered]
+
+    pair_names = _pair_names(new.tilted_pairs), _pair_names(old.tilted_pairs)
     _refuse_nothing(runs, "run", new.runs, old.runs)
-    _refuse_nothing(measures or questions, "measure", ours, theirs)
-    if sides or others:
-        _refuse_nothing(pairs or questions, "pair of groups", map(_pair, sides), map(_pair, others))
-    every = [_pair(q) for p in pairs for q in (p, p[::-1])]
+    _refuse_nothing(measures or questions, "measure", *measure_names)
+    if new.tilted_pairs or old.tilted_pairs:
+        _refuse_nothing(pairs or questions, "pair of groups", *pair_names)
+
+    common_runs = {run.new for run in runs} | {run.old for run in runs}
+    common_pairs = _pair_names([*pairs, *(pair[::-1] for pair in pairs)])
+    question_names = map(_question_name, _questions(new)), map(_question_name, _questions(old))
     left_out = (
-        *_left_out("run", new.runs, old.runs, kept=[name for p in runs for name in p]),
-        *_left_out("measure", ours, theirs, kept=measures),
-        *_left_out("pair of groups", map(_pair, sides), map(_pair, others), kept=every),
-        *_left_out("question", *(map(_said, one) for one in asked), kept=map(_said, answered)),
+        *_left_out("run", new.runs, old.runs, common=common_runs),
+        *_left_out("measure", *measure_names, common=measures),
+        *_left_out("pair of groups", *pair_names, common=common_pairs),
+        *_left_out("question", *question_names, common=map(_question_name, answered)),
     )
     renamed = [
-        RunsPaired(new=one.new, old=one.old)
-        for one in runs
-        if one.new != one.old and baseline_run is None
+        RunsPaired(new=run.new, old=run.old)
+        for run in runs
+        if run.new != run.old and baseline_run is None
     ]
     notes = (*_query_notes(common, new, old), *renamed, *_rounded(new, old))
     return Match(
@@ -211,11 +240,33 @@ def match(
     )
 
 
+def _run_pairs(new: Audit, old: Audit, baseline_run: str | None) -> list[RunPair]:
+    if baseline_run is not None:
+        return _against(new, old, baseline_run)
+    if len(new.runs) == len(old.runs) == 1:
+        return [RunPair(new=new.runs[0], old=old.runs[0])]
+    return [RunPair(new=run, old=run) for run in new.runs if run in old.runs]
+
+
+def _measure_names(audit: Audit) -> list[str]:
+    return [repr(measure) for measure in audit.measures]
+
+
+def _pair_names(pairs: Iterable[Pair]) -> list[str]:
+    return [_pair_name(pair) for pair in pairs]
+
+
+def _questions(audit: Audit) -> list[Question]:
+    """Return the questions that an audit answers query by query, each once."""
+    questions = [(repr(answer.estimand), (answer.a, answer.b)) for answer in audit.query_answers]
+    return list(dict.fromkeys(questions))
+
+
 def names(texts: Iterable[str]) -> str:
     """List names, the first few of many."""
-    every = list(texts)
-    shown = ", ".join(repr(t) for t in every[:_NAMED])
-    return shown + (", …" if len(every) > _NAMED else "")
+    texts = list(texts)
+    first = ", ".join(repr(text) for text in texts[:_NAMED])
+    return first + (", …" if len(texts) > _NAMED else "")
 
 
 def _against(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
@@ -223,37 +274,46 @@ def _against(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
         raise unknown("run", baseline_run, old.runs)
     if new.runs == (baseline_run,):
         raise UserError(f"nothing to compare: the audit has no run other than {baseline_run!r}")
-    return [RunPair(run, baseline_run) for run in new.runs if run != baseline_run]
+    return [RunPair(new=run, old=baseline_run) for run in new.runs if run != baseline_run]
 
 
-def _answers(audit: Audit) -> _Answers:
-    """Answers by run and question, with the columns behind them; either way round, but for ratios."""
-    effects = {(e.run, repr(e.estimand), e.a, e.b): e for e in audit.card}
-    found: _Answers = {}
-    for q in audit.query_answers:
-        name = repr(q.estimand)
-        effect = effects[q.run, name, q.a, q.b]
-        if not q.estimand.directed:
-            found[q.run, (name, (q.b, q.a))] = effect.swapped(), -q.numerator, q.denominator
-        found[q.run, (name, (q.a, q.b))] = effect, q.numerator, q.denominator
-    return found
+def _answers(audit: Audit) -> AnswerOf:
+    """Collect the answers by run and question, from either side, but for ratios."""
+    effects = {
+        (effect.run, repr(effect.estimand), effect.a, effect.b): effect for effect in audit.card
+    }
+    answers: AnswerOf = {}
+    for answer in audit.query_answers:
+        run, name, a, b = answer.run, repr(answer.estimand), answer.a, answer.b
+        effect = effects[run, name, a, b]
+        if not answer.estimand.directed:
+            answers[run, (name, (b, a))] = QueryAnswer(
+                effect=effect.swapped(),
+                numerator=-answer.numerator,
+                denominator=answer.denominator,
+            )
+        answers[run, (name, (a, b))] = QueryAnswer(
+            effect=effect, numerator=answer.numerator, denominator=answer.denominator
+        )
+    return answers
 
 
-def _said(question: Question) -> str:
+def _question_name(question: Question) -> str:
     name, pair = question
-    return name if pair == (ALL, ALL) else f"{name} {_pair(pair)}"
+    return name if pair == (ALL, ALL) else f"{name} {_pair_name(pair)}"
 
 
-def _pair(pair: Pair) -> str:
+def _pair_name(pair: Pair) -> str:
     return f"{pair[0]},{pair[1]}"
 
 
 def _refuse_other_settings(new: Audit, old: Audit) -> None:
     for name in ("by", "ties", "missing"):
-        one, two = (audit.spec[name] or "none" for audit in (new, old))
-        if one != two:
+        new_setting, old_setting = (audit.spec[name] or "none" for audit in (new, old))
+        if new_setting != old_setting:
             raise UserError(
-                f"the audits differ in {name}: {one!r} (new) and {two!r} (old); make both with the same"
+                f"the audits differ in {name}: {new_setting!r} (new) and {old_setting!r} (old); "
+                "make both with the same"
             )
 
 
@@ -265,7 +325,13 @@ def common_queries(
     noun: str = "audit",
     hint: str = "make both with the same judgments",
 ) -> CommonQueries:
-    """Return the queries that both results hold; refuse where more than `max_left_out` % are in one of them only."""
+    """Return the queries that both results hold.
+
+    Raises
+    ------
+    UserError
+        If more than `max_left_out` percent of the queries are in one of them only.
+    """
     if not 0 <= max_left_out <= 100:
         raise UserError(
             f"--max-left-out: expected a percentage from 0 to 100, got {max_left_out:g}"
@@ -287,8 +353,8 @@ def common_queries(
         digits = digits_apart([common.percent_left_out], [max_left_out], 1)
         share = f"{common.left_out} of {common.total} ({common.percent_left_out:.{digits}f} %)"
         raise UserError(
-            f"the {noun}s are over different queries: {common.differences('one')}; that is {share}, more than "
-            f"--max-left-out {max_left_out:g}; {hint}"
+            f"the {noun}s are over different queries: {common.differences('one')}; that is {share},"
+            f" more than --max-left-out {max_left_out:g}; {hint}"
         )
     return common
 
@@ -304,12 +370,13 @@ def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[Note
 
 
 def _refuse_nothing(
-    found: Sequence[Any], noun: str, new: Iterable[str], old: Iterable[str]
+    common: Sequence[Any], noun: str, new: Iterable[str], old: Iterable[str]
 ) -> None:
-    if not found:
-        ours, theirs = (", ".join(side) or "none" for side in (new, old))
+    if not common:
+        new_names, old_names = (", ".join(side) or "none" for side in (new, old))
         raise UserError(
-            f"the audits have no {noun} in common: the new one has {ours}; the old one has {theirs}"
+            f"the audits have no {noun} in common: the new one has {new_names}; "
+            f"the old one has {old_names}"
         )
 
 
@@ -318,12 +385,13 @@ def _left_out(
     new: Iterable[str],
     old: Iterable[str],
     *,
-    kept: Iterable[str],
+    common: Iterable[str],
 ) -> Iterator[Note]:
-    known = set(kept)
+    """Note the names that are not `common` to both audits."""
+    common = set(common)
     sides: tuple[tuple[Side, Iterable[str]], ...] = (("new", new), ("old", old))
-    for side, given in sides:
-        if lone := [name for name in given if name not in known]:
+    for side, names_of_side in sides:
+        if lone := [name for name in names_of_side if name not in common]:
             yield OnlyInOneAudit(part=part, side=side, number=len(lone), first=tuple(lone[:_NAMED]))
 
 
@@ -334,23 +402,22 @@ def _rounded(new: Audit, old: Audit) -> list[Note]:
 
 
 def change_tasks(match: Match, pairs: Iterable[Pair]) -> list[ChangeTask]:
-    """Every run pair, pair of groups and measure to compare; of the pair (`ALL`, `ALL`) the effectiveness."""
-    pairs = list(pairs)
-    return [
-        _task(match, runs, m, pair) for runs in match.runs for pair in pairs for m in match.measures
-    ]
+    """List every run pair, pair of groups and measure to compare.
+
+    Of the pair (`ALL`, `ALL`) effectiveness is compared.
+    """
+    combinations = itertools.product(match.runs, list(pairs), match.measures)
+    return [_task(match, runs, measure, pair) for runs, pair, measure in combinations]
 
 
 def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
-    values = [
-        audit.values[
-            audit.runs.index(run),
-            [*map(repr, audit.measures)].index(measure),
-            audit.groups.index(name),
-        ][rows]
-        for name in dict.fromkeys(pair)
-        for audit, run, rows in match.audit_rows(runs)
-    ]
+    values = []
+    for name in dict.fromkeys(pair):
+        for audit, run, rows in match.audit_rows(runs):
+            run_number = audit.runs.index(run)
+            measure_number = _measure_names(audit).index(measure)
+            group_number = audit.groups.index(name)
+            values.append(audit.values[run_number, measure_number, group_number][rows])
     columns = Columns(np.array(values), match.distinct(runs))
     if pair == (ALL, ALL):
         return ChangeTask(
@@ -361,15 +428,8 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
             b=ALL,
             columns=columns,
         )
-    new, old = (
-        next(
-            t
-            for t in audit.tilts
-            if (t.run, t.measure) == (run, measure) and {t.a, t.b} == set(pair)
-        )
-        for audit, run, _ in match.audit_rows(runs)
-    )
-    new, old = (one if (one.a, one.b) == pair else one.swapped() for one in (new, old))
+    new = _tilt(match.new, runs.new, measure, pair)
+    old = _tilt(match.old, runs.old, measure, pair)
     return ChangeTask(
         run=runs.new,
         old_run=runs.old,
@@ -383,10 +443,19 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
     )
 
 
-def neutral_values(new: Effect, old: Effect) -> tuple[float, float]:
-    """Return what favours nobody under the new and the old run.
+def _tilt(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
+    """Return a run's tilt, seen from the first group of the pair."""
+    for tilt in audit.tilts:
+        if (tilt.run, tilt.measure) == (run, measure) and {tilt.a, tilt.b} == set(pair):
+            return tilt if (tilt.a, tilt.b) == pair else tilt.swapped()
+    raise ValueError(f"no tilt of {run} on {measure} for {_pair_name(pair)}")
 
-    A level of random labels is no level beside that of twins: then both are measured from the same.
+
+def neutral_values(new: Effect, old: Effect) -> tuple[float, float]:
+    """Return the neutral value under the new and under the old run.
+
+    The median of random labels cannot be compared with the neutral value of twins: where only one
+    run has twins, both are measured from the estimand's neutral value.
     """
     if new.twins != old.twins:
         return new.estimand.neutral, new.estimand.neutral
@@ -394,9 +463,10 @@ def neutral_values(new: Effect, old: Effect) -> tuple[float, float]:
 
 
 def estimand_tasks(match: Match) -> list[ChangeTask]:
-    """Every run pair and question about groups to compare."""
+    """List every run pair and question about groups to compare."""
     return [
-        _question_task(match, runs, question) for runs in match.runs for question in match.questions
+        _question_task(match, runs, question)
+        for runs, question in itertools.product(match.runs, match.questions)
     ]
 
 
@@ -405,21 +475,21 @@ def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTas
     name, pair = question
     clusters = match.clusters(runs, name, pair)
     sides = zip(match.answers, match.audit_rows(runs), clusters, strict=True)
-    for answers, (_, run, rows), side in sides:
-        e, one, two = answers[run, question]
-        samples.append(
-            Sample(
-                e.run,
-                e.estimand,
-                e.a,
-                e.b,
-                numerator=one[rows],
-                denominator=two[rows],
-                parts=e.details,
-                twins=e.twins,
-                clusters=side,
-                distinct=distinct,
-            )
+    for answers, (_, run, rows), side_clusters in sides:
+        answer = answers[run, question]
+        effect = answer.effect
+        sample = Sample(
+            run=effect.run,
+            estimand=effect.estimand,
+            a=effect.a,
+            b=effect.b,
+            numerator=answer.numerator[rows],
+            denominator=answer.denominator[rows],
+            parts=effect.details,
+            twins=effect.twins,
+            clusters=side_clusters,
+            distinct=distinct,
         )
-        effects.append(e)
+        samples.append(sample)
+        effects.append(effect)
     return contrast_task(samples[0], samples[1], neutral_values(*effects))

@@ -7,8 +7,9 @@ shows the range that 95 % of random labels give. What is drawn depends on the un
 - `pages`: these, and one label in all lists for every other document (ΔNDSR)
 - `lists`: the labels of each list by itself, or whole lists (Share, ExposureRatio, AWRF …)
 - `twins`: both labels of a pair, exchanged in all lists alike
+- `properties`: the values of a property in each list, in random order
 
-Beside what is drawn stands what each document's label adds to the answer (`Clusters`), from which
-the error of the answer is made. Start reading in `base`. Imports: measures, statistics, and of this
+The same modules list what each document's label adds to the answer (`Clusters`), from which the
+error of the answer follows. Start reading in `base`. Imports: measures, statistics, and of this
 room groups, judged rankings and samples. Tests: tests/auditing/test_random_labels.py.
 """

@@ -23,14 +23,14 @@ SHUFFLES = 1000
 _ENTRIES = 1 << 18
 """Labels drawn together: what is made of them stays in the processor's cache."""
 _FEWEST = 32
-"""Shuffles drawn together, where memory holds them: of fewer, what each step costs is most of it."""
+"""Shuffles drawn together, where memory holds them: with fewer, the cost of a step dominates."""
 _BYTES = 128
 """Memory for each label drawn, at most."""
 _SHARE = 4
 
 
 class NullDistribution(NamedTuple):
-    """What random labels give, and how far out a value lies among it."""
+    """The range that random labels give, and how extreme a value is in it."""
 
     low: float
     high: float
@@ -41,7 +41,7 @@ class NullDistribution(NamedTuple):
 
     @classmethod
     def from_draws(cls, value: float, draws: Floats, spread: float = 1.0) -> NullDistribution:
-        """Place a value among draws, which lie `spread` times as far from their median as drawn."""
+        """Compare a value with draws, once these are widened `spread` times around their median."""
         median = float(np.nanmedian(draws)) if (~np.isnan(draws)).any() else np.nan
         wide = draws if spread == 1 else median + spread * (draws - median)
         ends = interval(wide)
@@ -57,16 +57,16 @@ class LabelEffects(NamedTuple):
 
     @property
     def spread(self) -> float:
-        """How many times further random labels scatter where a document has one label everywhere.
+        """Factor by which random labels scatter more where a document has one label everywhere.
 
         ``√(Σ_origin (Σ c)² / Σ_draw (Σ c)²)`` over what entries add (c), at least 1: labels that
         are drawn apart for each list scatter as the square root of the lower sum, those of
-        documents as that of the upper one.
+        documents as the square root of the upper one.
         """
         total = self.clusters.total
-        apart = float((sums(self.draw, total) ** 2).sum())
-        together = float((sums(self.clusters.origin, total) ** 2).sum())
-        return float(np.sqrt(max(together / apart, 1.0))) if apart > 0 else 1.0
+        by_draw = float((sums(self.draw, total) ** 2).sum())
+        by_origin = float((sums(self.clusters.origin, total) ** 2).sum())
+        return float(np.sqrt(max(by_origin / by_draw, 1.0))) if by_draw > 0 else 1.0
 
 
 def enough(tests: int) -> int:
@@ -105,7 +105,10 @@ class Shuffles:
     def blocks(
         self, label: str, done: float = 0.0, share: float = 1.0
     ) -> Iterator[tuple[slice, DrawnLabels]]:
-        """Draw block by block, and report under `label` that a `share` of the work is being done."""
+        """Draw block by block, and report progress under `label`.
+
+        The draws are a `share` of the work, of which the part `done` is over before.
+        """
         rng = np.random.default_rng(self.seed)
         width = max(len(self.judgments.group), 1)
         affordable = memory_limit() // (_SHARE * _BYTES * width)
@@ -116,6 +119,6 @@ class Shuffles:
             report(label, round(self.count * (done + share * rows.stop / self.count)), self.count)
 
     def batches(self, tasks: int, numbers: int) -> Iterator[slice]:
-        """Cut tasks into parts whose results, so many numbers a shuffle, memory holds together."""
+        """Cut tasks into parts whose results, `numbers` for each shuffle, fit into memory."""
         step = max(memory_limit() // _SHARE // max(8 * numbers * self.count, 1), 1)
         return (slice(start, min(start + step, tasks)) for start in range(0, tasks, step))

@@ -55,65 +55,82 @@ def _deltas(
     groups = {number: _Group.from_judgments(shuffles.judgments, number) for number in numbers}
     shared = {(a, b): groups[a].shared(groups[b]) for _, (a, b) in tasks}
     # Groups of one run are summed once for all its pairs.
-    runs: dict[int, tuple[dict[int, RelevantBlocks], list[tuple[tuple[int, int], Floats]]]] = {}
+    runs: dict[int, _RankedGroups] = {}
     for (judged_run, pair), deltas in zip(tasks, deltas_of, strict=True):
-        held, pairs = runs.setdefault(id(judged_run), ({}, []))
-        held.update({g: groups[g].held(judged_run, measures) for g in pair if g not in held})
-        pairs.append((pair, deltas))
+        ranked = runs.setdefault(id(judged_run), _RankedGroups(blocks={}, pairs=[]))
+        for number in pair:
+            if number not in ranked.blocks:
+                ranked.blocks[number] = groups[number].ranked(judged_run, measures)
+        ranked.pairs.append((pair, deltas))
     for rows, labels in shuffles.blocks("random band", *progress):
         drawn = np.ascontiguousarray(labels.T)
-        mine = {
-            number: (drawn[group.place] == number).astype(np.float64)
-            for number, group in groups.items()
-        }
-        best = {number: group.pool.best(measures, mine[number]) for number, group in groups.items()}
-        for held, pairs in runs.values():
+        is_member: dict[int, Floats] = {}
+        ideal: dict[int, list[Floats]] = {}
+        for number, group in groups.items():
+            is_member[number] = (drawn[group.judgment] == number).astype(np.float64)
+            ideal[number] = group.pool.best(measures, is_member[number])
+        for ranked in runs.values():
             values = {
-                number: _values(ranked.totals(mine[number]), best[number])
-                for number, ranked in held.items()
+                number: _values(blocks.totals(is_member[number]), ideal[number])
+                for number, blocks in ranked.blocks.items()
             }
-            for (a, b), deltas in pairs:
-                at_a, at_b = shared[a, b]
-                deltas[:, rows] = _delta(values[a][:, at_a], values[b][:, at_b])
+            for (a, b), deltas in ranked.pairs:
+                rows_a, rows_b = shared[a, b]
+                deltas[:, rows] = _delta(values[a][:, rows_a], values[b][:, rows_b])
     return deltas_of
+
+
+class _RankedGroups(NamedTuple):
+    """The groups and pairs of groups of one run."""
+
+    blocks: dict[int, RelevantBlocks]
+    """Retrieved relevant documents, by number of the group."""
+    pairs: list[tuple[tuple[int, int], Floats]]
+    """Numbers of both groups, and the array for their Relative Δ."""
 
 
 @dataclass(frozen=True)
 class _Group:
-    """The relevant documents that can be one group's: those of the queries with any of the group."""
+    """The relevant documents that can be of one group: all of the queries with any of the group."""
 
     queries: Ints
-    place: Ints
-    """Number of each among the judgments."""
+    judgment: Ints
+    """Number of each document among the judgments."""
     pool: RelevantDocuments
 
     @classmethod
     def from_judgments(cls, judgments: Judgments, number: int) -> _Group:
-        mine = np.zeros(len(judgments.queries), dtype=bool)
-        mine[judgments.query[judgments.group == number]] = True
+        has_group = np.zeros(len(judgments.queries), dtype=bool)
+        has_group[judgments.query[judgments.group == number]] = True
+        is_candidate = has_group[judgments.query] & (judgments.group >= 0)
         order = np.lexsort((-judgments.grade, judgments.query))
-        place = order[(mine[judgments.query] & (judgments.group >= 0))[order]]
-        queries, query = np.unique(judgments.query[place], return_inverse=True)
-        return cls(queries, place, RelevantDocuments(query, judgments.grade[place]))
+        judgment = order[is_candidate[order]]
+        queries, query = np.unique(judgments.query[judgment], return_inverse=True)
+        pool = RelevantDocuments(query, judgments.grade[judgment])
+        return cls(queries=queries, judgment=judgment, pool=pool)
 
-    def shared(self, other: _Group) -> tuple[Ints, Ints]:
-        """Places, in the queries of either group, of those that both have."""
+    def shared(self, partner: _Group) -> tuple[Ints, Ints]:
+        """Return the positions, in the queries of either group, of the queries of both."""
         _, here, there = np.intersect1d(
-            self.queries, other.queries, assume_unique=True, return_indices=True
+            self.queries, partner.queries, assume_unique=True, return_indices=True
         )
         return here, there
 
-    def held(self, judged_run: JudgedRun, measures: Sequence[Measure]) -> RelevantBlocks:
+    def ranked(self, judged_run: JudgedRun, measures: Sequence[Measure]) -> RelevantBlocks:
+        """Return which of these documents a run retrieves, and where."""
         ranking, keep = judged_run.ranking.head(deepest(measures))
         number = np.full(len(judged_run.judgments.query) + 1, -1)
-        number[self.place] = np.arange(len(self.place))
+        number[self.judgment] = np.arange(len(self.judgment))
         return RelevantBlocks.from_ranking(
             self.pool, measures, ranking, number[judged_run.judgment[keep]]
         )
 
 
 def _values(totals: Sequence[Floats], best: Sequence[Floats]) -> Floats:
-    """Values of shape (measures, queries, shuffles); NaN where the group has no relevant document."""
+    """Divide what a group has by its ideal; NaN where it has no relevant document.
+
+    Returns an array of the shape (n_measures, n_queries, shuffles).
+    """
     total, ideal = np.stack(totals), np.stack(best)
     with np.errstate(invalid="ignore"):
         return total / ideal
@@ -144,16 +161,17 @@ def relevant_clusters(
     weight = np.zeros(len(at))
     for side in chosen:
         weight = weight + label_weights(measure, ranking, np.where(side, grade, 0.0), judged)
-    held = np.flatnonzero(sample.mask[ranking.query] & (weight > 0))
-    origin = origins[judged_run.row[held]]
+    entries = np.flatnonzero(sample.mask[ranking.query] & (weight > 0))
+    origin = origins[judged_run.row[entries]]
     # No sum depends on how a tie is stored, or on which side is first.
-    order = np.lexsort((weight[held], origin, ranking.query[held]))
-    held, origin = held[order], origin[order]
-    query, weight = ranking.query[held], weight[held]
+    order = np.lexsort((weight[entries], origin, ranking.query[entries]))
+    entries, origin = entries[order], origin[order]
+    query, weight = ranking.query[entries], weight[entries]
     total = np.bincount(query, weights=weight, minlength=len(sample.mask))
     mean = (sample.numerator + sample.denominator) / 2
-    signed = np.where(is_first[held], weight, -weight)
-    return Clusters(query, origin, signed, weight * mean[query] / total[query])
+    signed = np.where(is_first[entries], weight, -weight)
+    share = weight * mean[query] / total[query]
+    return Clusters(query=query, origin=origin, total=signed, weight=share)
 
 
 def judged_labels(
@@ -166,31 +184,42 @@ def judged_labels(
     for all brings them to the scale of the means.
     """
     judgments = judged_run.judgments
-    counts = np.isin(judgments.group, groups) & sample.mask[judgments.query]
-    counts &= judgments.grade >= measure.grade
-    held = np.flatnonzero(counts)
-    query, group, n = judgments.query[held], judgments.group[held], len(judgments.queries)
-    at = judged_run.judgment
-    listed = at[at >= 0]
-    gains = np.zeros(len(at))
-    if len(counts):
-        gains = np.where(at >= 0, np.where(counts, judgments.grade, 0.0)[at], 0.0)
-    both = Judged(query, judgments.grade[held], n)
+    is_counted = np.isin(judgments.group, groups) & sample.mask[judgments.query]
+    is_counted &= judgments.grade >= measure.grade
+    counted = np.flatnonzero(is_counted)
+    query, group = judgments.query[counted], judgments.group[counted]
+    query_count = len(judgments.queries)
+    judgment = judged_run.judgment
+    is_relevant = judgment >= 0
+    gains = np.zeros(len(judgment))
+    if len(is_counted):
+        counted_grade = np.where(is_counted, judgments.grade, 0.0)
+        gains = np.where(is_relevant, counted_grade[judgment], 0.0)
+    both = Judged(query, judgments.grade[counted], query_count)
     weight = label_weights(measure, judged_run.ranking, gains, both)
-    adds = sums(listed, weight[at >= 0], len(counts))[held]
+    added = sums(judgment[is_relevant], weight[is_relevant], len(is_counted))[counted]
+
+    # From the ideal of both groups together to that of the document's group.
+    is_first = group == groups[0]
     ideal = measure.ideal(both)
-    of_group = [measure.ideal(judgments.of_group(number)) for number in groups]
-    scale = np.where(group == groups[0], *(ideal[query] / each[query] for each in of_group))
-    count = np.bincount(query, minlength=n)
-    mean = sums(query, adds, n) / np.maximum(count, 1)
-    whole = float((scale * adds).sum())
-    mine = float((sample.numerator + sample.denominator)[sample.mask].sum())
-    scale *= mine / whole if whole > 0 else 1.0
-    # Beside the mean of the query's other documents, which is so much farther than the mean of all.
-    others = count / np.maximum(count - 1, 1)
-    total = np.where(group == groups[0], scale, -scale) * others[query] * (adds - mean[query])
-    clusters = Clusters(query, origins[judgments.row[held]], total, scale * adds / 2)
-    return LabelEffects(clusters, judgments.first_of_equal[held])
+    ideal_a, ideal_b = (measure.ideal(judgments.of_group(number)) for number in groups)
+    scale = np.where(is_first, ideal[query] / ideal_a[query], ideal[query] / ideal_b[query])
+    scaled_sum = float((scale * added).sum())
+    sample_sum = float((sample.numerator + sample.denominator)[sample.mask].sum())
+    scale *= sample_sum / scaled_sum if scaled_sum > 0 else 1.0
+
+    # From the mean of the query's *other* documents a document is farther than from that of all.
+    count = np.bincount(query, minlength=query_count)
+    mean = sums(query, added, query_count) / np.maximum(count, 1)
+    stretch = count / np.maximum(count - 1, 1)
+    total = np.where(is_first, scale, -scale) * stretch[query] * (added - mean[query])
+    clusters = Clusters(
+        query=query,
+        origin=origins[judgments.row[counted]],
+        total=total,
+        weight=scale * added / 2,
+    )
+    return LabelEffects(clusters=clusters, draw=judgments.first_of_equal[counted])
 
 
 def exchange_p(
@@ -200,43 +229,48 @@ def exchange_p(
     sample: Sample,
     *,
     origins: Ints,
-    how: InferenceOptions,
+    options: InferenceOptions,
 ) -> float:
-    """Give the p of a tilt among those under labels exchanged within origins, in all queries alike.
+    """Return the p of a tilt among those under labels exchanged within origins.
+
+    An origin's labels are exchanged in all queries alike.
 
     ``M_a − M_b`` is tested: its p is that of Relative Δ where ``M_a + M_b`` stays, as it does for
     linear measures.
     """
-    seed = [how.seed, _SEED]
+    seed = [options.seed, _SEED]
     if measure.linear and sample.clusters is not None:
         totals = sample.clusters.origin_totals
-        return shuffle_p(
-            float(totals.sum()), exchanged_sums(totals, draws=how.resamples, seed=seed)
-        )
-    judgments, (ranking, keep) = judged_run.judgments, judged_run.ranking.head(measure.cutoff)
-    at = judged_run.judgment[keep]
-    counts = (at >= 0) & np.isin(judgments.group[at], groups) & sample.mask[ranking.query]
-    place = np.unique(at[counts])  # what is not retrieved adds 0 whatever its label
-    query = np.unique(judgments.query[place], return_inverse=True)[1]
-    pool = RelevantDocuments(query, judgments.grade[place])
+        exchanged = exchanged_sums(totals, draws=options.resamples, seed=seed)
+        return shuffle_p(float(totals.sum()), exchanged)
+    judgments = judged_run.judgments
+    ranking, keep = judged_run.ranking.head(measure.cutoff)
+    entry_judgment = judged_run.judgment[keep]
+    is_counted = (entry_judgment >= 0) & np.isin(judgments.group[entry_judgment], groups)
+    is_counted &= sample.mask[ranking.query]
+    # A document that is not retrieved adds 0 whatever its label.
+    retrieved = np.unique(entry_judgment[is_counted])
+    query = np.unique(judgments.query[retrieved], return_inverse=True)[1]
+    pool = RelevantDocuments(query, judgments.grade[retrieved])
     number = np.full(len(judgments.query) + 1, -1)
-    number[place] = np.arange(len(place))
-    held = RelevantBlocks.from_ranking(pool, [measure], ranking, number[at])
-    first = (judgments.group[place] == groups[0])[:, None]
-    origin = np.unique(origins[judgments.row[place]], return_inverse=True)[1]
+    number[retrieved] = np.arange(len(retrieved))
+    blocks = RelevantBlocks.from_ranking(pool, [measure], ranking, number[entry_judgment])
+    is_first = (judgments.group[retrieved] == groups[0])[:, None]
+    origin = np.unique(origins[judgments.row[retrieved]], return_inverse=True)[1]
     origin_count = int(origin.max(initial=-1)) + 1
     rng = np.random.default_rng(seed)
-    null, step = [], max(_LABELS // max(len(place), 1), 1)
-    for start in range(0, how.resamples, step):
-        draws = min(step, how.resamples - start)
+    null, step = [], max(_LABELS // max(len(retrieved), 1), 1)
+    for start in range(0, options.resamples, step):
+        draws = min(step, options.resamples - start)
         turned = rng.integers(0, 2, size=(origin_count, draws), dtype=np.int8)[origin] == 1
-        null.append(_difference(held, (first != turned).astype(np.float64)))
+        null.append(_difference(blocks, (is_first != turned).astype(np.float64)))
     drawn = np.concatenate(null)
-    observed = float(_difference(held, first.astype(np.float64))[0])
+    observed = float(_difference(blocks, is_first.astype(np.float64))[0])
     return shuffle_p(observed, np.concatenate([drawn, -drawn]))
 
 
-def _difference(held: RelevantBlocks, first: Floats) -> Floats:
-    """Sum of ``M_a − M_b`` over the queries, where `first` marks the documents of `a`."""
-    difference: Floats = (held.totals(first)[0] - held.totals(1.0 - first)[0]).sum(axis=0)
+def _difference(blocks: RelevantBlocks, is_first: Floats) -> Floats:
+    """Sum ``M_a − M_b`` over the queries, where `is_first` is 1 for documents of `a`, else 0."""
+    total_a, total_b = blocks.totals(is_first)[0], blocks.totals(1.0 - is_first)[0]
+    difference: Floats = (total_a - total_b).sum(axis=0)
     return difference

@@ -26,16 +26,16 @@ def shuffled_in_lists(judged_run: JudgedRun, code: Ints, seed: int) -> Iterator[
     labels = code.copy()
     sizes = np.bincount(judged_run.ranking.query[labelled])
     starts = np.cumsum(sizes) - sizes
-    # Lists of one length are the rows of a matrix, shuffled at once: several times as fast as
+    # Lists of one length are the rows of a matrix, shuffled together: several times as fast as
     # sorting random keys.
-    lists = [
+    matrices = [
         labelled[starts[sizes == size][:, None] + np.arange(size)]
         for size in np.unique(sizes[sizes > 1])
     ]
-    shuffled = [code[places] for places in lists]
+    shuffled = [code[entries] for entries in matrices]
     while True:
-        for places, drawn in zip(lists, shuffled, strict=True):
-            labels[places] = rng.permuted(drawn, axis=1, out=drawn)
+        for entries, drawn in zip(matrices, shuffled, strict=True):
+            labels[entries] = rng.permuted(drawn, axis=1, out=drawn)
         yield labels
 
 
@@ -49,20 +49,22 @@ def listed_labels(
     entries = np.flatnonzero(first | second)
     total, weight = (column[entries] for column in effects)
     query, origin = judged_run.ranking.query[entries], origins[judged_run.row[entries]]
-    return LabelEffects(Clusters(query, origin, total, weight), entries)
+    clusters = Clusters(query=query, origin=origin, total=total, weight=weight)
+    return LabelEffects(clusters=clusters, draw=entries)
 
 
 def null_attention(
     estimand: AttentionEstimand, judged_run: JudgedRun, groups: Groups, *, seed: int, count: int
 ) -> Floats:
-    """Answer a question about all groups at once with every list in random order, so many times.
+    """Answer a question about all groups with every list in random order, `count` times.
 
-    Where a document stands in several lists it has one label, so that these lists err alike: each
-    on its own would make a ranker with favourites, who knows nothing of groups, look as if it did.
+    A document that is in several lists has one label, so that these lists err alike. If each were
+    relabelled by itself, a ranker with favourites that knows nothing of groups would seem to favour
+    a group.
     """
     rng = np.random.default_rng([seed, _LIST_SEED])
     lists = judged_run.group_lists(groups)
-    document = np.unique(judged_run.run.docs[judged_run.entry], return_inverse=True)[1]
+    document = np.unique(judged_run.run.docs[judged_run.position], return_inverse=True)[1]
     recurs = document.max(initial=-1) + 1 < len(document)
     null = np.full(count, np.nan)
     for draw in range(count):
@@ -76,7 +78,7 @@ def null_attention(
 def attention_answers(
     estimand: AttentionEstimand, judged_run: JudgedRun, lists: GroupLists
 ) -> Answers:
-    """Answer a question about all groups at once, query by query."""
+    """Answer a question about all groups, query by query."""
     values = np.where(judged_run.judgments.known_query, estimand.per_query(lists), np.nan)
     known = ~np.isnan(values)
     return Answers(np.where(known, values, 0.0), known.astype(np.float64))

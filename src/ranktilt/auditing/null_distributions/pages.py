@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -66,21 +67,38 @@ class TopRanks:
 
     def clusters(self, signs: Signs) -> Clusters:
         """List what each document on a page adds to `difference`; in place of an origin its row."""
-        held = self.is_counted
-        row, share = self.row[held], self.share[held]
-        return Clusters(self.ranking.query[held], row, signs[row] * share, share)
+        counted = self.is_counted
+        row, share = self.row[counted], self.share[counted]
+        return Clusters(
+            query=self.ranking.query[counted], origin=row, total=signs[row] * share, weight=share
+        )
 
-    def _sum(self, mine: npt.NDArray[np.bool_]) -> Floats:
+    def _sum(self, is_member: npt.NDArray[np.bool_]) -> Floats:
         count = len(self.ranking.offsets) - 1
-        return sums(self.ranking.query, np.where(mine, self.share, 0.0), count)
+        return sums(self.ranking.query, np.where(is_member, self.share, 0.0), count)
 
-    def held(self, relevant: bool) -> tuple[Ints, Floats]:
-        """List what documents hold of all pages together: relevant ones, or the others, by row."""
-        here = self.is_counted & ((self.judgment >= 0) == relevant)
-        number = (self.judgment if relevant else self.row)[here]
-        shares = sums(number, self.share[here])
+    def shares(self, *, relevant: bool) -> DocumentShares:
+        """Sum each document's share over all lists: of relevant documents, or of the others."""
+        is_chosen = self.is_counted & ((self.judgment >= 0) == relevant)
+        number = (self.judgment if relevant else self.row)[is_chosen]
+        shares = sums(number, self.share[is_chosen])
         documents = np.flatnonzero(shares)
-        return documents, shares[documents]
+        return DocumentShares(document=documents, share=shares[documents])
+
+
+class DocumentShares(NamedTuple):
+    """The documents on the first ranks, and how much of them each holds in all lists together."""
+
+    document: Ints
+    """Number of each among the judgments, where relevant, or its row; or its index in a stratum."""
+    share: Floats
+
+    def within(self, rows: Ints) -> DocumentShares:
+        """Keep the documents that are among `rows`, numbered by their index there."""
+        _, index, chosen = np.intersect1d(
+            rows, self.document, assume_unique=True, return_indices=True
+        )
+        return DocumentShares(document=index, share=self.share[chosen])
 
 
 def share_bands(pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles) -> Iterator[Floats]:
@@ -102,20 +120,22 @@ def _bands(
 ) -> Iterator[Floats]:
     totals = [np.zeros((len(groups.names), shuffles.count)) for _ in pages]
     done, share = progress
-    relevant = [page.held(relevant=True) for page in pages]
-    others = [page.held(relevant=False) for page in pages]
+    relevant = [page.shares(relevant=True) for page in pages]
+    others = [page.shares(relevant=False) for page in pages]
     for rows, labels in shuffles.blocks(_BAND, done, share):
-        for total, (place, weights) in zip(totals, relevant, strict=True):
-            _count(total[:, rows], labels[:, place], weights)
-    code, apart = groups.code.astype(np.int8), strata(groups, shuffles.judgments)
-    parts = [[_within(stratum, *held) for held in others] for stratum in apart]
+        for total, shares in zip(totals, relevant, strict=True):
+            _count(total[:, rows], labels[:, shares.document], shares.share)
+    code, row_sets = groups.code.astype(np.int8), strata(groups, shuffles.judgments)
+    shares_of = []
+    for stratum in row_sets:
+        shares_of.append([shares.within(stratum) for shares in others])
     rng = np.random.default_rng([shuffles.seed, 1])
     for start, stop in blocks(shuffles.count, len(code), _CELLS):
-        for stratum, held in zip(apart, parts, strict=True):
+        for stratum, shares_of_stratum in zip(row_sets, shares_of, strict=True):
             labels_of_stratum = np.broadcast_to(code[stratum], (stop - start, len(stratum)))
             drawn = rng.permuted(labels_of_stratum, axis=1)
-            for total, (place, weights) in zip(totals, held, strict=True):
-                _count(total[:, start:stop], drawn[:, place], weights)
+            for total, shares in zip(totals, shares_of_stratum, strict=True):
+                _count(total[:, start:stop], drawn[:, shares.document], shares.share)
         step = shuffles.count * (done + share + share * stop / shuffles.count)
         report(_BAND, round(step), shuffles.count)
     for total, page in zip(totals, pages, strict=True):
@@ -130,18 +150,12 @@ def strata(groups: Groups, judgments: Judgments) -> tuple[Ints, Ints]:
     return np.flatnonzero(ever & labelled), np.flatnonzero(~ever & labelled)
 
 
-def _within(rows: Ints, held: Ints, weights: Floats) -> tuple[Ints, Floats]:
-    """Places in `rows` of the documents that are held and among them, and what they hold."""
-    _, place, mine = np.intersect1d(rows, held, assume_unique=True, return_indices=True)
-    return place, weights[mine]
-
-
-def _count(total: Floats, labels: npt.NDArray[np.int8], weights: Floats) -> None:
-    """Add to each group what the documents with its label hold, draw by draw."""
+def _count(total: Floats, labels: npt.NDArray[np.int8], shares: Floats) -> None:
+    """Add to each group the shares of the documents with its label, draw by draw."""
     draws, bins = len(labels), len(total) + 1
-    place = labels + (bins * np.arange(draws) + 1)[:, None]
-    held = np.bincount(place.ravel(), weights=np.tile(weights, draws), minlength=draws * bins)
-    total += held.reshape(draws, bins)[:, 1:].T
+    bin_number = labels + (bins * np.arange(draws) + 1)[:, None]
+    counts = np.bincount(bin_number.ravel(), weights=np.tile(shares, draws), minlength=draws * bins)
+    total += counts.reshape(draws, bins)[:, 1:].T  # the first bin is of documents without a label
 
 
 def page_labels(
@@ -149,25 +163,26 @@ def page_labels(
 ) -> LabelEffects:
     """List what labels add to a difference of shares of the page, as `share_bands` draws them.
 
-    Labels and shares are both taken beside their means: of a relevant document, those of its
-    query's relevant ones; of any other, those of its stratum of the collection over all queries.
-    What the documents of a stratum have less than their mean share by not being on a page is no
-    query's.
+    Labels and shares are both less their means: of a relevant document, the means over its query's
+    relevant ones; of any other, those over its stratum of the collection in all queries. What the
+    documents of a stratum lack of their mean share by not being on a page belongs to no query.
     """
     judged = _judged_labels(judged_run, page, signs)
-    other = _other_labels(judged_run, page, signs, groups)
-    rows = np.concatenate([judged.origin, other.origin])
+    unjudged = _unjudged_labels(judged_run, page, signs, groups)
+    rows = np.concatenate([judged.origin, unjudged.origin])
     clusters = Clusters(
-        np.concatenate([judged.query, other.query]),
-        origins[rows],
-        np.concatenate([judged.total, other.total]),
-        np.concatenate([judged.weight, other.weight]),
+        query=np.concatenate([judged.query, unjudged.query]),
+        origin=origins[rows],
+        total=np.concatenate([judged.total, unjudged.total]),
+        weight=np.concatenate([judged.weight, unjudged.weight]),
     )
     judgments = judged_run.judgments
     counted = _counted_judgments(judgments, page)
     # A shuffle gives a relevant document one label a query, any other one label in all queries.
-    draw = np.concatenate([judgments.first_of_equal[counted], len(judgments.query) + other.origin])
-    return LabelEffects(clusters, draw)
+    judged_draw = judgments.first_of_equal[counted]
+    unjudged_draw = len(judgments.query) + unjudged.origin
+    draw = np.concatenate([judged_draw, unjudged_draw])
+    return LabelEffects(clusters=clusters, draw=draw)
 
 
 def _counted_judgments(judgments: Judgments, page: TopRanks) -> Ints:
@@ -175,7 +190,7 @@ def _counted_judgments(judgments: Judgments, page: TopRanks) -> Ints:
 
 
 def _judged_labels(judged_run: JudgedRun, page: TopRanks, signs: Signs) -> Clusters:
-    """What labels of relevant documents add, by row."""
+    """List what labels of relevant documents add, by row."""
     judgments = judged_run.judgments
     counted = _counted_judgments(judgments, page)
     query, row = judgments.query[counted], judgments.row[counted]
@@ -187,14 +202,21 @@ def _judged_labels(judged_run: JudgedRun, page: TopRanks, signs: Signs) -> Clust
     sign = signs[row].astype(np.float64)
     mean_share = (sums(query, shares, count) / sizes)[query]
     mean_sign = (sums(query, sign, count) / sizes)[query]
-    return Clusters(query, row, (sign - mean_sign) * (shares - mean_share), shares)
+    total = (sign - mean_sign) * (shares - mean_share)
+    return Clusters(query=query, origin=row, total=total, weight=shares)
 
 
-def _other_labels(judged_run: JudgedRun, page: TopRanks, signs: Signs, groups: Groups) -> Clusters:
-    """What labels of all other documents add, by row; last of those on no page, of query −1."""
-    is_other = (page.judgment < 0) & page.is_counted
-    is_other[is_other] = groups.code[page.row[is_other]] >= 0
-    query, row, share = page.ranking.query[is_other], page.row[is_other], page.share[is_other]
+def _unjudged_labels(
+    judged_run: JudgedRun, page: TopRanks, signs: Signs, groups: Groups
+) -> Clusters:
+    """List what labels of all other documents add, by row.
+
+    Documents that are on no page come last, with −1 for their query.
+    """
+    is_unjudged = (page.judgment < 0) & page.is_counted
+    is_unjudged[is_unjudged] = groups.code[page.row[is_unjudged]] >= 0
+    query, row = page.ranking.query[is_unjudged], page.row[is_unjudged]
+    share = page.share[is_unjudged]
     sign = signs.astype(np.float64)
     by_document = sums(row, share, len(signs))
     rows, totals = [row], []
@@ -205,8 +227,8 @@ def _other_labels(judged_run: JudgedRun, page: TopRanks, signs: Signs, groups: G
         totals.append(-sign[stratum] * by_document[stratum].sum() / size)
     absent = sum(len(total) for total in totals)
     return Clusters(
-        np.concatenate([query, np.full(absent, -1)]),
-        np.concatenate(rows),
-        np.concatenate([sign[row] * share, *totals]),
-        np.concatenate([share, np.zeros(absent)]),
+        query=np.concatenate([query, np.full(absent, -1)]),
+        origin=np.concatenate(rows),
+        total=np.concatenate([sign[row] * share, *totals]),
+        weight=np.concatenate([share, np.zeros(absent)]),
     )

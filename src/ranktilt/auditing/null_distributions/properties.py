@@ -40,10 +40,10 @@ def property_sample(
     effects = _label_effects(judged_run, estimand, values, origins)
     group_a, group_b = groups.names
     sample = Sample(
-        judged_run.run.name,
-        estimand,
-        group_a,
-        group_b,
+        run=judged_run.run.name,
+        estimand=estimand,
+        a=group_a,
+        b=group_b,
         numerator=np.where(is_known, answers, 0.0),
         denominator=is_known.astype(np.float64),
         parts={"mean_first": first, "mean_list": list_mean},
@@ -73,13 +73,14 @@ def _label_effects(
         column[entries] for column in estimand.value_effects(judged_run.ranking, values)
     )
     query, origin = judged_run.ranking.query[entries], origins[judged_run.row[entries]]
-    return LabelEffects(Clusters(query, origin, total, weight), entries)
+    clusters = Clusters(query=query, origin=origin, total=total, weight=weight)
+    return LabelEffects(clusters=clusters, draw=entries)
 
 
 def _shuffled_answers(
     judged_run: JudgedRun, estimand: PropertyEstimand, values: Floats, *, seed: int, count: int
 ) -> Floats:
-    """Return the mean answer with the values of each list in random order, so many times."""
+    """Return the mean answer with the values of each list in random order, `count` times."""
     ranking = judged_run.ranking
     answers = estimand.of_values(ranking, values)
     list_count = int((~np.isnan(answers)).sum())

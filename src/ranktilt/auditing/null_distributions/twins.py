@@ -29,10 +29,10 @@ class TwinPairs:
     pair: Pair
     rows: Ints
     """Shape (n_pairs, 2)."""
-    wanted: tuple[Ints, Ints] | None
+    relevant: tuple[Ints, Ints] | None
     """Query and pair of every relevant pair, retrieved or not; None where nothing is judged."""
     documents: int
-    """Of the collection."""
+    """Number of documents of the collection."""
     origins: Ints | None = None
     """Number of each document's origin, −1 without a pair; None where labels are not exchanged."""
 
@@ -40,47 +40,53 @@ class TwinPairs:
     def from_rows(
         cls, pair: Pair, rows: Ints, judgments: Judgments, origins: Ints | None = None
     ) -> TwinPairs:
-        """Find the relevant pairs: those of which either side is judged so."""
-        number = None
+        """Find the relevant pairs: those with a relevant document on either side."""
+        paired_origins = None
         if origins is not None and len(rows):
-            number = np.where(np.isin(origins, origins[rows]), origins, -1)
-        documents = judgments.documents
-        if not judgments.has_relevant:
-            return cls(pair, rows, None, documents, number)
-        judged = pl.DataFrame({"query": judgments.query, "row": judgments.row})
-        judged = judged.filter(pl.Series(judgments.known_query[judgments.query]))
-        table = pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "pair": np.arange(len(rows))})
-        sides = [
-            judged.join(table, left_on="row", right_on=side).select("query", "pair")
-            for side in ("a", "b")
-        ]
-        relevant = pl.concat(sides).unique().sort("query", "pair")
-        query, wanted = (
-            relevant[column].to_numpy().astype(np.int64) for column in ("query", "pair")
+            paired_origins = np.where(np.isin(origins, origins[rows]), origins, -1)
+        return cls(
+            pair=pair,
+            rows=rows,
+            relevant=_relevant_pairs(rows, judgments) if judgments.has_relevant else None,
+            documents=judgments.documents,
+            origins=paired_origins,
         )
-        return cls(pair, rows, (query, wanted), documents, number)
 
     def lists(self, judged_run: JudgedRun, missing: str) -> TwinLists:
-        """Look for the twins in a run; relevant pairs of queries that count nowhere are left out."""
-        judgments, wanted = judged_run.judgments, self.wanted
-        if wanted is not None:
-            keep = ~judged_run.left_out(missing)[wanted[0]]
-            wanted = wanted[0][keep], wanted[1][keep]
-        counted = (judged_run.row < self.documents) & judgments.known_query[
-            judged_run.ranking.query
-        ]
+        """Find the twins in a run, and leave out relevant pairs of queries that count nowhere."""
+        judgments, relevant = judged_run.judgments, self.relevant
+        if relevant is not None:
+            query, pair = relevant
+            keep = ~judged_run.left_out(missing)[query]
+            relevant = query[keep], pair[keep]
+        is_known = judgments.known_query[judged_run.ranking.query]
+        is_counted = (judged_run.row < self.documents) & is_known
         return TwinLists(
             ranking=judged_run.ranking,
-            docs=np.where(counted, judged_run.row, -1),
+            docs=np.where(is_counted, judged_run.row, -1),
             pairs=self.rows,
             relevant=(judgments.query, judgments.row),
-            relevant_pairs=wanted,
+            relevant_pairs=relevant,
             scored=judged_run.run.spec.get("score_order") != "rank",
         )
 
     def clusters(self, by_row: Clusters | None) -> Clusters | None:
-        """Put origins in place of documents; None where pairs do not exchange labels."""
+        """Replace documents by origins; None where pairs do not exchange labels."""
         return None if by_row is None or self.origins is None else by_row.with_origins(self.origins)
+
+
+def _relevant_pairs(rows: Ints, judgments: Judgments) -> tuple[Ints, Ints]:
+    """Return the query and the pair of every pair with a relevant document."""
+    judged = pl.DataFrame({"query": judgments.query, "row": judgments.row})
+    judged = judged.filter(pl.Series(judgments.known_query[judgments.query]))
+    table = pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "pair": np.arange(len(rows))})
+    sides = [
+        judged.join(table, left_on="row", right_on=side).select("query", "pair")
+        for side in ("a", "b")
+    ]
+    relevant = pl.concat(sides).unique().sort("query", "pair")
+    query, pair = (relevant[column].to_numpy().astype(np.int64) for column in ("query", "pair"))
+    return query, pair
 
 
 def signs_of(groups: Groups, pair: Pair) -> Signs:
@@ -118,15 +124,18 @@ def turned_labels(
         yield labels
 
 
-def among_exchanged(sample: Sample, how: InferenceOptions, *, banded: bool) -> Sample:
-    """Put a sample of twins among those under labels exchanged within origins, in all queries alike.
+def among_exchanged(sample: Sample, options: InferenceOptions, *, banded: bool) -> Sample:
+    """Compare a sample of twins with draws whose labels are exchanged within origins.
 
-    `banded`: whether what exchanged labels give is shown; it lies evenly around 0.
+    An origin's labels are exchanged in all queries alike. `banded` says whether the range of the
+    draws is shown, which lies evenly around 0.
     """
     weight = float(sample.denominator.sum())
     if sample.clusters is None or not weight:
         return sample
     totals = sample.clusters.origin_totals
-    draws = exchanged_sums(totals, draws=how.resamples, seed=[how.seed, _EXCHANGE_SEED]) / weight
+    seed = [options.seed, _EXCHANGE_SEED]
+    draws = exchanged_sums(totals, draws=options.resamples, seed=seed) / weight
     null = NullDistribution.from_draws(sample.value, draws)
-    return replace(sample, null=null if banded else NullDistribution(0.0, 0.0, null.p))
+    unbanded = NullDistribution(low=0.0, high=0.0, p=null.p)
+    return replace(sample, null=null if banded else unbanded)

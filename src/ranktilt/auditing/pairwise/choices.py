@@ -1,4 +1,4 @@
-"""From choices to shares: each kind of pairs with intervals over queries and documents, tests, and a verdict."""
+"""From choices to shares: each kind of pairs with intervals over queries and documents, and tests."""
 
 from __future__ import annotations
 
@@ -79,11 +79,15 @@ class Decisions:
     """What was chosen of each pair and order."""
 
     frame: pl.DataFrame
-    """``query``, ``kind`` (``relevant``, ``irrelevant``), ``first`` and ``second`` (ids, as they were shown),
-    ``choice`` (one of both, or null where an answer could not be read) and ``reading`` (what kind of answer)."""
+    """One row for each answer.
+
+    ``query``, ``kind`` (``relevant`` or ``irrelevant``), ``first`` and ``second`` (ids in the order
+    of the prompt), ``choice`` (one of both ids, or null where an answer could not be read) and
+    ``reading`` (the kind of answer).
+    """
     sides: TwoGroups
     model: str
-    """Who chose: a language model, or the file that says so."""
+    """Name of the language model that chose, or of the file of choices."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     training_queries: frozenset[str] = frozenset()
@@ -100,29 +104,38 @@ class Decisions:
 def ask_pairs(
     collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, asker: Asker = journalled
 ) -> Decisions:
-    """Ask a language model about each pair in both orders, all prompts at once; `ranker` says how, not its method."""
+    """Ask a language model about each pair in both orders, in one batch of prompts.
+
+    `ranker` gives the model and the prompt; its ranking method is not used.
+    """
     texts = readable_texts(ranker, collection)
-    shown = [
-        [
-            ranker.prompt_text(text)
-            for text in texts.gather(codes(drawn.frame[side], collection.ids))
-        ]
+    protected, unprotected = (
+        texts.gather(codes(drawn.frame[side], collection.ids))
         for side in ("protected", "unprotected")
-    ]
-    queries = collection.queries["text"].gather(
-        codes(drawn.frame["query"], collection.queries["id"])
     )
-    tasks = [Task(query, list(pair)) for query, *pair in zip(queries, *shown, strict=True)]
-    answers, said = ranker.ask(tasks, [_both_orders() for _ in tasks], asker=asker)
-    rows = [
-        (query, kind, *order, order[reading.order[0]] if reading.order else None, reading.kind)
-        for (query, kind, one, two), readings in zip(drawn.frame.iter_rows(), answers, strict=True)
-        for order, reading in zip(((one, two), (two, one)), readings, strict=True)
+    query_rows = codes(drawn.frame["query"], collection.queries["id"])
+    queries = collection.queries["text"].gather(query_rows)
+    tasks = [
+        Task(query, [ranker.prompt_text(first), ranker.prompt_text(second)])
+        for query, first, second in zip(queries, protected, unprotected, strict=True)
     ]
-    spec = {"asker": repr(ranker), "pairs": drawn.wanted, **said}
-    trained = ranker.model().training_queries
-    frame = pl.DataFrame(rows, SCHEMA, orient="row")
-    return Decisions(frame, drawn.sides, ranker.model_text, spec, drawn.notes, trained)
+    answers, answer_spec = ranker.ask(tasks, [_both_orders() for _ in tasks], asker=asker)
+    rows = []
+    for (query, kind, protected_id, unprotected_id), readings in zip(
+        drawn.frame.iter_rows(), answers, strict=True
+    ):
+        orders = (protected_id, unprotected_id), (unprotected_id, protected_id)
+        for order, reading in zip(orders, readings, strict=True):
+            choice = order[reading.order[0]] if reading.order else None
+            rows.append((query, kind, *order, choice, reading.kind))
+    return Decisions(
+        frame=pl.DataFrame(rows, SCHEMA, orient="row"),
+        sides=drawn.sides,
+        model=ranker.model_text,
+        spec={"asker": repr(ranker), "pairs": drawn.requested, **answer_spec},
+        notes=drawn.notes,
+        training_queries=ranker.model().training_queries,
+    )
 
 
 def _both_orders() -> Generator[list[Listing], list[Reading], list[Reading]]:
@@ -131,7 +144,7 @@ def _both_orders() -> Generator[list[Listing], list[Reading], list[Reading]]:
 
 
 def only_queries(decisions: Decisions, queries: Sequence[str]) -> Decisions:
-    """Keep what was chosen in these queries; a note says how many of them have none."""
+    """Keep the choices of these queries; a note says how many of them have none."""
     frame = decisions.frame.filter(pl.col("query").is_in(list(queries)))
     lacking = [name for name in queries if name not in set(frame["query"])]
     if not frame.height:
@@ -151,16 +164,19 @@ class _Choice(msgspec.Struct):
     choice: str | msgspec.UnsetType | None = msgspec.UNSET
     """One of both ids, empty for none."""
     answer: Any = None
-    """Or an answer to a prompt that shows the first document as [1], in any form that `stored_answer` reads."""
+    """Instead of `choice`, an answer to a prompt that shows the first document as [1].
+
+    It has any form that `stored_answer` reads.
+    """
     reading: str | None = None
 
     def fault(self, queries: set[str], documents: Mapping[str, int]) -> str:
-        """What does not fit a collection; empty where all does."""
-        strange = next((name for name in (self.first, self.second) if name not in documents), None)
+        """Say what does not fit a collection; empty where all does."""
         if self.query not in queries:
             return f"query {self.query!r} is not in the collection"
-        if strange is not None:
-            return f"document {strange!r} is not in the collection"
+        for name in (self.first, self.second):
+            if name not in documents:
+                return f"document {name!r} is not in the collection"
         if self.first == self.second:
             return f"expected two documents, got {self.first!r} twice"
         if self.choice is msgspec.UNSET and self.answer is None:
@@ -174,62 +190,66 @@ class _Choice(msgspec.Struct):
         return ""
 
     def read(self) -> tuple[str | None, str]:
-        """The document chosen, if any, and how that is known."""
+        """Return the document chosen, if any, and the kind of answer."""
         if self.choice or self.answer is None:
             return self.choice or None, self.reading or "imported"
         text = stored_answer(self.answer)
         if text is None:
             return None, UNANSWERED
         reading = read_choice(text, 2)
-        return (
-            (self.first, self.second)[reading.order[0]] if reading.order else None
-        ), reading.kind
+        documents = self.first, self.second
+        return documents[reading.order[0]] if reading.order else None, reading.kind
 
 
 def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -> Decisions:
-    """Read stored choices, JSON lines, each as `_Choice`; no pairs of one side or of unlike relevance."""
+    """Read stored choices: JSON lines, each a `_Choice`.
+
+    Pairs of one side, and of one relevant and one other document, are left out and noted.
+    """
     path = Path(path)
     relevant = set(relevant_pairs(collection).iter_rows())
-    queries, row_of = (
-        set(collection.queries["id"]),
-        {name: row for row, name in enumerate(collection.ids)},
-    )
-    seen: dict[tuple[str, str, str], int] = {}
+    queries = set(collection.queries["id"])
+    row_of = {name: row for row, name in enumerate(collection.ids)}
+    lines: dict[tuple[str, str, str], int] = {}
     rows, unlike, mixed = [], 0, 0
-    for line, row in json_objects(path):
-        try:
-            found = msgspec.convert(row, _Choice)
-        except msgspec.ValidationError as error:
-            expected = f"expected query, first, second, and choice or answer: {error}"
-            raise DataError(path, expected, line=line) from error
-        key = found.query, found.first, found.second
-        fault = found.fault(queries, row_of)
-        if key in seen:
-            fault = f"the same query and documents in this order came in line {seen[key]}"
+    for line, record in json_objects(path):
+        choice = _read_choice(path, line, record)
+        query, first, second = choice.query, choice.first, choice.second
+        fault = choice.fault(queries, row_of)
+        if (query, first, second) in lines:
+            earlier = lines[query, first, second]
+            fault = f"the same query and documents in this order came in line {earlier}"
         if fault:
             raise DataError(path, fault, line=line)
-        seen[key] = line
-        pair = [row_of[name] for name in key[1:]]
-        grades = {(found.query, row) in relevant for row in pair}
+        lines[query, first, second] = line
+        pair = row_of[first], row_of[second]
+        is_relevant = {(query, row) in relevant for row in pair}
         if {int(sides.code[row]) for row in pair} != {0, 1}:
             unlike += 1
-        elif len(grades) > 1:
+        elif len(is_relevant) > 1:
             mixed += 1
         else:
-            rows.append(
-                (
-                    found.query,
-                    "relevant" if grades == {True} else "irrelevant",
-                    *key[1:],
-                    *found.read(),
-                )
-            )
+            kind = "relevant" if True in is_relevant else "irrelevant"
+            rows.append((query, kind, first, second, *choice.read()))
     notes = list(_left_out(path.name, sides, unlike=unlike, mixed=mixed))
     if not rows:
         reasons = [note.sentence for note in notes]
         raise DataError(path, "; ".join(["no choice between documents of both sides", *reasons]))
-    frame = pl.DataFrame(rows, SCHEMA, orient="row")
-    return Decisions(frame, sides, path.name, {"decisions": str(path)}, (*sides.notes, *notes))
+    return Decisions(
+        frame=pl.DataFrame(rows, SCHEMA, orient="row"),
+        sides=sides,
+        model=path.name,
+        spec={"decisions": str(path)},
+        notes=(*sides.notes, *notes),
+    )
+
+
+def _read_choice(path: Path, line: int, record: dict[str, Any]) -> _Choice:
+    try:
+        return msgspec.convert(record, _Choice)
+    except msgspec.ValidationError as error:
+        expected = f"expected query, first, second, and choice or answer: {error}"
+        raise DataError(path, expected, line=line) from error
 
 
 def _left_out(file: str, sides: TwoGroups, *, unlike: int, mixed: int) -> Iterator[Note]:
@@ -280,7 +300,7 @@ def pairwise(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> PairwiseAudit:
-    """Ask which of a protected and an unprotected document is more relevant, in both orders, and say who is favoured.
+    """Ask which of a protected and an unprotected document is more relevant, in both orders.
 
     See Wang et al., NAACL 2024, sec. 3.2 and table 3. That both orders must agree, and 20 pairs a
     query, are ours.
@@ -290,16 +310,15 @@ def pairwise(
     collection : Collection
         With a column of groups.
     choices : Pairwise or Decisions
-        Who is asked, such as ``ranker("pairwise:openai:MODEL(prompt=pairwise-neutral)")`` (its
-        method and top do not matter), or what was chosen already: of `ask_pairs` or
-        `read_decisions`.
+        The model to ask, such as ``ranker("pairwise:openai:MODEL(prompt=pairwise-neutral)")`` (its
+        method and top do not matter), or earlier choices, from `ask_pairs` or `read_decisions`.
     by, protected : str
         Column of the groups, and the protected one: by default the smaller of two. All others are
         the other side.
     pairs : int, optional
-        For each query, drawn of two relevant documents, and as many of two that are not.
+        Number of pairs of two relevant documents for each query, and of two that are not.
     candidates : Run, optional
-        Documents of which a query's pairs are drawn; all by default.
+        Documents from which a query's pairs are drawn; all by default.
     queries : iterable of str, optional
         Ids of the queries that count, such as those that an adapter did not learn from; all by
         default.
@@ -315,67 +334,81 @@ def pairwise(
     check_resamples(resamples)
     if count_rule not in COUNTS:
         raise unknown("rule for counting", count_rule, COUNTS)
-    asked = None if queries is None else known_queries(collection, queries)
+    query_ids = None if queries is None else known_queries(collection, queries)
     if isinstance(choices, Decisions):
         decisions = choices
     else:
-        sides = two_groups(collection, by, protected)
         drawn = draw_pairs(
-            collection, sides, pairs=pairs, seed=seed, candidates=candidates, queries=asked
+            collection,
+            two_groups(collection, by, protected),
+            pairs=pairs,
+            seed=seed,
+            candidates=candidates,
+            queries=query_ids,
         )
         decisions = ask_pairs(collection, drawn, choices)
-    if asked is not None:
-        decisions = only_queries(decisions, asked)
-    sides = decisions.sides
+    if query_ids is not None:
+        decisions = only_queries(decisions, query_ids)
     tables = {kind: count_choices(decisions, collection, kind, count_rule) for kind in KINDS}
-    by_query = tuple(row for kind, table in tables.items() for row in query_choices(kind, table))
-    found = [
-        outcome(kind, *_arrays(table), resamples=resamples, seed=seed)
-        for kind, table in tables.items()
-        if len(table)
-    ]
-    ps = correct([one.p for one in found], correction)
-    tests = max(int((~np.isnan(ps)).sum()), 1)
-    tested = [p if one.effective_n >= FEWEST else np.nan for one, p in zip(found, ps, strict=True)]
-    outcomes = tuple(
-        replace(one, p_corrected=float(p), family_size=tests)
-        for one, p in zip(found, tested, strict=True)
-    )
-    every = set(decisions.frame["query"])
-    trained = len(every & decisions.training_queries)
+    by_query: list[QueryChoices] = []
+    by_pair: list[PairTable] = []
+    outcomes: list[PairOutcome] = []
+    for kind, table in tables.items():
+        by_query += query_choices(kind, table)
+        if len(table):
+            by_pair.append(_by_pair(kind, table))
+            counts, dyads = _arrays(table)
+            outcomes.append(outcome(kind, counts, dyads, resamples=resamples, seed=seed))
+    outcomes = _corrected(outcomes, correction)
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
-        "by": sides.by,
-        "protected": sides.protected,
+        "by": decisions.sides.by,
+        "protected": decisions.sides.protected,
         "count_rule": count_rule,
         "margin": margin,
         "correction": correction,
         "resamples": resamples,
         "seed": seed,
         **decisions.spec,
-        **({} if candidates is None else {"candidates": candidates.name}),
-        **({} if asked is None else {"queries": len(asked)}),
-        **({"trained_queries": f"{trained:,} of {len(every):,}"} if trained else {}),
-        "asked": _digest(decisions),
-        "ranktilt": __version__,
     }
+    if candidates is not None:
+        spec["candidates"] = candidates.name
+    if query_ids is not None:
+        spec["queries"] = len(query_ids)
+    all_queries = set(decisions.frame["query"])
+    trained = len(all_queries & decisions.training_queries)
+    if trained:
+        spec["trained_queries"] = f"{trained:,} of {len(all_queries):,}"
+    spec |= {"asked": _digest(decisions), "ranktilt": __version__}
     notes = (*decisions.notes, *_answer_notes(decisions), *_few_notes(outcomes))
-    made = PairwiseAudit(
-        spec,
-        decisions.model,
-        sides.protected,
-        sides.unprotected,
-        outcomes=outcomes,
+    result = PairwiseAudit(
+        spec=spec,
+        model=decisions.model,
+        protected=decisions.sides.protected,
+        unprotected=decisions.sides.unprotected,
+        outcomes=tuple(outcomes),
         notes=notes,
-        by_query=by_query,
-        by_pair=tuple(_by_pair(kind, table) for kind, table in tables.items() if len(table)),
+        by_query=tuple(by_query),
+        by_pair=tuple(by_pair),
     )
-    effects = [made.effect(outcome) for outcome in outcomes if outcome.decided]
-    return replace(made, notes=(*variation_notes(effects), *notes))
+    effects = [result.effect(outcome) for outcome in outcomes if outcome.decided]
+    return replace(result, notes=(*variation_notes(effects), *notes))
+
+
+def _corrected(outcomes: Sequence[PairOutcome], correction: str) -> list[PairOutcome]:
+    """Correct the p of all kinds of pairs together; NaN where the sample is too small."""
+    ps = correct([outcome_of_kind.p for outcome_of_kind in outcomes], correction)
+    tests = max(int((~np.isnan(ps)).sum()), 1)
+    rows = []
+    for outcome_of_kind, p in zip(outcomes, ps, strict=True):
+        is_testable = outcome_of_kind.effective_n >= FEWEST
+        p_corrected = float(p) if is_testable else np.nan
+        rows.append(replace(outcome_of_kind, p_corrected=p_corrected, family_size=tests))
+    return rows
 
 
 def _by_pair(kind: Kind, table: pl.DataFrame) -> PairTable:
-    """Keep what was chosen of each pair; queries of one text are called by the first id."""
+    """Keep what was chosen of each pair; queries of one text have the first id."""
     query = table.select(pl.col("query").first().over("query_text"))["query"]
     return PairTable(
         kind=kind,
@@ -388,17 +421,17 @@ def _by_pair(kind: Kind, table: pl.DataFrame) -> PairTable:
 
 
 def _arrays(table: pl.DataFrame) -> tuple[Counts, Dyads]:
-    """Counts of each pair, and the numbers of its query and of the origins of its documents."""
-    origins = (
-        pl.concat([table[side] for side in _PAIR]).rank("dense").to_numpy().astype(np.int64) - 1
-    )
+    """Return the counts of each pair, and the numbers of its query and its documents' origins."""
+    names = pl.concat([table[side] for side in _PAIR])
+    origins = names.rank("dense").to_numpy().astype(np.int64) - 1
+    protected, unprotected = origins.reshape(2, -1)
     query = codes(table["query_text"], table["query_text"].unique(maintain_order=True))
     counts = Counts(*(table[name].cast(pl.Float64).to_numpy() for name in Counts._fields))
-    return counts, Dyads(query, *origins.reshape(2, -1))
+    return counts, Dyads(query, protected, unprotected)
 
 
 def _digest(decisions: Decisions) -> str:
-    """A hash of the pairs that were asked about, in whatever order."""
+    """Return a hash of the pairs that the model was asked about, whatever their order."""
     pairs = (
         decisions.frame.select("query", "kind", "first", "second")
         .sort(pl.all())
@@ -410,7 +443,11 @@ def _digest(decisions: Decisions) -> str:
 def count_choices(
     decisions: Decisions, collection: Collection, kind: Kind, count_rule: str
 ) -> pl.DataFrame:
-    """Count what was chosen of each pair of one kind, beside the query, its text and both documents' origins."""
+    """Count what was chosen of each pair of one kind.
+
+    Returns a row for each pair: the query, its text, the origins of both documents, and the fields
+    of `Counts`.
+    """
     code = pl.DataFrame({"first": collection.ids, "code": decisions.sides.code})
     origins = collection.docs.select("id", "origin")
     texts = collection.queries.select(
@@ -422,44 +459,56 @@ def count_choices(
         .join(texts, left_on="query", right_on="id", how="left", maintain_order="left")
         .with_columns(named_first=pl.col("choice") == pl.col("first"))  # null where none is chosen
     )
-    chosen = pl.col("named_first") == (pl.col("code") == 1)
-    one, two = (
-        pl.when(pl.col("code") == code).then("first").otherwise("second") for code in (1, 0)
-    )
+    is_protected_first = pl.col("code") == 1
     by_pair = (
-        answers.with_columns(chosen=chosen, one=one, two=two)
-        .group_by("query_text", "query", "one", "two", maintain_order=True)
+        answers.with_columns(
+            chose_protected=pl.col("named_first") == is_protected_first,
+            protected_id=pl.when(is_protected_first).then("first").otherwise("second"),
+            unprotected_id=pl.when(pl.col("code") == 0).then("first").otherwise("second"),
+        )
+        .group_by("query_text", "query", "protected_id", "unprotected_id", maintain_order=True)
         .agg(
             answers=pl.len(),
-            readable=pl.col("chosen").count(),
-            protected=pl.col("chosen").sum(),
+            readable=pl.col("chose_protected").count(),
+            protected=pl.col("chose_protected").sum(),
             first=pl.col("named_first").sum(),
         )
     )
-    for side, origin in zip(("one", "two"), _PAIR, strict=True):
+    for side, origin in zip(("protected_id", "unprotected_id"), _PAIR, strict=True):
         by_pair = by_pair.join(
             origins.rename({"origin": origin}), left_on=side, right_on="id", maintain_order="left"
         )
-    both, readable, protected = pl.col("answers") == 2, pl.col("readable"), pl.col("protected")
-    whole = both & (readable == 2)
-    each = count_rule == "each"
+    readable, protected = pl.col("readable"), pl.col("protected")
+    has_both_orders = pl.col("answers") == 2
+    has_both_choices = has_both_orders & (readable == 2)
+    if count_rule == "each":
+        counts = {
+            "units": pl.col("answers"),
+            "protected": protected,
+            "unprotected": readable - protected,
+            "unparsed": pl.col("answers") - readable,
+        }
+    else:
+        counts = {
+            "units": has_both_orders,
+            "protected": has_both_choices & (protected == 2),
+            "unprotected": has_both_choices & (protected == 0),
+            "unparsed": has_both_orders & (readable < 2),
+        }
     return by_pair.select(
         "query_text",
         "query",
         *_PAIR,
         "readable",
         "first",
-        pairs=both,
-        units=pl.col("answers") if each else both,
-        protected=protected if each else whole & (protected == 2),
-        unprotected=(readable - protected) if each else whole & (protected == 0),
-        inconsistent=whole & (protected == 1),
-        unparsed=(pl.col("answers") - readable) if each else both & (readable < 2),
+        pairs=has_both_orders,
+        inconsistent=has_both_choices & (protected == 1),
+        **counts,
     )
 
 
 def query_choices(kind: Kind, table: pl.DataFrame) -> Iterator[QueryChoices]:
-    """Sum what was chosen over the pairs of each query; queries of one text are one."""
+    """Sum what was chosen over the pairs of each query; queries of one text count as one."""
     sums = table.group_by("query_text", maintain_order=True).agg(
         pl.col("query").first(), pl.col(Counts._fields).sum()
     )
@@ -478,17 +527,17 @@ def outcome(
     resampled = resampled_means(list(by_query.values()), resamples=resamples, seed=seed)
     means = dict(zip(columns, resampled, strict=True))
 
-    def share(part: str, whole: str, *, neutral: float = EVEN) -> tuple[Share, Inference, float]:
-        """Return one count in shares of another, and the effective number behind it."""
-        weight = columns[whole]
+    def share(part: str, total: str, *, neutral: float = EVEN) -> tuple[Share, Inference, float]:
+        """Return one count as a share of another, its inference and its effective number."""
+        weight = columns[total]
         if not weight.any():
-            nothing = Inference(low=np.nan, high=np.nan, error=np.nan, p=np.nan)
-            return Share(np.nan, np.nan, np.nan), nothing, 0.0
+            undefined = Inference(low=np.nan, high=np.nan, error=np.nan, p=np.nan)
+            return Share(np.nan, np.nan, np.nan), undefined, 0.0
         value = float(columns[part].sum() / weight.sum())
         residual = (columns[part] - value * weight) / weight.sum()
         variance = pairs.variance(residual, weight / weight.sum())
         with np.errstate(invalid="ignore"):
-            ratio = means[part] / means[whole]
+            ratio = means[part] / means[total]
         bounds = (neutral - EVEN, neutral + EVEN)
         inference = infer(ratio, value, variance=variance, neutral=neutral, bounds=bounds)
         return Share(value, inference.low, inference.high), inference, variance.effective_n
@@ -496,11 +545,9 @@ def outcome(
     # Half the lead turns its sign to the last bit where the sides are exchanged; shares do not.
     lead_share, inference, effective_n = share("half_lead", "decided", neutral=0.0)
     preference = Share(EVEN + lead_share.value, EVEN + lead_share.low, EVEN + lead_share.high)
-    flips = (
-        sign_flip_p(by_query["half_lead"], resamples=resamples, seed=seed)
-        if decided.any()
-        else np.nan
-    )
+    flips = np.nan
+    if decided.any():
+        flips = sign_flip_p(by_query["half_lead"], resamples=resamples, seed=seed)
     return PairOutcome(
         kind,
         queries=len(by_query["pairs"]),
@@ -520,7 +567,7 @@ def outcome(
 
 
 def _answer_notes(decisions: Decisions) -> Iterator[Note]:
-    """Note what kinds of answers came, and of how many pairs only one order is known."""
+    """Note the kinds of answers, and how many pairs have an answer in one order only."""
     numbers = decisions.frame["reading"].value_counts(sort=True)
     kinds = counts_of(dict(numbers.iter_rows()))
     total, lost = decisions.frame.height, decisions.frame["choice"].null_count()

@@ -37,7 +37,7 @@ class TwoGroups:
     protected: str
     unprotected: str
     code: Ints
-    """Of each document row: 1 protected, 0 unprotected, −1 neither."""
+    """Side of each document row: 1 protected, 0 unprotected, −1 neither."""
     notes: tuple[Note, ...] = ()
 
 
@@ -47,19 +47,23 @@ class DrawnPairs:
 
     sides: TwoGroups
     frame: pl.DataFrame
-    """``query``, ``kind``, ``protected`` and ``unprotected`` (ids), a row a pair."""
-    wanted: int
-    """Pairs a query and kind that were asked for."""
+    """One row for each pair: ``query``, ``kind``, ``protected`` and ``unprotected`` (ids)."""
+    requested: int
+    """Number of pairs to draw for each query and kind."""
     notes: tuple[Note, ...] = ()
 
 
 def two_groups(collection: Collection, by: str, protected: str | None = None) -> TwoGroups:
-    """Part documents into a protected group, by default the smaller of two, which may be a union, and all others."""
+    """Divide documents into a protected group, which may be a union of groups, and all others.
+
+    The protected group is by default the smaller of two.
+    """
     groups = grouping(collection, by, [] if protected is None else [protected, REST])
     if protected is None:
         if len(groups.names) != 2:
             raise UserError(
-                f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}): name the protected one"
+                f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}): "
+                "name the protected one"
             )
         sizes = np.bincount(groups.code[groups.code >= 0], minlength=2)
         protected = groups.names[int(sizes[1] <= sizes[0])]
@@ -80,7 +84,13 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
             has_several=bool(groups.several),
         )
         notes = (*notes, note)
-    return TwoGroups(by, protected, others[0] if len(others) == 1 else REST, code, notes)
+    return TwoGroups(
+        by=by,
+        protected=protected,
+        unprotected=others[0] if len(others) == 1 else REST,
+        code=code,
+        notes=notes,
+    )
 
 
 def relevant_pairs(collection: Collection) -> pl.DataFrame:
@@ -93,16 +103,15 @@ def relevant_pairs(collection: Collection) -> pl.DataFrame:
 
 
 def known_queries(collection: Collection, queries: Iterable[str]) -> list[str]:
-    """Return ids of queries, each once; refuses none at all, and one that is not in the collection."""
-    asked, known = list(dict.fromkeys(queries)), set(collection.queries["id"])
-    if not asked:
+    """Return the query ids, each once; refuse an empty list and ids that the collection lacks."""
+    queries, known = list(dict.fromkeys(queries)), set(collection.queries["id"])
+    if not queries:
         raise UserError("expected query ids, got none")
-    strange = [name for name in asked if name not in known]
+    strange = [name for name in queries if name not in known]
     if strange:
-        raise UserError(
-            f"{counted(len(strange), 'query is', 'queries are')} not in the collection: {strange[0]!r}"
-        )
-    return asked
+        number = counted(len(strange), "query is", "queries are")
+        raise UserError(f"{number} not in the collection: {strange[0]!r}")
+    return queries
 
 
 def draw_pairs(
@@ -114,29 +123,40 @@ def draw_pairs(
     candidates: Run | None = None,
     queries: Sequence[str] | None = None,
 ) -> DrawnPairs:
-    """Draw pairs for every judged query, seeded, none twice: so many of two relevant documents, and of two others."""
+    """Draw pairs for every judged query, seeded and none twice.
+
+    Of each query, `pairs` pairs are of two relevant documents, and as many of two others.
+    """
     if pairs < 1:
         raise UserError(f"expected at least 1 pair per query and kind, got {pairs}")
     by_query = relevant_pairs(collection).group_by("query", maintain_order=True)
     relevant = {str(query): rows["row"].to_numpy() for (query,), rows in by_query}
     pools = None if candidates is None else _pools(candidates, collection)
-    found, short, lacking = [], dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
+    rows, short, lacking = [], dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     judged = collection.queries_with_judgments.select("id", "text")
-    every = (judged if queries is None else judged.filter(pl.col("id").is_in(list(queries)))).rows()
-    queries = [query for query, text in every if text and (pools is None or query in pools)]
+    if queries is not None:
+        judged = judged.filter(pl.col("id").is_in(list(queries)))
+    queries = [query for query, text in judged.rows() if text and (pools is None or query in pools)]
     for query in queries:
         pool = None if pools is None else pools[query]
-        for kind, chosen in zip(
-            KINDS, _of_kinds(sides.code, relevant.get(query), pool), strict=True
-        ):
-            one, two = (chosen[sides.code[chosen] == side] for side in (1, 0))
-            most = len(one) * len(two)
-            drawn = random.Random(f"{seed} {kind} {query}").sample(range(most), min(pairs, most))
-            short[kind] += 0 < most < pairs
-            lacking[kind] += most == 0
-            found += [(query, kind, int(one[n // len(two)]), int(two[n % len(two)])) for n in drawn]
+        documents_of_kinds = _of_kinds(sides.code, relevant.get(query), pool)
+        for kind, documents in zip(KINDS, documents_of_kinds, strict=True):
+            protected = documents[sides.code[documents] == 1]
+            unprotected = documents[sides.code[documents] == 0]
+            pair_count = len(protected) * len(unprotected)
+            rng = random.Random(f"{seed} {kind} {query}")
+            short[kind] += 0 < pair_count < pairs
+            lacking[kind] += pair_count == 0
+            for number in rng.sample(range(pair_count), min(pairs, pair_count)):
+                first, second = divmod(number, len(unprotected))
+                rows.append((query, kind, int(protected[first]), int(unprotected[second])))
+    if not rows:
+        raise UserError(
+            f"no pairs to ask about: no query has both {sides.protected} and {sides.unprotected} "
+            "documents that are relevant to it, nor that are not"
+        )
     frame = pl.DataFrame(
-        found,
+        rows,
         orient="row",
         schema={"query": str, "kind": str, "protected": pl.Int64, "unprotected": pl.Int64},
     ).with_columns(
@@ -144,35 +164,36 @@ def draw_pairs(
             collection.ids.gather, return_dtype=pl.String
         )
     )
-    if not found:
-        raise UserError(
-            f"no pairs to ask about: no query has both {sides.protected} and {sides.unprotected} documents that are "
-            "relevant to it, nor that are not"
-        )
-    left = len(every) - len(queries)
-    lost = [UnaskedQueries(queries=left, has_candidates=pools is not None)] if left else []
-    notes = _notes(short, lacking, pairs, len(queries), judged=bool(relevant))
-    return DrawnPairs(sides, frame, pairs, (*sides.notes, *lost, *notes))
+    notes = list(sides.notes)
+    unasked = judged.height - len(queries)
+    if unasked:
+        notes.append(UnaskedQueries(queries=unasked, has_candidates=pools is not None))
+    notes += _notes(short, lacking, pairs, len(queries), judged=bool(relevant))
+    return DrawnPairs(sides=sides, frame=frame, requested=pairs, notes=tuple(notes))
 
 
 def _pools(run: Run, collection: Collection) -> dict[str, Ints]:
+    """Return the candidates of each query, as rows of the collection."""
     rows = collection_rows(run, collection)[run.docs]
     if not len(rows) or (rows < 0).any():
-        came = (
-            f"first: {run.ids[int(run.docs[int(rows.argmin())])]!r}" if len(rows) else "it is empty"
-        )
+        fault = "it is empty"
+        if len(rows):
+            fault = f"first: {run.ids[int(run.docs[int(rows.argmin())])]!r}"
         raise DataError(
-            run.spec.get("file", run.name), f"expected candidates of the collection ({came})"
+            run.spec.get("file", run.name), f"expected candidates of the collection ({fault})"
         )
-    return {query: rows[run.offsets[n] : run.offsets[n + 1]] for n, query in enumerate(run.queries)}
+    return {
+        query: rows[start:stop]
+        for query, start, stop in zip(run.queries, run.offsets[:-1], run.offsets[1:], strict=True)
+    }
 
 
 def _of_kinds(code: Ints, relevant: Ints | None, pool: Ints | None) -> tuple[Ints, Ints]:
-    """Rows with a side that are relevant, and the others."""
-    every = np.arange(len(code)) if pool is None else pool
-    held: Ints = every[code[every] >= 0]
-    wanted: Ints = np.empty(0, dtype=np.int64) if relevant is None else relevant
-    return np.intersect1d(held, wanted).astype(np.int64), np.setdiff1d(held, wanted)
+    """Return the rows with a side that are relevant, and the other rows with a side."""
+    candidates = np.arange(len(code)) if pool is None else pool
+    sided: Ints = candidates[code[candidates] >= 0]
+    relevant_rows: Ints = np.empty(0, dtype=np.int64) if relevant is None else relevant
+    return np.intersect1d(sided, relevant_rows).astype(np.int64), np.setdiff1d(sided, relevant_rows)
 
 
 def _notes(

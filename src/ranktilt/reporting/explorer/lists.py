@@ -96,7 +96,7 @@ def twins_of(collection: Collection, groups: Groups, docs: Ints) -> pl.DataFrame
 
 def _unknown(aligned: JudgedRun) -> pl.Series:
     """Ids of the entries whose document neither collection nor judgments know."""
-    return aligned.run.ids.gather(aligned.run.docs[aligned.entry[aligned.row < 0]])
+    return aligned.run.ids.gather(aligned.run.docs[aligned.position[aligned.row < 0]])
 
 
 def _retrieved(aligned: JudgedRun, unknown: pl.Series, place: Ints) -> pl.DataFrame:
@@ -111,7 +111,7 @@ def _retrieved(aligned: JudgedRun, unknown: pl.Series, place: Ints) -> pl.DataFr
             "place": np.arange(len(doc)) - ranking.offsets[ranking.query],
             "first": first,
             "last": first + np.repeat(ranking.sizes, ranking.sizes) - 1,
-            "score": aligned.run.scores[aligned.entry],
+            "score": aligned.run.scores[aligned.position],
         }
     )
 

@@ -230,7 +230,7 @@ def ranks_section(opened: LoadedAudit) -> Section:
             "ranks", title, ("Left out here: it needs the collection and the runs.", *why)
         )
     found = [rank_shares(opened.collection, run, opened.audit, depth=_DEPTH) for run in opened.runs]
-    judged = any(np.isfinite(one.found).any() for one in found)
+    judged = any(np.isfinite(one.recall).any() for one in found)
     sooner = " And of the relevant documents of each group, how many?" if judged else ""
     lead = (
         f"Relevant or not, which documents does a searcher meet down to a rank?{sooner} Tied documents are spread "
@@ -248,7 +248,7 @@ def ranks_section(opened: LoadedAudit) -> Section:
         )
     ]
     if judged:
-        values = [one.found for one in found]
+        values = [one.recall for one in found]
         tables.append(
             _rank_table(
                 values, found, "Relevant documents of each group found down to a rank, in %"
@@ -285,7 +285,7 @@ def _rank_figures(
             half=judged or len(others) > 1,
         )
     for g in others if judged else ():
-        sooner = {one.run: 100 * (one.found[first] - one.found[g])[:reach] for one in found}
+        sooner = {one.run: 100 * (one.recall[first] - one.recall[g])[:reach] for one in found}
         yield Figure(
             f"Whose right answers are found sooner: {names[first]} less {names[g]}",
             f"Share of the relevant documents found down to a rank, {names[first]} less {names[g]}: above 0 those of "
