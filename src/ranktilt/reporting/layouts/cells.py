@@ -1,4 +1,4 @@
-"""Cells of the papers' tables: read from a file, and computed again where they follow from others."""
+"""Cells of the papers' tables: read from a file, and recomputed where they follow from others."""
 
 from __future__ import annotations
 

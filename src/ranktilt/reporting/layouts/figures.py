@@ -1,4 +1,4 @@
-"""The figures of a page for a paper or a notebook: the same specifications in its size and letters."""
+"""The figures of a page for a paper or a notebook, in its size and letters."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _picture(figure: Figure, format: str) -> bytes:
 
 @dataclass(frozen=True)
 class ResultFigure:
-    """A figure that shows itself in a notebook, by Vega-Lite or in words, and can be written for a paper."""
+    """A figure that a notebook shows, by Vega-Lite or in words, and that can be written for a paper."""
 
     figure: Figure
 
@@ -107,7 +107,7 @@ class ResultFigure:
 
 
 def result_figure(result: Any, name: str = "") -> ResultFigure:
-    """Return the figure of a result by the name of its section or layout; without a name the first."""
+    """Return a figure of a result by the name of its section or layout, by default the first."""
     figures = list(_figures(result))
     if not figures:
         raise UserError(_nothing([result], ""))

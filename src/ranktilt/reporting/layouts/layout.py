@@ -134,7 +134,7 @@ class Layout:
         return text
 
     def unit(self, measure: str) -> float:
-        """Return half of the last printed digit's worth: how far a print may lie from its number."""
+        """Return half a unit of the last printed digit: how far a print may be from its number."""
         return float(0.5 * 10.0 ** -self.digits_of.get(measure, self.digits))
 
 

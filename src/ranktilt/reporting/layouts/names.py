@@ -75,7 +75,7 @@ def dataset_name(dataset: str) -> str:
 
 
 def generator(source: str) -> tuple[str, str]:
-    """Split the name of a source into its model and, where the name ends in one, its temperature."""
+    """Split the name of a source into its model and its temperature, empty where it has none."""
     model_name, degree = split_temperature(source)
     return model_name, "" if degree is None else temperature(degree)
 

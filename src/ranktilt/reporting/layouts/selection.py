@@ -58,7 +58,7 @@ class PaperCell:
     """The group whose documents count, or ``relative_delta``."""
     measure: str = ""
     value: float
-    """On the scale of the print: percent in Dai et al., 0 to 1 in the others; NaN where undefined."""
+    """The number on the scale of the print, percent or 0 to 1; NaN where undefined."""
     text: str = ""
     """The number as it is printed."""
     mark: str = ""
@@ -96,7 +96,7 @@ class Selection:
     home: pl.Expr | None = None
     """The rows that are at home in this table, which makes it a default table; all by default."""
     first: bool = False
-    """Whether the first of several rows with the same keys counts; several are refused otherwise."""
+    """Whether the first of several rows with the same keys counts; they are refused otherwise."""
     mark: Column | None = None
     """A column of marks, such as ``†``."""
 

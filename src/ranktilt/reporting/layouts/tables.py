@@ -76,18 +76,9 @@ def paper_document(
         raise unknown("rounding", rounding, ROUNDINGS)
     bare = [result.audit if isinstance(result, Loaded) else result for result in results]
     bare += [result for result in results if isinstance(result, LoadedAudit)]
-    if layout == PAPER:
-        chosen = [layouts()[name] for name in _table_names(results, bare)]
-    else:
-        chosen = [layout_named(layout) if isinstance(layout, str) else layout]
-    if not chosen:
-        raise UserError(
-            "these results hold no table of a paper; "
-            "name a layout (--layout) to see which command makes it"
-        )
     blocks: list[Panels] = []
     cells: list[PaperCell] = []
-    for table_layout in chosen:
+    for table_layout in _chosen_layouts(results, bare, layout):
         if table_layout.texts:
             blocks.append(_texts_table(results, table_layout, queries))
         else:
@@ -97,6 +88,22 @@ def paper_document(
             cells += numbers.cells
     data = _cell_data(cells) if cells else _text_data(blocks)
     return Document("tables of a paper", "", printed(blocks), data=data)
+
+
+def _chosen_layouts(
+    results: Sequence[Source], bare: Sequence[Bare], layout: str | Layout
+) -> list[Layout]:
+    if isinstance(layout, Layout):
+        return [layout]
+    if layout != PAPER:
+        return [layout_named(layout)]
+    names = _table_names(results, bare)
+    if not names:
+        raise UserError(
+            "these results hold no table of a paper; "
+            "name a layout (--layout) to see which command makes it"
+        )
+    return [layouts()[name] for name in names]
 
 
 def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
