@@ -131,7 +131,7 @@ def _figures_of_sections(result: Any) -> Iterator[tuple[str, Figure]]:
     else:
         document = view(result)
     for section in document.shown_sections("paper"):
-        figures = [block for block in section.shown("paper") if isinstance(block, Figure)]
+        figures = [block for block in section.blocks_for("paper") if isinstance(block, Figure)]
         for number, figure in enumerate(figures, start=1):
             yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
 

@@ -41,7 +41,7 @@ def render(document: Document, *, notes: bool = True) -> str:
     for section in document.shown_sections("text"):
         if section.titled:
             parts += [[f"### {escaped(section.title)}"], [escaped(" ".join(section.lead))]]
-        for block in section.shown("text"):
+        for block in section.blocks_for("text"):
             parts += _block(block, notes=notes)
     steps = [f"- Next: {escaped(step.text)}: {code(step.command)}" for step in document.next_steps]
     legend = [*document.legend, *document.notes] if notes else []

@@ -91,7 +91,7 @@ def _print_sections(document: Document, console: Console, *, notes: bool, plain:
                 console.print()
             title = Text(f"{section.title}: {' '.join(section.lead)}", style="bold")
             console.print(title, soft_wrap=plain)
-        for block in section.shown("text"):
+        for block in section.blocks_for("text"):
             _print_block(block, console, notes=notes, plain=plain)
 
 
