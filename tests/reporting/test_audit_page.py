@@ -64,7 +64,7 @@ def drawn(figure: Figure) -> list[tuple[float, float, float]]:
 
 
 def figures(section: Section) -> list[Figure]:
-    return [block for block in section.shown("page") if isinstance(block, Figure)]
+    return [block for block in section.blocks_for("page") if isinstance(block, Figure)]
 
 
 def grid(section: Section, caption: str) -> list[list[str]]:

@@ -151,7 +151,7 @@ def order(a: list[list[float]], b: list[list[float]]) -> list[int]:
     """Order of the queries where run r has the values a[r] and b[r]."""
     runs = [f"run{i}" for i in range(len(a))]
     audit = audit_of([[[[0.0] * len(x), x, y]] for x, y in zip(a, b, strict=True)], runs=runs)
-    return Numbers.of(audit, runs).order().tolist()
+    return Numbers.from_audit(audit, runs).order().tolist()
 
 
 def test_queries_that_pull_most_come_first() -> None:
@@ -176,7 +176,7 @@ def test_queries_that_pull_most_come_first() -> None:
     ]  # what does not count pulls nothing
     audit = audit_of(np.full((1, 1, 6, 3), 0.5), groups=tuple("abcde"))
     assert (
-        len(Numbers.of(audit, ["run"]).pairs) == MOST_PAIRS < len(audit.pairs)
+        len(Numbers.from_audit(audit, ["run"]).pairs) == MOST_PAIRS < len(audit.pairs)
     )  # of very many the first ones
 
 
@@ -189,7 +189,7 @@ def test_without_measures_the_margin_of_wins_decides() -> None:
         "q3": {"d1-llm": 2.0, "d2-llm": 2.0},
     }
     audit = toy_opened(bare, [scores], measures=None, card=True).audit
-    numbers = Numbers.of(audit, ["first"])
+    numbers = Numbers.from_audit(audit, ["first"])
     assert numbers.heads[0, 0].tolist() == [[1, 1, 0], [3, 0, 0], [0, 2, 0]]
     assert numbers.order().tolist() == [1, 2, 0]
 

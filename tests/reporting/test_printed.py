@@ -81,7 +81,7 @@ def outline(document: Document) -> str:
     lines += [f"{line.tone or '-'}: {line.text}" for line in document.page_lines]
     for section in document.shown_sections("page"):
         lines += ["", f"{section.name}: {section.title}", *section.lead]
-        for block in section.shown("page"):
+        for block in section.blocks_for("page"):
             if isinstance(block, Figure):
                 lines.append(f"figure {block.layout or '-'}: {block.title}. {block.says}")
             elif isinstance(block, Table):

@@ -53,7 +53,7 @@ SOURCES = toy_source_audits()
 
 def figures(found: object) -> dict[str, list[Figure]]:
     return {
-        one.name: [block for block in one.shown("page") if isinstance(block, Figure)]
+        one.name: [block for block in one.blocks_for("page") if isinstance(block, Figure)]
         for one in view(found).shown_sections("page")
     }
 
@@ -280,7 +280,7 @@ def section(name: str, **changes: object) -> Section:
 
 
 def drawn_in(one: Section) -> list[Figure]:
-    return [block for block in one.shown("page") if isinstance(block, Figure)]
+    return [block for block in one.blocks_for("page") if isinstance(block, Figure)]
 
 
 def spread(*values: float, low: float = 0.0) -> Distribution:

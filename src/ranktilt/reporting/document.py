@@ -1,4 +1,7 @@
-"""A document: sections of text, tables and figures. Views make it of a result; renderers know nothing else."""
+"""A document: sections of text, tables and figures.
+
+Views make a document from a result; renderers know nothing else.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,17 @@ if TYPE_CHECKING:
     import polars as pl
 
 Audience = Literal["", "page", "text", "paper"]
-"""Who is shown it: everybody, readers of pages, or of a terminal, Markdown and LaTeX; a paper's
-author, who takes a page's figures and further ones, is shown those too."""
+"""Readers: everybody (empty), of a page, of text (a terminal, Markdown, LaTeX), or of a paper.
+
+Authors of papers take the figures of a page, and further ones.
+"""
 Emphasis = Literal["", "strong", "quiet", "alarm"]
 SIDES = ("the first group of a pair", "the second")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table: a text, the number it was rounded from, and how it is to be taken."""
+    """One cell of a table: a text, the number it was rounded from, and its tone."""
 
     text: str
     value: float | int | None = None
@@ -32,18 +37,20 @@ class Cell:
     note: str = ""
     """A small second line."""
     ends: tuple[str, str] | None = None
-    """Its interval; of a cell without a text it is the cell."""
+    """Both ends of an interval, as printed; a cell without a text shows the interval alone."""
     emphasis: Emphasis = ""
 
     @property
     def interval(self) -> str:
         """Its interval in brackets; a dash where it is undefined, empty where it has none."""
-        return "" if self.ends is None else "–" if "–" in self.ends else f"[{', '.join(self.ends)}]"
+        if self.ends is None:
+            return ""
+        return "–" if "–" in self.ends else f"[{', '.join(self.ends)}]"
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, and how it is to be taken."""
+    """A sentence with its tone and emphasis."""
 
     text: str
     tone: Tone = ""
@@ -80,7 +87,10 @@ class Row:
 
     @property
     def shown_cells(self) -> tuple[Cell, ...]:
-        """Its cells, without intervals where each of them is 0 from end to end: it is one line then."""
+        """Its cells, without intervals where each of them is 0 from end to end.
+
+        Such a row has one line.
+        """
         intervals = [cell for cell in self.cells if cell.ends is not None and cell.text]
         if not intervals or not all(map(_is_zero, intervals)):
             return self.cells
@@ -105,9 +115,9 @@ class Table:
     groups: tuple[str, ...] = ()
     """Titles of the group columns; a terminal and a page print groups as headings."""
     spans: tuple[tuple[str, int], ...] = ()
-    """A row above the titles, on a page and in panels: a heading, empty for none, and how many columns it spans."""
+    """Headings above the titles, on a page and in panels: a text, and how many columns it spans."""
     folded: bool = False
-    """Whether a reader of a page unfolds it: what another table or figure says in short."""
+    """Whether a reader of a page unfolds it, because another table or figure says it in short."""
     only: Audience = ""
 
 
@@ -122,7 +132,7 @@ def worded(title: str, spare: int = 0) -> Column:
 
 
 ColumnOf = tuple[Column | str, Callable[[Any], Cell | str]]
-"""A column, and what makes its cell of a thing."""
+"""A column, and the function that makes its cell from a row's data."""
 
 
 def tabulated(
@@ -130,28 +140,34 @@ def tabulated(
     items: Iterable[Any],
     columns: Sequence[ColumnOf],
     *,
-    group: Callable[[Any], tuple[str, ...]] = lambda item: (),
-    rule: Callable[[Any], bool] = lambda item: False,
+    group: Callable[[Any], tuple[str, ...]] = lambda record: (),
+    rule: Callable[[Any], bool] = lambda record: False,
     **more: Any,
 ) -> Table:
-    """Lay things out, a row each."""
+    """Make a table with a row for each of the items.
+
+    `group` and `rule` give the group of a row and whether it is set apart; `more` are further
+    fields of the table.
+    """
     heads = tuple(Column(head) if isinstance(head, str) else head for head, _ in columns)
     rows = []
-    for item in items:
-        cells = (make(item) for _, make in columns)
-        rows.append(
-            Row(tuple(Cell(c) if isinstance(c, str) else c for c in cells), group(item), rule(item))
-        )
+    for record in items:
+        contents = [make_cell(record) for _, make_cell in columns]
+        cells = [Cell(text) if isinstance(text, str) else text for text in contents]
+        rows.append(Row(tuple(cells), group(record), rule(record)))
     return Table(caption, heads, tuple(rows), **more)
 
 
 @dataclass(frozen=True)
 class Panels:
-    """A paper's table, for text: tables below each other under one caption, each with its own as title."""
+    """A paper's table, for text: tables below each other under one caption.
+
+    The caption of each table is its title.
+    """
 
     kind: ClassVar[str] = "panels"
     name: str
-    """By which a text refers to it."""
+    """Label by which a text refers to it."""
     caption: str
     layout: str
     """Which table of which paper it follows."""
@@ -159,19 +175,19 @@ class Panels:
     notes: tuple[str, ...] = ()
     """Below it."""
     remarks: tuple[str, ...] = ()
-    """For those who make it, not for a paper's reader."""
+    """Remarks for the author, not for the paper's readers."""
     made: tuple[str, ...] = ()
     """The commands and files behind it."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, and what it shows in words."""
+    """A figure with its description in words."""
 
     kind: ClassVar[str] = "figure"
     title: str
     says: str
-    """What a reader who cannot see it needs to know."""
+    """Description for a reader who cannot see it."""
     drawing: dict[str, Any]
     """As made in `ranktilt.reporting.figures`."""
     half: bool = False
@@ -179,7 +195,7 @@ class Figure:
     layout: str = ""
     """Which figure of a paper it is, such as ``dai-fig10``; empty for none."""
     folded: bool = False
-    """Whether a reader of a page unfolds it: what the first figure says in short."""
+    """Whether a reader of a page unfolds it, because the first figure says it in short."""
     only: Audience = ""
 
     @property
@@ -199,7 +215,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Lines:
-    """Sentences where they stand in the text; what is quiet is a note."""
+    """Sentences in the running text; quiet ones are notes."""
 
     kind: ClassVar[str] = "lines"
     lines: tuple[Sentence, ...]
@@ -218,12 +234,12 @@ class Code:
 
 @dataclass(frozen=True)
 class Explorer:
-    """Queries, ranked lists and texts to look through; without scripts, the table of those that matter most."""
+    """Queries, ranked lists and texts to look through; without scripts, a table of queries."""
 
     kind: ClassVar[str] = "explorer"
     caption: str
     says: str
-    """What it holds, and what of the audit it leaves out."""
+    """The parts of the audit that it holds, and those it leaves out."""
     lists: str
     """Queries, values and ranked lists: JSON, compressed with gzip, in base64."""
     texts: str
@@ -262,8 +278,10 @@ class Section:
     titled: bool = False
     """Whether text has its title and lead too."""
     part: str = ""
-    """The result it belongs to, where a page holds several: sections of one part that follow each other stand under
-    one heading."""
+    """The result it belongs to, where a page holds several.
+
+    Neighbouring sections of one part have one heading.
+    """
     folded: bool = False
     """Whether a reader of a page unfolds it."""
     short_title: str = ""
@@ -272,7 +290,7 @@ class Section:
     @property
     def is_one_fold(self) -> bool:
         """Whether all of it is unfolded together: it is folded, or holds folded blocks alone."""
-        blocks = self.shown("page")
+        blocks = self.blocks_for("page")
         are_folded = [getattr(block, "folded", False) for block in blocks]
         return self.folded or (bool(blocks) and not self.lead and all(are_folded))
 
@@ -281,16 +299,16 @@ class Section:
         """Its title in the navigation."""
         return self.short_title or self.title
 
-    def shown(self, audience: Audience) -> list[Block]:
-        """Return the blocks that an audience is shown."""
+    def blocks_for(self, audience: Audience) -> list[Block]:
+        """Return the blocks for an audience."""
         audiences = ("", "page", "paper") if audience == "paper" else ("", audience)
-        shown = list[Block]()
+        blocks: list[Block] = []
         for block in self.blocks:
             if getattr(block, "only", "") not in audiences:
                 continue
-            blocks = block.blocks if isinstance(block, PageBlocks) else (block,)
-            shown += [part for part in blocks if getattr(part, "only", "") in audiences]
-        return shown
+            parts = block.blocks if isinstance(block, PageBlocks) else (block,)
+            blocks += [part for part in parts if getattr(part, "only", "") in audiences]
+        return blocks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,10 +334,10 @@ class NextCommand:
 
 @dataclass(frozen=True)
 class Document:
-    """What is said of a result, before any format."""
+    """The content of a report on a result, before any format."""
 
     kind: str
-    """What it is, and of what; in the browser's tab too."""
+    """The kind of result and its subject; in the browser's tab too."""
     headline: str
     """The answer in one sentence."""
     sections: tuple[Section | PageSections, ...]
@@ -350,41 +368,40 @@ class Document:
 
     @property
     def signs(self) -> list[tuple[str, str]]:
-        """What the signs of sides and of its sentences mean on a page, each once."""
+        """The signs of sides and sentences on a page, each with its meaning."""
         sides = dict(zip(("first", "second"), self.sides, strict=False))
         tones = {line.tone for line in self.sentences} | {*sides}
         return [
-            (look.sign, look.meaning.format(sides.get(t, "")))
-            for t, look in LOOKS.items()
-            if t and t in tones
+            (look.sign, look.meaning.format(sides.get(tone, "")))
+            for tone, look in LOOKS.items()
+            if tone and tone in tones
         ]
 
     @property
     def parts(self) -> tuple[tuple[str, tuple[Section, ...]], ...]:
         """Sections that follow each other and belong to one result, with its name."""
-        shown = [section for section in self.shown_sections("page") if section.title]
-        return tuple(
-            (part, tuple(some)) for part, some in groupby(shown, key=lambda section: section.part)
-        )
+        titled = [section for section in self.shown_sections("page") if section.title]
+        groups = groupby(titled, key=lambda section: section.part)
+        return tuple((part, tuple(sections)) for part, sections in groups)
 
     def shown_sections(self, audience: Audience) -> list[Section]:
-        """Return the sections that an audience is shown."""
-        shown = list[Section]()
+        """Return the sections for an audience."""
+        sections: list[Section] = []
         for section in self.sections:
             if isinstance(section, Section):
-                shown.append(section)
+                sections.append(section)
             elif audience in ("page", "paper"):
-                shown += section.sections
-        if audience == "page":  # what holds figures for papers alone is no section of a page
-            return [section for section in shown if section.shown("page") or not section.blocks]
-        return shown
+                sections += section.sections
+        if audience == "page":  # a section that holds figures for papers alone is left out
+            return [part for part in sections if part.blocks_for("page") or not part.blocks]
+        return sections
 
     def blocks(self, audience: Audience) -> list[Block]:
-        """Return what an audience is shown, in order."""
-        shown = list[Block]()
+        """Return all blocks for an audience, in order."""
+        blocks: list[Block] = []
         for section in self.shown_sections(audience):
-            shown += section.shown(audience)
-        return shown
+            blocks += section.blocks_for(audience)
+        return blocks
 
     def lines(self, *, notes: bool = True) -> list[Sentence]:
         """Return the sentences, with or without notes among them."""
@@ -400,7 +417,7 @@ class Document:
         """The queries, lists and texts to look through, each with the section that holds them."""
         explorers = []
         for section in self.shown_sections("page"):
-            blocks = section.shown("page")
+            blocks = section.blocks_for("page")
             explorers += [(section, block) for block in blocks if isinstance(block, Explorer)]
         return explorers
 

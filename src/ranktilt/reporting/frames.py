@@ -1,4 +1,4 @@
-"""A result's rows as data frames: every number as its file holds it, for CSV and for those who go on computing."""
+"""A result's rows as data frames: every number as its file holds it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_ROWS = (
     "effects",
     "audits",
 )
-"""What a file says of the run, its ranked lists, and what it says once more for those who read it with other tools."""
+"""Keys of a file that are no rows: facts about the run, ranked lists, and repetitions."""
 
 _BEHIND_WORDS = (
     "asked_limit",
@@ -32,7 +32,7 @@ _BEHIND_WORDS = (
     "is_on_common_queries",
     "control_change",
 )
-"""What the reasons of a gate and of controls are made of, which have columns in words."""
+"""Numbers behind the reasons of a gate and of controls; the reasons have columns in words."""
 _QUARTILES = ("quartile_1", "median", "quartile_3")
 """Columns of a distribution's quartiles, the only list of numbers that becomes columns."""
 
@@ -59,11 +59,12 @@ def _frames_of_sources(result: SourceAudits) -> dict[str, pl.DataFrame]:
 
 
 def _own_frames(result: Any) -> dict[str, pl.DataFrame]:
-    rows = dict(_parts(orjson.loads(result.to_json())))
-    means = {"means": result.by_group().fill_nan(None)} if hasattr(result, "by_group") else {}
-    return means | {
-        name: pl.DataFrame(some, infer_schema_length=None) for name, some in rows.items()
-    }
+    tables: dict[str, pl.DataFrame] = {}
+    if hasattr(result, "by_group"):
+        tables["means"] = result.by_group().fill_nan(None)
+    for name, rows in _parts(orjson.loads(result.to_json())):
+        tables[name] = pl.DataFrame(rows, infer_schema_length=None)
+    return tables
 
 
 def frame(result: Any, part: str = "") -> pl.DataFrame:
@@ -82,61 +83,71 @@ def frame(result: Any, part: str = "") -> pl.DataFrame:
 
 
 def _parts(
-    content: Mapping[str, Any], front: str = ""
+    content: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the rows of every part, with the names of the parts above as a prefix."""
     for key, value in content.items():
-        name = f"{front}{key}"
+        name = f"{prefix}{key}"
         if key in _NO_ROWS:
             continue
         if _is_rows(value):
             yield name, [_flat(row) for row in value]
-            below = dict.fromkeys(
-                key for row in value for key, rows in row.items() if _is_rows(rows)
-            )
-            yield from _parts(
-                {
-                    key: [_beside(row, one, name) for row in value for one in row[key]]
-                    for key in below
-                },
-                f"{name}.",
-            )
+            yield from _parts(_rows_of_rows(value, name), f"{name}.")
         elif isinstance(value, Mapping):
-            yield from _parts(
-                {key: rows for key, rows in value.items() if _is_rows(rows)}, f"{name}."
-            )
-            if not any(isinstance(below, list) for below in value.values()):
+            inner_parts = {key: rows for key, rows in value.items() if _is_rows(rows)}
+            yield from _parts(inner_parts, f"{name}.")
+            if not any(isinstance(field, list) for field in value.values()):
                 yield name, [_flat(value)]
+
+
+def _rows_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the parts that are nested in rows, by their key."""
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        for key, inner_rows in row.items():
+            if _is_rows(inner_rows):
+                joined = [_joined(row, inner_row, name) for inner_row in inner_rows]
+                parts.setdefault(key, []).extend(joined)
+    return parts
 
 
 def _is_rows(value: Any) -> bool:
     return isinstance(value, Sequence) and bool(value) and isinstance(value[0], Mapping)
 
 
-def _beside(row: Mapping[str, Any], below: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A row of a row, with what the upper one says; where both have a column, the upper one's is named after it."""
-    upper = {
-        f"{name}.{key}" if key in below else key: value
+def _joined(row: Mapping[str, Any], inner_row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Join a row with a row that is nested in it.
+
+    Where both have a column, the outer one's gets the name of its part as a prefix.
+    """
+    outer = {
+        f"{name}.{key}" if key in inner_row else key: value
         for key, value in row.items()
         if not _is_rows(value)
     }
-    return {**upper, **below}
+    return {**outer, **inner_row}
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """One level of columns: nested values have both names, texts are joined, other lists of numbers are left out."""
+    """Flatten a row to one level of columns.
+
+    Nested values have both names, texts are joined, other lists of numbers are left out.
+    """
     flat: dict[str, Any] = {}
     for key, value in row.items():
         if key in _BEHIND_WORDS:
             continue
         if isinstance(value, Mapping):
-            flat |= {
-                key if name == "value" else f"{key}_{name}": below
-                for name, below in _flat(value).items()
-            }
+            flat |= _prefixed(key, _flat(value))
         elif not isinstance(value, list):
             flat[key] = value
         elif key == "quartiles":
             flat |= dict(zip(_QUARTILES, value, strict=True))
-        elif value and all(isinstance(one, str) for one in value):
+        elif value and all(isinstance(text, str) for text in value):
             flat[key] = "; ".join(value)
     return flat
+
+
+def _prefixed(key: str, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Name nested columns after their key; a nested ``value`` has the name of the key itself."""
+    return {key if name == "value" else f"{key}_{name}": value for name, value in columns.items()}

@@ -24,11 +24,10 @@ def number(value: float, show: Callable[[Any], str], **look: Any) -> Cell:
     return Cell(show(value), value, **look)
 
 
-def estimate(found: Any, show: Callable[[float], str], mark: str = "", **look: Any) -> Cell:
-    """Make a cell of what has a value and its interval (low, high), printed alike."""
-    return Cell(
-        show(found.value) + mark, found.value, ends=(show(found.low), show(found.high)), **look
-    )
+def estimate(effect: Any, show: Callable[[float], str], mark: str = "", **look: Any) -> Cell:
+    """Make a cell of a value and its interval (low, high), printed alike."""
+    ends_text = (show(effect.low), show(effect.high))
+    return Cell(show(effect.value) + mark, effect.value, ends=ends_text, **look)
 
 
 def moved(change: Change, none: Emphasis = "") -> Cell:

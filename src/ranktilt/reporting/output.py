@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import IO, Any
 
 import polars as pl
@@ -46,17 +45,21 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
 
 def _rendered(result: Any, format: str, *, notes: bool) -> str:
     # Imported when it is used: a page needs other libraries than a terminal.
-    renderer = import_module(
-        f"ranktilt.reporting.render.{'terminal' if format == 'table' else format}"
-    )
-    text: str = renderer.render(view(result), notes=notes)
-    return text
+    if format == "html":
+        from ranktilt.reporting.render.html import render
+    elif format == "latex":
+        from ranktilt.reporting.render.latex import render
+    elif format == "markdown":
+        from ranktilt.reporting.render.markdown import render
+    else:
+        from ranktilt.reporting.render.terminal import render
+    return render(view(result), notes=notes)
 
 
 def show(
     result: Any, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None
 ) -> None:
-    """Print a result for a terminal, by default the stream itself; where there is none as plain text."""
+    """Print a result for a terminal, by default the stream itself; plain text without one."""
     from ranktilt.reporting.render.terminal import print_document
 
     with used_from_files(result):
@@ -71,8 +74,7 @@ def _csv(result: Any) -> str:
         frame = result.frame()
     elif hasattr(result, "records"):
         rows = [
-            {k: " ".join(v) if isinstance(v, tuple) else v for k, v in row.items()}
-            for row in result.records
+            dict(zip(row, map(_csv_value, row.values()), strict=True)) for row in result.records
         ]
         frame = pl.DataFrame(rows, infer_schema_length=None)
     if frame is None:
@@ -80,8 +82,12 @@ def _csv(result: Any) -> str:
     return csv_text(frame)
 
 
+def _csv_value(value: Any) -> Any:
+    return " ".join(value) if isinstance(value, tuple) else value
+
+
 def notebook(result: Any) -> str:
-    """Write what a notebook shows of a result: the answer and its tables."""
+    """Write the answer and the tables of a result for a notebook."""
     from ranktilt.reporting.render.html import html_fragment
 
     with used_from_files(result):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.errors import DataError
-from ranktilt.reporting.layouts.cells import DELTA, RATIO, SHARES, printed, read_cells
+from ranktilt.reporting.layouts.cells import DELTA, RATIO, SHARES, printed_cells, read_cells
 from ranktilt.reporting.layouts.layout import PAPER, layouts
 from ranktilt.reporting.layouts.names import generator, measure_name, system_names
 from ranktilt.reporting.layouts.selection import PaperCell
@@ -140,10 +140,14 @@ class TestRelativeDelta:
     def test_it_stands_behind_both_means_where_missing(
         self, human: float, llm: float, expected: list[str]
     ) -> None:
-        found = printed(means(human, llm), DAI)
+        found = printed_cells(means(human, llm), DAI)
         assert texts(found) == expected
         assert (found[2].target, found[2].system) == (DELTA, "BM25")
-        assert texts(printed(means(4.45, 3.55), DAI, rounding="none")) == ["4.4", "3.6", "22.5"]
+        assert texts(printed_cells(means(4.45, 3.55), DAI, rounding="none")) == [
+            "4.4",
+            "3.6",
+            "22.5",
+        ]
 
     @pytest.mark.parametrize(
         ("delta", "note", "expected"),
@@ -165,7 +169,7 @@ class TestRelativeDelta:
     def test_what_a_file_prints_stays_where_the_means_give_it(
         self, delta: str, note: str, expected: str
     ) -> None:
-        found = printed(means(22.0, 17.0, delta, note), DAI)
+        found = printed_cells(means(22.0, 17.0, delta, note), DAI)
         assert texts(found) == ["22.0", "17.0", "25.6"]
         assert found[2].note == expected
 
@@ -174,20 +178,20 @@ class TestRelativeDelta:
     ) -> None:
         front = {"table": "dai-3", "system": "TF-IDF", "measure": "nDCG@1"}
         others = [PaperCell(**front, target=target, value=10.0) for target in ("human", "llm")]
-        found = printed([*means(22.0, 17.0), *others], DAI)
+        found = printed_cells([*means(22.0, 17.0), *others], DAI)
         assert {(c.system, c.text) for c in found if c.target == DELTA} == {
             ("BM25", "25.6"),
             ("TF-IDF", "0.0"),
         }
         human, _, delta = means(22.0, 17.0, "25.7")
-        found = printed([human, delta], DAI)
+        found = printed_cells([human, delta], DAI)
         assert (texts(found), found[1].note) == (["22.0", "25.7"], "")
 
     def test_human_text_is_favoured_by_positive_values_wherever_it_stands_and_else_the_first_group(
         self,
     ) -> None:
         third = PaperCell(table="dai-3", system="BM25", measure="nDCG@1", target="other", value=1.0)
-        assert texts(printed([third, *means(22.0, 17.0)[::-1]], DAI)) == [
+        assert texts(printed_cells([third, *means(22.0, 17.0)[::-1]], DAI)) == [
             "1.0",
             "17.0",
             "22.0",
@@ -197,8 +201,8 @@ class TestRelativeDelta:
             PaperCell(table="dai-3", measure="P@5", target=t, value=v)
             for t, v in (("f", 22.0), ("m", 17.0))
         ]
-        assert texts(printed(cells, DAI)) == ["22.0", "17.0", "25.6"]
-        assert texts(printed(cells[::-1], DAI)) == ["17.0", "22.0", "-25.6"]
+        assert texts(printed_cells(cells, DAI)) == ["22.0", "17.0", "25.6"]
+        assert texts(printed_cells(cells[::-1], DAI)) == ["17.0", "22.0", "-25.6"]
 
 
 class TestRatio:
@@ -212,7 +216,7 @@ class TestRatio:
             (0.2033, 0.2939, "1.4430", "1.4456"),
             (0.3199, 0.2245, "0.7500", "0.7018"),  # misprints
         ):
-            found = printed(shares(unprotected, protected, typed, "n" if typed else ""), WANG)
+            found = printed_cells(shares(unprotected, protected, typed, "n" if typed else ""), WANG)
             assert (found[2].text, found[2].measure) == (expected, RATIO)
             wrong = f"printed as {typed}, recomputed from its parts (the shares give {expected}; n)"
             assert found[2].note == ("" if not typed else "n" if typed == expected else wrong)
@@ -227,13 +231,13 @@ class TestRatio:
         self, u: int, p: int, more: float, less: float
     ) -> None:
         exact = (p + less) / (u + more)
-        found = printed(shares(u / 10_000, p / 10_000, f"{exact:.4f}"), WANG)
+        found = printed_cells(shares(u / 10_000, p / 10_000, f"{exact:.4f}"), WANG)
         assert (found[2].text, found[2].note) == (f"{exact:.4f}", "")
 
 
 def test_every_table_is_there_in_order_and_those_without_derived_cells_only_gain_texts() -> None:
     cells = [PaperCell(table="askari-2", system="BM25", measure="AP@1000", value=0.3774, note="n")]
-    (found,) = printed(cells, layouts()["askari-2"])
+    (found,) = printed_cells(cells, layouts()["askari-2"])
     assert (found.text, found.value, found.note) == (".377", 0.3774, "n")
     numbers = (("dai", 11), ("wang", 3), ("askari", 5))
     tables = [f"{paper}-{n}" for paper, last in numbers for n in range(1, last + 1)]

@@ -1,4 +1,4 @@
-"""The ranked lists to look through: first results, and what else of a query is worth finding further down."""
+"""The ranked lists to look through: first results, and documents of interest further down."""
 
 from __future__ import annotations
 
@@ -17,27 +17,31 @@ from ranktilt.data.run import Run, codes
 
 Ints = npt.NDArray[np.int64]
 TWINS_OF_A_GROUP = 3
-"""Documents of one origin and one group that are shown as twins; beyond these there is nothing to compare by eye."""
+"""Documents of one origin and one group that are shown as twins: more are hard to compare by eye."""
 FURTHER = 100
 """Relevant documents of a list below its first results that are listed."""
 _KEY = ["query", "doc"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ExplorerLists:
     """Ranked lists of some runs for the same queries."""
 
     entries: tuple[pl.DataFrame, ...]
-    """One a run, list by list: ``query``, ``doc``, ``first`` and ``last`` rank of its tie, ``score``, ``grade`` and
-    whether it is in the ``top``. No ranks and no score where a relevant document was not retrieved."""
+    """A frame for each run, list by list.
+
+    It has ``query``, ``doc``, ``first`` and ``last`` rank of its tie, ``score``, ``grade`` and
+    whether it is in the ``top``. A relevant document that was not retrieved has no ranks and no
+    score.
+    """
     lengths: tuple[Ints, ...]
-    """Documents that each query retrieved, one array a run."""
+    """Number of documents that each query retrieved, an array for each run."""
     ids: pl.Series
-    """Documents by number: those of the collection, those that are only judged, those that are only retrieved."""
+    """Ids by number: documents of the collection, then only judged, then only retrieved ones."""
     twins: pl.DataFrame
-    """``doc`` and ``twin``: documents of one origin in two groups, for every document in an entry."""
+    """``doc`` and ``twin``: documents of one origin in two groups, for every listed document."""
     relevant: Ints
-    """Relevant documents of each query."""
+    """Number of relevant documents of each query."""
 
 
 def ranked_lists(
@@ -50,86 +54,99 @@ def ranked_lists(
     depth: int,
     ties: str,
 ) -> ExplorerLists:
-    """Collect what is worth seeing of each run's ranked lists, queries in this order."""
-    place = np.argsort(order)
+    """Collect the entries to show of each run's ranked lists, with queries in this order."""
+    query_ranks = np.argsort(order)
+    judged_queries = query_ranks[judgments.query]
     relevant = pl.DataFrame(
-        {"query": place[judgments.query], "doc": judgments.row, "grade": judgments.grade}
+        {"query": judged_queries, "doc": judgments.row, "grade": judgments.grade}
     )
-    aligned = [JudgedRun.from_run(run, collection, judgments) for run in runs]
+    judged_runs = [JudgedRun.from_run(run, collection, judgments) for run in runs]
     if ties == "trec_eval":
-        aligned = [one.untied() for one in aligned]
-    unknown = pl.concat(
-        [judgments.ids.clear(), *(_unknown(one).alias(judgments.ids.name) for one in aligned)]
-    )
+        judged_runs = [judged_run.untied() for judged_run in judged_runs]
+    unknown = judgments.ids.clear()
+    for judged_run in judged_runs:
+        unknown = pl.concat([unknown, _unknown(judged_run).alias(unknown.name)])
     unknown = unknown.unique(maintain_order=True)
-    parts = [_retrieved(one, unknown, place) for one in aligned]
-    listed = [part.filter(pl.col("place") < depth)["doc"].to_numpy() for part in parts]
-    twins = twins_of(collection, groups, np.unique(np.concatenate([*listed, judgments.row])))
+    retrieved = [_retrieved(judged_run, unknown, query_ranks) for judged_run in judged_runs]
+    top_docs = [entries.filter(pl.col("position") < depth)["doc"] for entries in retrieved]
+    docs = [*(series.to_numpy() for series in top_docs), judgments.row]
+    twins = twins_of(collection, groups, np.unique(np.concatenate(docs)))
     return ExplorerLists(
-        tuple(_shown_entries(part, relevant, twins, depth) for part in parts),
-        tuple(np.diff(one.ranking.offsets)[order] for one in aligned),
-        pl.concat([judgments.ids, unknown]),
-        twins,
-        np.bincount(place[judgments.query], minlength=len(order)),
+        entries=tuple(_shown_entries(entries, relevant, twins, depth) for entries in retrieved),
+        lengths=tuple(np.diff(judged_run.ranking.offsets)[order] for judged_run in judged_runs),
+        ids=pl.concat([judgments.ids, unknown]),
+        twins=twins,
+        relevant=np.bincount(judged_queries, minlength=len(order)),
     )
 
 
 def twins_of(collection: Collection, groups: Groups, docs: Ints) -> pl.DataFrame:
     """Find the twins of some documents: those of the same origin in other groups."""
-    table = pl.DataFrame(
-        {"origin": collection.docs["origin"], "group": groups.code}
-    ).with_row_index("twin")
-    table = table.with_columns(
-        pl.col("twin").cast(pl.Int64), asked=pl.Series(np.isin(np.arange(len(groups.code)), docs))
+    is_requested = np.isin(np.arange(len(groups.code)), docs)
+    members = pl.DataFrame(
+        {
+            "origin": collection.docs["origin"],
+            "group": groups.code,
+            "is_requested": is_requested,
+        }
     )
-    table = table.filter(pl.col("group") >= 0)
-    family = table.join(
-        table.filter("asked").select("origin"), on="origin", how="semi", maintain_order="left"
+    members = members.with_row_index("twin").cast({"twin": pl.Int64})
+    members = members.filter(pl.col("group") >= 0)
+    origins = members.filter("is_requested").select("origin")
+    families = members.join(origins, on="origin", how="semi", maintain_order="left")
+    rank_in_group = pl.int_range(pl.len()).over("origin", "group")
+    families = families.with_columns(is_twin=rank_in_group < TWINS_OF_A_GROUP)
+    documents = families.filter(pl.col("is_twin") | pl.col("is_requested"))
+    documents = documents.select("origin", doc="twin", doc_group="group")
+    pairs = documents.join(
+        families.filter("is_twin"), on="origin", how="inner", maintain_order="left_right"
     )
-    family = family.with_columns(
-        few=pl.int_range(pl.len()).over("origin", "group") < TWINS_OF_A_GROUP
-    )
-    every = family.filter(pl.col("few") | pl.col("asked")).select("origin", doc="twin", own="group")
-    joined = every.join(family.filter("few"), on="origin", how="inner", maintain_order="left_right")
-    return joined.filter(pl.col("group") != pl.col("own")).select("doc", "twin")
+    return pairs.filter(pl.col("group") != pl.col("doc_group")).select("doc", "twin")
 
 
-def _unknown(aligned: JudgedRun) -> pl.Series:
-    """Ids of the entries whose document neither collection nor judgments know."""
-    return aligned.run.ids.gather(aligned.run.docs[aligned.position[aligned.row < 0]])
+def _unknown(judged_run: JudgedRun) -> pl.Series:
+    """Return the ids of entries whose document neither collection nor judgments know."""
+    entries = judged_run.position[judged_run.row < 0]
+    return judged_run.run.ids.gather(judged_run.run.docs[entries])
 
 
-def _retrieved(aligned: JudgedRun, unknown: pl.Series, place: Ints) -> pl.DataFrame:
-    """Every entry of one run."""
-    ranking, doc = aligned.ranking, aligned.row.copy()
-    doc[doc < 0] = len(aligned.judgments.ids) + codes(_unknown(aligned), unknown)
+def _retrieved(judged_run: JudgedRun, unknown: pl.Series, query_ranks: Ints) -> pl.DataFrame:
+    """Return every entry of one run."""
+    ranking, doc = judged_run.ranking, judged_run.row.copy()
+    doc[doc < 0] = len(judged_run.judgments.ids) + codes(_unknown(judged_run), unknown)
     first = np.repeat(ranking.before, ranking.sizes) + 1
     return pl.DataFrame(
         {
-            "query": place[ranking.query],
+            "query": query_ranks[ranking.query],
             "doc": doc,
-            "place": np.arange(len(doc)) - ranking.offsets[ranking.query],
+            "position": np.arange(len(doc)) - ranking.offsets[ranking.query],
             "first": first,
             "last": first + np.repeat(ranking.sizes, ranking.sizes) - 1,
-            "score": aligned.run.scores[aligned.position],
+            "score": judged_run.run.scores[judged_run.position],
         }
     )
 
 
 def _shown_entries(
-    part: pl.DataFrame, relevant: pl.DataFrame, twins: pl.DataFrame, depth: int
+    entries: pl.DataFrame, relevant: pl.DataFrame, twins: pl.DataFrame, depth: int
 ) -> pl.DataFrame:
-    """What is shown of one run: the first results, relevant documents, and the twins of both as far as retrieved."""
-    top = pl.col("place").lt(depth).fill_null(False)
-    judged = relevant.join(part, on=_KEY, how="left").sort("query", "place", "doc", nulls_last=True)
-    chosen = judged.filter(top | ((~top).cum_sum().over("query") <= FURTHER))
-    shown = pl.concat([part.filter(top).select(_KEY), chosen.select(_KEY)]).unique()
-    related = shown.join(twins, on="doc").select("query", doc="twin")
+    """Choose the entries of one run that are shown.
+
+    These are the first results, relevant documents, and the twins of both that were retrieved.
+    """
+    top = pl.col("position").lt(depth).fill_null(False)
+    order = ("query", "position", "doc")
+    judged = relevant.join(entries, on=_KEY, how="left").sort(order, nulls_last=True)
+    further_rank = (~top).cum_sum().over("query")
+    chosen = judged.filter(top | (further_rank <= FURTHER))
+    listed = pl.concat([entries.filter(top).select(_KEY), chosen.select(_KEY)]).unique()
+    # Two steps, so that the twins of a twin are there to compare with it.
+    related = listed.join(twins, on="doc").select("query", doc="twin")
     further = related.join(twins, on="doc").select("query", doc="twin")
-    wanted = pl.concat([shown, related, further]).unique()
-    retrieved = part.join(wanted, on=_KEY, how="semi").join(relevant, on=_KEY, how="left")
-    lost = chosen.filter(pl.col("place").is_null()).select(retrieved.columns)
-    rows = pl.concat([retrieved, lost]).sort("query", "place", "doc", nulls_last=True)
+    keys = pl.concat([listed, related, further]).unique()
+    retrieved = entries.join(keys, on=_KEY, how="semi").join(relevant, on=_KEY, how="left")
+    lost = chosen.filter(pl.col("position").is_null()).select(retrieved.columns)
+    rows = pl.concat([retrieved, lost]).sort(order, nulls_last=True)
     return rows.select(
         *_KEY, "first", "last", "score", pl.col("grade").fill_null(0.0), top.alias("top")
     )

@@ -1,4 +1,4 @@
-"""What an explorer carries: as many queries as fit, their lists, numbers and texts, as compressed JSON."""
+"""The data of an explorer: as many queries as fit, with lists, numbers and texts, as JSON."""
 
 from __future__ import annotations
 
@@ -26,20 +26,23 @@ VERSION = 1
 LONGEST = {"text": 20_000, "query": 2_000, "title": 500, "id": 300}
 """Characters of each that are carried."""
 DIGITS = 5
-_LEVEL = (
-    5  # 6 makes NFCorpus 1 % smaller and takes 1.6 times as long, 9 hardly smaller and 2.7 times
-)
-_SHRUNK = 0.35  # characters in the page for a byte of text, about
-_FIRST = 200  # of what is to be fitted, packed to see how much room it takes
+_LEVEL = 5
+"""6 makes NFCorpus 1 % smaller and takes 1.6 times as long, 9 hardly smaller and 2.7 times."""
+_SHRUNK = 0.35
+"""Characters in the page for a byte of text, about."""
+_FIRST_COUNT = 200
+"""Queries or texts that are packed first, to see how much room they take."""
 _FILLED = 0.9
+"""Share of the budget that is full enough."""
 _TRIES = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Packed:
-    """What goes into the page, and how much of the audit it is."""
+    """The data that goes into the page, and how much of the audit it is."""
 
     lists: str
+    """Queries, numbers and ranked lists."""
     texts: str
     """Empty where there are no texts."""
     queries: int
@@ -50,7 +53,7 @@ class Packed:
     """Texts that were too long."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Material:
     """Everything that could be carried, for queries in the order of their weight."""
 
@@ -68,46 +71,49 @@ class Material:
 
     @cached_property
     def docs(self) -> pl.DataFrame:
-        """Documents in the order in which queries need them, twins side by side; ``needed`` is the first such query."""
+        """Documents in the order in which queries need them, twins side by side.
+
+        ``needed`` is the first query that needs a document.
+        """
         twins = self.lists.twins
         listed = pl.concat([entries.select("doc", "query") for entries in self.lists.entries])
-        beside = listed.join(twins, on="doc").select("query", doc="twin")
-        needed = (
-            pl.concat([listed, beside.select("doc", "query")])
-            .group_by("doc")
-            .agg(needed=pl.col("query").min())
-        )
+        twins_of_listed = listed.join(twins, on="doc").select("query", doc="twin")
+        needs = pl.concat([listed, twins_of_listed.select("doc", "query")])
+        needed = needs.group_by("doc").agg(needed=pl.col("query").min())
+        # The lowest number among twins is the same for all of them, so it sorts them together.
         eldest = twins.group_by("doc").agg(eldest=pl.col("twin").min())
-        docs = needed.join(eldest, on="doc", how="left").with_columns(
-            pl.min_horizontal("doc", "eldest").alias("eldest")
-        )
-        known = self.collection.docs.select("title", "text", "source").with_columns(
-            group=self.groups.code
-        )
+        docs = needed.join(eldest, on="doc", how="left")
+        docs = docs.with_columns(pl.min_horizontal("doc", "eldest").alias("eldest"))
+        known = self.collection.docs.select("title", "text", "source")
+        known = known.with_columns(group=self.groups.code)
         known = known.with_row_index("doc").cast({"doc": pl.Int64})
         docs = docs.join(known, on="doc", how="left").sort("needed", "eldest", "doc")
-        return docs.with_columns(
-            pl.col("group").fill_null(-1), id=self.lists.ids.gather(docs["doc"])
-        )
+        ids = self.lists.ids.gather(docs["doc"])
+        return docs.with_columns(pl.col("group").fill_null(-1), id=ids)
 
     @cached_property
     def number(self) -> Ints:
-        """Place of each document in `docs`; -1 where no query needs it."""
+        """Position of each document in `docs`; -1 where no query needs it."""
         number = np.full(len(self.lists.ids), -1)
         number[self.docs["doc"].to_numpy()] = np.arange(self.docs.height)
         return number
 
     @cached_property
     def queries(self) -> pl.DataFrame:
-        """``id`` and ``text`` of the queries in their order; no text for those that the collection lacks."""
+        """``id`` and ``text`` of the queries in their order.
+
+        The text is empty where the collection lacks the query.
+        """
         names = pl.DataFrame({"id": self.audit.queries}, schema={"id": pl.String})[self.order]
         texts = self.collection.queries.select("id", "text")
-        return names.join(texts, on="id", how="left", maintain_order="left").with_columns(
-            pl.col("text").fill_null("")
-        )
+        queries = names.join(texts, on="id", how="left", maintain_order="left")
+        return queries.with_columns(pl.col("text").fill_null(""))
 
     def fitted(self, budget: int) -> Packed:
-        """Carry as many queries as fit, one at least, and as many texts; where they are many, half the room."""
+        """Carry as many queries and texts as fit, and one query at least.
+
+        Many texts have half the room.
+        """
         letters = int(self.docs["text"].str.len_bytes().sum())
         room = budget - int(min(_SHRUNK * letters, budget / 2))
         queries, lists = _fitted(len(self.order), room, self._packed_lists)
@@ -115,17 +121,21 @@ class Material:
         texts = ""
         if letters:
             documents, texts = _fitted(documents, budget - len(lists), self._packed_texts)
-        return Packed(lists, texts, queries, documents, self._cut(documents))
+        return Packed(
+            lists=lists,
+            texts=texts,
+            queries=queries,
+            documents=documents,
+            cut=self._cut(documents),
+        )
 
     def needed(self, queries: int) -> int:
         """Count the documents that the first so many queries need; they come first in `docs`."""
         return int((self.docs["needed"] < queries).sum())
 
     def _packed_lists(self, queries: int) -> str:
-        docs, lists = (
-            self.docs.head(self.needed(queries)),
-            [lists[:queries] for lists in self._lists],
-        )
+        docs = self.docs.head(self.needed(queries))
+        lists = [run_lists[:queries] for run_lists in self._lists]
         return pack({**self._queries(queries), "docs": self._docs(docs), "lists": lists})
 
     def _packed_texts(self, documents: int) -> str:
@@ -137,67 +147,62 @@ class Material:
         return int((self.docs["text"].head(documents).str.len_chars() > LONGEST["text"]).sum())
 
     def _queries(self, count: int) -> dict[str, Any]:
-        chosen, told = self.order[:count], self.queries.head(count)
-        named = zip(
-            shortened(told["id"], "id"),
-            shortened(told["text"], "query"),
-            self.lists.relevant.tolist(),
-            strict=False,
-        )
-        heads = self.numbers.heads[:, :, chosen].tolist()
+        chosen = self.order[:count]
         return {
             "version": VERSION,
             "by": str(self.audit.spec.get("by") or ""),
             "groups": self.groups.names,
             "pairs": self.numbers.pairs,
-            "measures": [repr(m) for m in self.audit.measures],
+            "measures": [repr(measure) for measure in self.audit.measures],
             "primary": self.audit.primary_index if self.audit.measures else 0,
             "runs": self.runs,
             "shown": count,
             "of": len(self.audit.queries),
             "depth": self.depth,
-            "queries": [
-                {"id": name, "text": text, "relevant": number} for name, text, number in named
-            ],
+            "queries": self._query_records(count),
             "values": rounded(self.numbers.values[..., chosen]),
             "tilt": rounded(self.numbers.tilt[..., chosen]),
-            "heads": [
-                [[met if any(met) else None for met in pair] for pair in run] for run in heads
-            ],
+            "heads": _nested_heads(self.numbers.heads[:, :, chosen]),
         }
 
+    def _query_records(self, count: int) -> list[dict[str, Any]]:
+        queries = self.queries.head(count)
+        ids, texts = shortened(queries["id"], "id"), shortened(queries["text"], "query")
+        relevant = self.lists.relevant[:count].tolist()
+        return [
+            {"id": name, "text": text, "relevant": number}
+            for name, text, number in zip(ids, texts, relevant, strict=True)
+        ]
+
     def _docs(self, docs: pl.DataFrame) -> dict[str, Any]:
-        out = {
+        columns = {
             "id": shortened(docs["id"], "id"),
             "title": shortened(docs["title"].fill_null(""), "title"),
             "group": docs["group"].to_list(),
             "twins": self._twins[: docs.height],
         }
         if self.audit.spec.get("by") != "source" and len(self.collection.sources) > 1:
-            out["source"] = shortened(docs["source"].fill_null(""), "id")
-        return out
+            columns["source"] = shortened(docs["source"].fill_null(""), "id")
+        return columns
 
     @cached_property
     def _twins(self) -> list[list[int]]:
         """Twins of each of `docs`: a query that needs a document needs its twins too."""
-        out = list[list[int]]([] for _ in range(self.docs.height))
-        for one, two in zip(
-            *(self.number[self.lists.twins[name].to_numpy()].tolist() for name in ("doc", "twin")),
-            strict=True,
-        ):
-            if one >= 0:
-                out[one].append(two)
-        return out
+        twins: list[list[int]] = [[] for _ in range(self.docs.height)]
+        docs = self.number[self.lists.twins["doc"].to_numpy()].tolist()
+        doc_twins = self.number[self.lists.twins["twin"].to_numpy()].tolist()
+        for doc, twin in zip(docs, doc_twins, strict=True):
+            if doc >= 0:
+                twins[doc].append(twin)
+        return twins
 
     @cached_property
     def _lists(self) -> list[list[dict[str, Any]]]:
         """The lists of each run, query by query."""
-        return [
-            self._run_lists(entries, found.tolist())
-            for entries, found in zip(self.lists.entries, self.lists.lengths, strict=True)
-        ]
+        runs = zip(self.lists.entries, self.lists.lengths, strict=True)
+        return [self._run_lists(entries, lengths.tolist()) for entries, lengths in runs]
 
-    def _run_lists(self, entries: pl.DataFrame, found: Sequence[int]) -> list[dict[str, Any]]:
+    def _run_lists(self, entries: pl.DataFrame, lengths: Sequence[int]) -> list[dict[str, Any]]:
         grade = entries["grade"]
         columns = entries.select(
             doc=pl.lit(pl.Series(self.number[entries["doc"].to_numpy()])),
@@ -208,32 +213,45 @@ class Material:
             top=pl.col("top").cast(pl.Int64),
         )
         rows = columns.rows()
-        ends = np.searchsorted(entries["query"].to_numpy(), np.arange(len(found) + 1)).tolist()
-        seen = np.bincount(entries["query"].filter(grade > 0).to_numpy(), minlength=len(found))
-        more = (self.lists.relevant - seen).tolist()
+        query_count = len(lengths)
+        queries = entries["query"]
+        ends = np.searchsorted(queries.to_numpy(), np.arange(query_count + 1)).tolist()
+        listed = np.bincount(queries.filter(grade > 0).to_numpy(), minlength=query_count)
+        more = (self.lists.relevant - listed).tolist()
         return [
-            {"found": found[i], "more": more[i], "entries": rows[ends[i] : ends[i + 1]]}
-            for i in range(len(found))
+            {"found": lengths[i], "more": more[i], "entries": rows[ends[i] : ends[i + 1]]}
+            for i in range(query_count)
         ]
 
 
+def _nested_heads(heads: Ints) -> list[Any]:
+    """Return wins, losses and ties as nested lists, None for a query without any."""
+    counts = heads.tolist()
+    for run in counts:
+        for pair in run:
+            pair[:] = [query if any(query) else None for query in pair]
+    return list(counts)
+
+
 def _texts(column: pl.Series) -> list[Any]:
-    """Texts as the page has them, None of unknown documents."""
+    """Return texts as the page has them, None for unknown documents."""
     longest = LONGEST["text"]
-    return [
-        {"text": text[:longest], "of": len(text)}
-        if text is not None and len(text) > longest
-        else text
-        for text in column
-    ]
+    texts: list[Any] = []
+    for text in column:
+        is_cut = text is not None and len(text) > longest
+        texts.append({"text": text[:longest], "of": len(text)} if is_cut else text)
+    return texts
 
 
-def _fitted(total: int, budget: int, packed: Callable[[int], str]) -> tuple[int, str]:
-    """How many of a total fit into so many characters, one at least, and what they are packed to."""
+def _fitted(total: int, budget: int, pack_first: Callable[[int], str]) -> tuple[int, str]:
+    """Return how many of a total fit into a budget of characters, and the packed text.
+
+    At least one is packed.
+    """
     low, high, best = 0, total + 1, None
-    count = min(total, _FIRST)
+    count = min(total, _FIRST_COUNT)
     for _ in range(_TRIES):
-        text = packed(count)
+        text = pack_first(count)
         if len(text) <= budget:
             low, best = count, (count, text)
         else:
@@ -241,21 +259,20 @@ def _fitted(total: int, budget: int, packed: Callable[[int], str]) -> tuple[int,
         if low + 1 >= high or (best is not None and len(best[1]) > _FILLED * budget):
             break
         count = max(min(int(count * budget / max(len(text), 1)), high - 1), low + 1)
-    return best or (1, packed(1))
+    return best or (1, pack_first(1))
 
 
 def shortened(series: pl.Series, kind: str) -> list[str]:
-    """Cut strings after so many characters as `LONGEST` names."""
+    """Cut strings after the number of characters that `LONGEST` has for their kind."""
     longest = LONGEST[kind]
     return [text if len(text) <= longest else text[:longest] + "…" for text in series]
 
 
 def rounded(values: Floats) -> Floats:
-    """Round to `DIGITS` significant digits; nothing is minus 0."""
-    out: Floats = (
-        pl.Series(values.ravel()).round_sig_figs(DIGITS).to_numpy().reshape(values.shape) + 0.0
-    )
-    return out
+    """Round to `DIGITS` significant digits; −0 becomes 0."""
+    digits = pl.Series(values.ravel()).round_sig_figs(DIGITS).to_numpy()
+    rounded_values: Floats = digits.reshape(values.shape) + 0.0
+    return rounded_values
 
 
 def pack(content: Any) -> str:

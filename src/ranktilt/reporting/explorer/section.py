@@ -1,8 +1,9 @@
-"""The explorer's part of a page: the queries that matter most, their ranked lists, and the texts behind them."""
+"""The explorer's part of a page: the queries that matter most, their ranked lists and texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,12 +11,11 @@ from ranktilt.auditing.groups import ALL, grouping
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import only_labels
 from ranktilt.errors import counted
-from ranktilt.measures.printing import signed
 from ranktilt.reporting.document import Cell, Column, Explorer, Row, Table
 from ranktilt.reporting.explorer.lists import FURTHER, ranked_lists
 from ranktilt.reporting.explorer.numbers import Numbers
 from ranktilt.reporting.explorer.pack import LONGEST, Material, Packed
-from ranktilt.reporting.numbers import percent
+from ranktilt.reporting.numbers import DASH, percent, signed
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import Tone
 
@@ -23,69 +23,118 @@ BUDGET = 2_450_000
 """Characters, so that a page with texts stays below 3 MB."""
 DEPTH = 10
 MOST = 50
-_WORDS = 120
+"""Queries of the table for readers without scripts."""
+_QUERY_LETTERS = 120
+"""Letters of a query in that table."""
 
 
 def explorer(opened: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -> Explorer | None:
-    """Collect the queries, ranked lists and texts of an audit for its page, in so many characters."""
+    """Collect the queries, ranked lists and texts of an audit for its page.
+
+    Parameters
+    ----------
+    opened : LoadedAudit
+        The audit with its collection and runs.
+    budget : int, optional
+        Characters that lists and texts may take together.
+    depth : int, optional
+        Results of each list.
+
+    Returns
+    -------
+    Explorer or None
+        None where there is nothing to look through.
+    """
     audit, collection, runs = opened.audit, opened.collection, opened.runs
     if collection is None or not runs or not audit.queries or not (audit.measures or audit.pairs):
         return None
     groups = grouping(collection, audit.spec.get("by"), audit.groups, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
     names = tuple(run.name for run in runs)
-    numbers = Numbers.of(audit, names)
+    numbers = Numbers.from_audit(audit, names)
     order = numbers.order(audit.primary_index if audit.measures else 0)
     ties = str(audit.spec.get("ties", "expected"))
     lists = ranked_lists(collection, groups, judgments, runs, order=order, depth=depth, ties=ties)
-    material = Material(audit, collection, groups, names, order, numbers, lists, depth)
+    material = Material(
+        audit=audit,
+        collection=collection,
+        groups=groups,
+        runs=names,
+        order=order,
+        numbers=numbers,
+        lists=lists,
+        depth=depth,
+    )
     packed = material.fitted(budget)
-    says = " ".join(_says(material, packed))
-    rows = query_rows(material, packed.queries)
-    caption = "Queries, ranked lists and texts" if packed.texts else "Queries and ranked lists"
-    return Explorer(caption, says, packed.lists, packed.texts, rows)
+    return Explorer(
+        caption="Queries, ranked lists and texts" if packed.texts else "Queries and ranked lists",
+        says=" ".join(_says(material, packed)),
+        lists=packed.lists,
+        texts=packed.texts,
+        rows=query_rows(material, packed.queries),
+    )
 
 
 def _says(material: Material, packed: Packed) -> Iterator[str]:
-    """Say what is carried and what is not."""
-    audit, every = material.audit, len(material.audit.queries)
-    if packed.queries == every:
-        yield (
-            f"All {counted(every, 'query', 'queries')} of the audit."
-            if every > 1
-            else "The audit's only query."
-        )
-    else:
-        yield f"{packed.queries:,} of {every:,} queries: {_why(material)}. With all, the page would be too large."
-    runs, of = len(material.runs), len(audit.runs)
-    whose = (
-        counted(of, "ranker", "rankers")
-        if runs == of
-        else f"{runs} of {counted(of, 'ranker', 'rankers')}"
-    )
-    lists = material.lists
-    named = [
-        ("relevant documents", lists.relevant.any()),
-        ("the twins of what is listed", lists.twins.height),
-    ]
-    what = " and ".join(name for name, number in named if number)
-    where = f", and where {what} stand further down" if what else ""
-    yield f"Each list shows the first {counted(material.depth, 'result', 'results')} of {whose}{where}."
-    if audit.spec.get("rounding") == "paper" and material.numbers.pairs:
+    """Say what the page carries and what it leaves out."""
+    yield _queries_sentence(material, packed)
+    yield _lists_sentence(material)
+    if material.audit.spec.get("rounding") == "paper" and material.numbers.pairs:
         yield "Parts of Relative Δ add up to it as it is before its means are rounded."
-    if (lists.relevant > FURTHER).any():
-        yield f"Of a query's relevant documents further down, only the {FURTHER} best ranked are shown."
+    if (material.lists.relevant > FURTHER).any():
+        yield (
+            "Of a query's relevant documents further down, "
+            f"only the {FURTHER} best ranked are shown."
+        )
+    yield from _texts_sentences(material, packed)
+
+
+def _queries_sentence(material: Material, packed: Packed) -> str:
+    query_count = len(material.audit.queries)
+    if packed.queries < query_count:
+        return (
+            f"{packed.queries:,} of {query_count:,} queries: {_order_reason(material)}. "
+            "With all, the page would be too large."
+        )
+    if query_count == 1:
+        return "The audit's only query."
+    return f"All {counted(query_count, 'query', 'queries')} of the audit."
+
+
+def _lists_sentence(material: Material) -> str:
+    run_count, audited_count = len(material.runs), len(material.audit.runs)
+    rankers = counted(audited_count, "ranker", "rankers")
+    if run_count != audited_count:
+        rankers = f"{run_count} of {rankers}"
+    further_down = []
+    if material.lists.relevant.any():
+        further_down.append("relevant documents")
+    if material.lists.twins.height:
+        further_down.append("the twins of what is listed")
+    results = counted(material.depth, "result", "results")
+    sentence = f"Each list shows the first {results} of {rankers}"
+    if further_down:
+        sentence += f", and where {' and '.join(further_down)} stand further down"
+    return f"{sentence}."
+
+
+def _texts_sentences(material: Material, packed: Packed) -> Iterator[str]:
+    needed = material.needed(packed.queries)
     if not packed.texts:
-        if not only_labels(material.collection):  # of labels nobody expects texts
+        if not only_labels(material.collection):  # nobody expects texts of labels
             yield "There are no texts to show: the documents have none."
-    elif packed.documents < (needed := material.needed(packed.queries)):
-        yield f"Texts are those of {packed.documents:,} of {needed:,} documents: those that the first queries need."
+    elif packed.documents < needed:
+        yield (
+            f"Texts are those of {packed.documents:,} of {needed:,} documents: "
+            "those that the first queries need."
+        )
     if packed.cut:
-        yield f"{counted(packed.cut, 'text is', 'texts are')} cut after {LONGEST['text']:,} characters."
+        texts = counted(packed.cut, "text is", "texts are")
+        yield f"{texts} cut after {LONGEST['text']:,} characters."
 
 
-def _why(material: Material) -> str:
-    """What the queries' order goes by."""
+def _order_reason(material: Material) -> str:
+    """Say which queries come first."""
     if not material.numbers.pairs:
         return "the first ones"
     a, b = material.numbers.pairs[0]
@@ -96,50 +145,67 @@ def _why(material: Material) -> str:
 
 
 def query_rows(material: Material, queries: int) -> Table:
-    """Make a table of the queries that contribute most, for readers without scripts and for paper."""
-    shown, every = min(queries, MOST), len(material.audit.queries)
-    which = "All" if shown == every else f"{shown:,} of"
-    title, hint, note = _column(material)
+    """Make a table of the queries that contribute most, for readers without scripts and paper."""
+    row_count = min(queries, MOST)
     rows = []
-    for (name, text), query in zip(
-        material.queries.head(shown).iter_rows(), material.order, strict=False
-    ):
-        brief = text if len(text) <= _WORDS else text[: _WORDS - 1] + "…"
-        first = Cell(brief, note=name) if text.strip() else Cell(name)
-        rows.append(
-            Row((first, *(_cell(material, run, query) for run in range(len(material.runs)))))
-        )
+    queries_in_order = material.queries.head(row_count).iter_rows()
+    for (name, text), query in zip(queries_in_order, material.order, strict=False):
+        cells = [_cell(material, run, query) for run in range(len(material.runs))]
+        rows.append(Row((_query_cell(name, text), *cells)))
+    words = _column_words(material)
+    columns = [Column(words.title, hint=words.hint) for _ in material.runs]
     return Table(
-        f"{which} {counted(every, 'query', 'queries')}{f', first {_why(material)}' if material.numbers.pairs else ''}",
-        (
-            Column("query", number=False, header=True),
-            *(Column(title, hint=hint) for _ in material.runs),
-        ),
-        tuple(rows),
-        note,
+        caption=_rows_caption(material, row_count),
+        columns=(Column("query", number=False, header=True), *columns),
+        rows=tuple(rows),
+        note=words.note,
         spans=(("", 1), *((name, 1) for name in material.runs)),
     )
 
 
-def _column(material: Material) -> tuple[str, str, str]:
-    """Title, hint and note of what each run has of a query."""
+def _rows_caption(material: Material, row_count: int) -> str:
+    query_count = len(material.audit.queries)
+    share = "All" if row_count == query_count else f"{row_count:,} of"
+    caption = f"{share} {counted(query_count, 'query', 'queries')}"
+    return f"{caption}, first {_order_reason(material)}" if material.numbers.pairs else caption
+
+
+def _query_cell(name: str, text: str) -> Cell:
+    if not text.strip():
+        return Cell(name)
+    brief = text if len(text) <= _QUERY_LETTERS else text[: _QUERY_LETTERS - 1] + "…"
+    return Cell(brief, note=name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ColumnWords:
+    """Words about the numbers that each run has for a query."""
+
+    title: str
+    hint: str
+    note: str
+
+
+def _column_words(material: Material) -> _ColumnWords:
     pairs, audit = material.numbers.pairs, material.audit
     if not pairs:
         primary = repr(audit.primary_measure)
-        return primary, f"{primary} of all relevant documents, in %", f"{primary} in %."
+        return _ColumnWords(
+            title=primary,
+            hint=f"{primary} of all relevant documents, in %",
+            note=f"{primary} in %.",
+        )
     a, b = pairs[0]
     if not audit.measures:
-        hint = f"twins in which {a} stands higher, and in which {b} does"
-        return (
-            f"{a} : {b}",
-            hint,
-            "Of twins with at least one side retrieved: how often each stands higher.",
+        return _ColumnWords(
+            title=f"{a} : {b}",
+            hint=f"twins in which {a} stands higher, and in which {b} does",
+            note="Of twins with at least one side retrieved: how often each stands higher.",
         )
-    hint = f"points of Relative Δ that the query brings; positive for {a}"
-    return (
-        "part of Relative Δ",
-        hint,
-        f"In points, positive for {a}: over all queries they add up to Relative Δ.",
+    return _ColumnWords(
+        title="part of Relative Δ",
+        hint=f"points of Relative Δ that the query brings; positive for {a}",
+        note=f"In points, positive for {a}: over all queries they add up to Relative Δ.",
     )
 
 
@@ -150,11 +216,13 @@ def _cell(material: Material, run: int, query: np.int64) -> Cell:
         return Cell(percent(value), value)
     if not audit.measures:
         wins, losses, ties = numbers.heads[run, 0, query].tolist()
-        return (
-            Cell(f"{wins} : {losses}", wins - losses)
-            if wins + losses + ties
-            else Cell("–", float("nan"))
-        )
+        if not wins + losses + ties:
+            return Cell(DASH, float("nan"))
+        return Cell(f"{wins} : {losses}", wins - losses)
     value = float(numbers.tilt[run, 0, audit.primary_index, query])
-    tone: Tone = "first" if value > 0 else "second" if value < 0 else ""
-    return Cell("–" if value != value else signed(value, 2), value, tone)
+    tone: Tone = ""
+    if value > 0:
+        tone = "first"
+    elif value < 0:
+        tone = "second"
+    return Cell(signed(value, 2), value, tone)

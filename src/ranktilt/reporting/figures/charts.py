@@ -1,11 +1,10 @@
-"""Charts as Vega-Lite specifications, from plain arrays; colours are names that the page's style sheet resolves."""
+"""Charts as Vega-Lite specifications, from plain arrays."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -24,12 +23,15 @@ from ranktilt.reporting.figures.drawing import (
     axis,
     bars,
     chart,
+    distinct_labels,
     dots,
     known_size,
     layer,
     number,
     plain,
     reach,
+    roomy,
+    row_axis,
     series,
     strip,
     tones,
@@ -39,26 +41,31 @@ from ranktilt.reporting.shown_names import middle_out
 from ranktilt.reporting.tones import Tone
 
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-_FEW, _ROOM = 500, 0.08
-_LINE_HEIGHT, _LETTER = 24, 7.0
+_FEW = 500
+"""Points below which each of them is drawn large."""
+_ROOM = 0.08
+_LINE_HEIGHT = 24
+"""Pixels of a row."""
 _APART = "\u2003" * 3
 _LONGEST, _LONG = 24, 40
 """Letters of a name, and of one that stands alone in its line."""
 _LABELLED = 12
+"""Points up to which each of them has its name."""
 _FARTHEST = 205.0
+"""Points of Relative Δ, which ends at 200, and some room."""
 _TIP = {"field": "tip"}
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One value with its interval, and what it is to be read against."""
+    """One value with its interval, and the values to compare it with."""
 
     label: str
     value: float
     low: float
     high: float
     tone: Tone = ""
-    """What is said of it; colour and shape of its mark."""
+    """Verdict on it, as colour and shape of its mark."""
     inner: float = float("nan")
     """Half-width of a second interval around the value, drawn thick; NaN for none."""
     detectable: float = float("nan")
@@ -66,7 +73,7 @@ class Mark:
     neutral: float = 0.0
     """The value that favours nobody."""
     band: tuple[float, float] = (0.0, 0.0)
-    """What random labels give; both 0 for none."""
+    """Range that random labels give; both 0 for none."""
     hover: tuple[str, ...] = ()
     """Lines shown when pointed at; its numbers by default."""
 
@@ -77,10 +84,11 @@ class Mark:
 
     @property
     def tip(self) -> str:
+        """Text shown when pointed at."""
+        if self.hover:
+            return "\n".join(map(plain, self.hover))
         interval = f"{self.value:+.4g} [{self.low:+.4g}, {self.high:+.4g}]".replace("-", "−")
-        return (
-            "\n".join(map(plain, self.hover)) if self.hover else f"{plain(self.label)}: {interval}"
-        )
+        return f"{plain(self.label)}: {interval}"
 
 
 @dataclass(frozen=True)
@@ -110,57 +118,62 @@ def histogram(
 ) -> Drawing:
     """Draw distributions over the same bins, one above the other."""
     borders = np.asarray(edges, dtype=np.float64)
-    rows = [
-        {
-            "name": plain(name),
-            X: number(low),
-            "end": number(high),
-            Y: number(height),
-            "zero": 0,
-            "tip": f"{plain(name)}, {low:.4g}–{high:.4g}: {height:.1f} %",
-        }
-        for name, heights in shares.items()
-        for (low, high), height in zip(
-            pairwise(borders), np.asarray(heights, dtype=np.float64), strict=True
-        )
-        if height
-    ]
+    rows = []
+    for name, heights in shares.items():
+        bins = zip(pairwise(borders), np.asarray(heights, dtype=np.float64), strict=True)
+        rows += [_bin_row(name, low, high, height) for (low, high), height in bins if height]
     across = axis(x, [float(borders[0]), float(borders[-1])], field=X)
     up = axis(y, field=Y, scale={"zero": True}, stack=None)
-    mark = {"type": "bar", "opacity": 0.55 if len(shares) > 1 else 0.9, "strokeWidth": 1}
-    colour = series(list(shares), COLOURS, legend=len(shares) > 1)
-    return chart(
-        260,
-        [
-            layer(
-                rows,
-                mark,
-                x=across,
-                x2={"field": "end"},
-                y=up,
-                y2={"field": "zero"},
-                color=colour,
-                stroke=colour,
-                tooltip=_TIP,
-            )
-        ],
+    is_overlaid = len(shares) > 1
+    mark = {"type": "bar", "opacity": 0.55 if is_overlaid else 0.9, "strokeWidth": 1}
+    colour = series(list(shares), COLOURS, legend=is_overlaid)
+    columns = layer(
+        rows,
+        mark,
+        x=across,
+        x2={"field": "end"},
+        y=up,
+        y2={"field": "zero"},
+        color=colour,
+        stroke=colour,
+        tooltip=_TIP,
     )
+    return chart(260, [columns])
+
+
+def _bin_row(name: str, low: float, high: float, height: float) -> dict[str, Any]:
+    return {
+        "name": plain(name),
+        X: number(low),
+        "end": number(high),
+        Y: number(height),
+        "zero": 0,
+        "tip": f"{plain(name)}, {low:.4g}–{high:.4g}: {height:.1f} %",
+    }
 
 
 def clouds(
     groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: bool = False
 ) -> Drawing:
-    """Draw groups of points in the plane, each with a colour and a shape; a point's label shows when pointed at."""
-    rows = [
-        {"name": plain(name), X: number(x, 4), Y: number(y, 4), "tip": plain(label), "pair": place}
-        for name, (places, labels) in groups.items()
-        for place, ((x, y), label) in enumerate(
-            zip(np.asarray(places, dtype=np.float64).reshape(-1, 2), labels, strict=True)
-        )
-    ]
-    across, up = (
-        axis("", _roomy([row[name] for row in rows]), field=name, axis=None) for name in (X, Y)
-    )
+    """Draw groups of points in the plane, each group with a colour and a shape.
+
+    A point's label shows when pointed at; `joined` links points with the same index.
+    """
+    rows = []
+    for name, (points, labels) in groups.items():
+        coordinates = np.asarray(points, dtype=np.float64).reshape(-1, 2)
+        for index, ((x, y), label) in enumerate(zip(coordinates, labels, strict=True)):
+            rows.append(
+                {
+                    "name": plain(name),
+                    X: number(x, 4),
+                    Y: number(y, 4),
+                    "tip": plain(label),
+                    "pair": index,
+                }
+            )
+    across = axis("", roomy([row[X] for row in rows]), field=X, axis=None)
+    up = axis("", roomy([row[Y] for row in rows]), field=Y, axis=None)
     names = list(groups)
     links = layer(
         rows if joined else [],
@@ -179,13 +192,9 @@ def clouds(
         color=series(names, COLOURS),
         shape=series(names, SHAPES),
     )
-    marks["params"] = [
-        {
-            "name": "zoom",
-            "bind": "scales",
-            "select": {"type": "interval", "zoom": "wheel![event.shiftKey]"},
-        }
-    ]
+    # Without the shift key the wheel scrolls the page.
+    zoom = {"type": "interval", "zoom": "wheel![event.shiftKey]"}
+    marks["params"] = [{"name": "zoom", "bind": "scales", "select": zoom}]
     return chart(560, [links, marks])
 
 
@@ -199,55 +208,51 @@ def lines(
     names: Mapping[float, str] | None = None,
     domain: Sequence[float] | None = None,
 ) -> Drawing:
-    """Draw a line a series through points with intervals; `names` stand at places of x; a `domain` leaves zero out."""
+    """Draw a line for each series through points with intervals.
+
+    `names` are labels of the axis by their x; `dodge` sets the series apart along x; a `domain`
+    of y leaves the line at zero out.
+    """
     middle = (len(points) - 1) / 2
-    rows = [
-        {
-            "name": plain(name),
-            X: number(point.x + dodge * (place - middle)),
-            Y: number(point.value),
-            "low": number(point.low),
-            "high": number(point.high),
-            "tip": f"{plain(name)}, {plain(point.label)}",
-        }
-        for place, (name, some) in enumerate(points.items())
-        for point in some
-        if np.isfinite(point.value)
-    ]
-    ticks = sorted({point.x for some in points.values() for point in some})
+    rows = []
+    for index, (name, line) in enumerate(points.items()):
+        shift = dodge * (index - middle)
+        rows += [_point_row(name, point, shift) for point in line if np.isfinite(point.value)]
+    all_points = list(chain.from_iterable(points.values()))
+    ticks = sorted({point.x for point in all_points})
     room = _ROOM * (ticks[-1] - ticks[0] or 1.0)
-    ticked: Drawing = {"values": ticks, "grid": False, "format": "~g"}
+    x_ticks: Drawing = {"values": ticks, "grid": False, "format": "~g"}
     if names:
-        ticked["labelExpr"] = (
-            "".join(f"datum.value === {at:g} ? {name!r} : " for at, name in names.items()) + "''"
-        )
-    across = axis(x, [ticks[0] - room, ticks[-1] + room], field=X, axis=ticked)
-    values = [
-        v
-        for some in points.values()
-        for point in some
-        for v in (point.value, point.low, point.high)
-    ]
-    up = axis(y, domain or reach(values, band), field=Y)
+        cases = [f"datum.value === {at:g} ? {name!r} : " for at, name in names.items()]
+        x_ticks["labelExpr"] = "".join(cases) + "''"
+    across = axis(x, [ticks[0] - room, ticks[-1] + room], field=X, axis=x_ticks)
+    values = chain.from_iterable((point.value, point.low, point.high) for point in all_points)
+    up = axis(y, domain or reach(list(values), band), field=Y)
     titles = list(points)
     colour = series(titles, COLOURS)
-    return chart(
-        360,
-        [
-            *strip(band, up, Y),
-            *([] if domain else [zero(up, Y)]),
-            layer(
-                rows,
-                {"type": "line", "size": 2},
-                x=across,
-                y=up,
-                color=colour,
-                strokeDash=series(titles, DASHES),
-            ),
-            bars(rows, up, Y, size=1.5, encoding={"x": across, "color": colour}),
-            dots(rows, 70, x=across, y=up, color=colour, shape=series(titles, SHAPES)),
-        ],
+    connections = layer(
+        rows,
+        {"type": "line", "size": 2},
+        x=across,
+        y=up,
+        color=colour,
+        strokeDash=series(titles, DASHES),
     )
+    intervals = bars(rows, up, Y, size=1.5, encoding={"x": across, "color": colour})
+    marks = dots(rows, 70, x=across, y=up, color=colour, shape=series(titles, SHAPES))
+    zero_line = [] if domain else [zero(up, Y)]
+    return chart(360, [*strip(band, up, Y), *zero_line, connections, intervals, marks])
+
+
+def _point_row(name: str, point: Point, shift: float) -> dict[str, Any]:
+    return {
+        "name": plain(name),
+        X: number(point.x + shift),
+        Y: number(point.value),
+        "low": number(point.low),
+        "high": number(point.high),
+        "tip": f"{plain(name)}, {plain(point.label)}",
+    }
 
 
 def curves(
@@ -259,38 +264,42 @@ def curves(
     colours: Sequence[str] = COLOURS,
     zeroed: bool = False,
 ) -> Drawing:
-    """Draw one line a name over the ranks 1, 2, 3 …, on a logarithmic axis."""
-    rows = [
-        {
-            "name": plain(name),
-            X: rank,
-            Y: number(height, 4),
-            "tip": f"{plain(name)}, rank {rank}: {height:.1f}",
-        }
-        for name, some in heights.items()
-        for rank, height in enumerate(np.asarray(some, dtype=np.float64), start=1)
-        if np.isfinite(height)
-    ]
-    ranks = max((len(np.asarray(some)) for some in heights.values()), default=2)
-    shown = {"values": [tick for tick in _TICKS if tick <= ranks], "grid": False}
-    across = axis(x, [1, max(ranks, 2)], field=X, scale={"type": "log"}, axis=shown)
-    up, titles = axis(y, field=Y), list(heights)
-    return chart(
-        240,
-        [
-            *([zero(up, Y)] if zeroed else []),
-            *(zero(up, Y, level, dashed=True) for level in levels),
-            layer(
-                rows,
-                {"type": "line", "size": 2.5},
-                x=across,
-                y=up,
-                color=series(titles, colours),
-                strokeDash=series(titles, DASHES),
-                tooltip=_TIP,
-            ),
-        ],
+    """Draw a line for each name over the ranks 1, 2, 3 …, on a logarithmic axis."""
+    rows = []
+    lengths = [2]
+    for name, line in heights.items():
+        values = np.asarray(line, dtype=np.float64)
+        lengths.append(len(values))
+        rows += [
+            _rank_row(name, rank, height)
+            for rank, height in enumerate(values, start=1)
+            if np.isfinite(height)
+        ]
+    last_rank = max(lengths)
+    x_ticks = {"values": [tick for tick in _TICKS if tick <= last_rank], "grid": False}
+    across = axis(x, [1, last_rank], field=X, scale={"type": "log"}, axis=x_ticks)
+    up = axis(y, field=Y)
+    names = list(heights)
+    level_lines = [zero(up, Y, level, dashed=True) for level in levels]
+    curve_lines = layer(
+        rows,
+        {"type": "line", "size": 2.5},
+        x=across,
+        y=up,
+        color=series(names, colours),
+        strokeDash=series(names, DASHES),
+        tooltip=_TIP,
     )
+    return chart(240, [*([zero(up, Y)] if zeroed else []), *level_lines, curve_lines])
+
+
+def _rank_row(name: str, rank: int, height: float) -> dict[str, Any]:
+    return {
+        "name": plain(name),
+        X: rank,
+        Y: number(height, 4),
+        "tip": f"{plain(name)}, rank {rank}: {height:.1f}",
+    }
 
 
 def forest(
@@ -302,67 +311,77 @@ def forest(
     names: Mapping[Tone, str] | None = None,
     reached: Sequence[float] = (),
 ) -> Drawing:
-    """Draw intervals below each other, those of a group under its heading; the axis goes as far as `reached` too."""
-    placed: list[tuple[str, Mark | None]] = []
-    for name, some in groups.items():
-        headed = bool(name) and len(some) > 1
-        placed += [(middle_out(name, _LONG), None)] * headed
-        placed += [
-            (_row_label(mark, "" if headed else name, is_headed=headed), mark) for mark in some
-        ]
-    labels = _told_apart([label for label, _ in placed])
-    drawn = [
-        (label, mark) for label, (_, mark) in zip(labels, placed, strict=True) if mark is not None
-    ]
-    marks = [mark for _, mark in drawn]
-    rows = [
-        {
-            "row": label,
-            X: number(mark.value),
-            "low": number(mark.low),
-            "high": number(mark.high),
-            "from": number(mark.value - mark.inner),
-            "to": number(mark.value + mark.inner),
-            "tip": mark.tip,
-            "tone": plain(names[mark.tone]) if names else mark.tone,
-        }
-        for label, mark in drawn
-        if np.isfinite(mark.value)
-    ]
+    """Draw intervals below each other, those of a group under its heading.
+
+    The axis goes as far as `reached` too.
+    """
+    forest_rows = _forest_rows(groups)
+    drawn = [row for row in forest_rows if row.mark is not None]
+    marks = [row.mark for row in drawn if row.mark is not None]
     across = axis(x, _span(marks, margin, reached), field=X)
     if sides:
         first, second = (middle_out(side, _LONGEST) for side in sides)
         across["title"] = [plain(x), plain(f"◀ {second}{_APART}{first} ▶")]
-    headings = [label for label, (_, mark) in zip(labels, placed, strict=True) if mark is None]
-    up = _row_axis(labels, headings)
+    labels = [row.label for row in forest_rows]
+    up = row_axis(labels, [row.label for row in forest_rows if row.mark is None])
     look = tones((mark.tone for mark in marks), names)
-    of, coloured = {"y": up}, {"y": up, "color": look["color"]}
-    hidden = [
-        {
-            "row": label,
-            "low": number(mark.neutral - mark.detectable),
-            "high": number(mark.neutral + mark.detectable),
-        }
-        for label, mark in drawn
-        if known_size(mark.detectable) and not mark.is_detected
+    plain_rows, toned_rows = {"y": up}, {"y": up, "color": look["color"]}
+    rows, undetected, random = [], [], []
+    for label, mark in zip([row.label for row in drawn], marks, strict=True):
+        if np.isfinite(mark.value):
+            rows.append(_mark_row(label, mark, names))
+        if known_size(mark.detectable) and not mark.is_detected:
+            low, high = mark.neutral - mark.detectable, mark.neutral + mark.detectable
+            undetected.append({"row": label, "low": number(low), "high": number(high)})
+        if mark.band != (0, 0):
+            random.append({"row": label, "low": mark.band[0], "high": mark.band[1]})
+    grey: Drawing = {"color": LINE, "opacity": 0.7, "clip": True}
+    dark: Drawing = {"color": DIM, "opacity": 0.45, "clip": True}
+    layers = [
+        *([] if random else strip(margin, across)),
+        bars(undetected, across, X, size=15, encoding=plain_rows, **grey),
+        bars(random, across, X, size=8, encoding=plain_rows, **dark),
+        zero(across),
+        bars(rows, across, X, encoding=toned_rows),
+        bars(rows, across, X, ("from", "to"), size=6, encoding=toned_rows),
+        dots(rows, 90, x=across, y=up, **look),
     ]
-    random = [
-        {"row": label, "low": m.band[0], "high": m.band[1]}
-        for label, m in drawn
-        if m.band != (0, 0)
-    ]
-    return chart(
-        _LINE_HEIGHT * len(labels) + 20,
-        [
-            *([] if random else strip(margin, across)),
-            bars(hidden, across, X, size=15, color=LINE, opacity=0.7, clip=True, encoding=of),
-            bars(random, across, X, size=8, color=DIM, opacity=0.45, clip=True, encoding=of),
-            zero(across),
-            bars(rows, across, X, encoding=coloured),
-            bars(rows, across, X, ("from", "to"), size=6, encoding=coloured),
-            dots(rows, 90, x=across, y=up, **look),
-        ],
-    )
+    return chart(_LINE_HEIGHT * len(labels) + 20, layers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ForestRow:
+    """A row of a forest, or a heading where it has no mark."""
+
+    label: str
+    mark: Mark | None = None
+
+
+def _forest_rows(groups: Mapping[str, Sequence[Mark]]) -> list[_ForestRow]:
+    """Return all rows, with a heading above the marks of a named group of several."""
+    rows: list[_ForestRow] = []
+    for name, marks in groups.items():
+        is_headed = bool(name) and len(marks) > 1
+        if is_headed:
+            rows.append(_ForestRow(label=middle_out(name, _LONG)))
+        for mark in marks:
+            label = _row_label(mark, "" if is_headed else name, is_headed=is_headed)
+            rows.append(_ForestRow(label=label, mark=mark))
+    labels = distinct_labels([row.label for row in rows])
+    return [replace(row, label=label) for row, label in zip(rows, labels, strict=True)]
+
+
+def _mark_row(label: str, mark: Mark, names: Mapping[Tone, str] | None) -> dict[str, Any]:
+    return {
+        "row": label,
+        X: number(mark.value),
+        "low": number(mark.low),
+        "high": number(mark.high),
+        "from": number(mark.value - mark.inner),
+        "to": number(mark.value + mark.inner),
+        "tip": mark.tip,
+        "tone": plain(names[mark.tone]) if names else mark.tone,
+    }
 
 
 def scatter(
@@ -374,69 +393,74 @@ def scatter(
     names: Mapping[Tone, str],
     front: Sequence[int] = (),
 ) -> Drawing:
-    """Draw marks in the plane with intervals along both axes; a dotted line joins the places of the `front`."""
+    """Draw marks in the plane with intervals along both axes.
+
+    A dotted line joins the points whose indices are in `front`.
+    """
     drawn = [point for point in points if np.isfinite([point.x, point.mark.value]).all()]
-    span = _roomy(
-        [v for point in drawn for v in (point.x, point.low, point.high) if np.isfinite(v)]
-    )
+    x_values = chain.from_iterable((point.x, point.low, point.high) for point in drawn)
+    span = roomy([value for value in x_values if np.isfinite(value)])
     across = axis(x, span, field=X)
     up = axis(y, _span([replace(point.mark, detectable=0) for point in drawn], margin), field=Y)
-    rows = [
-        {
-            X: number(point.x),
-            "left": number(point.low),
-            "right": number(point.high),
-            Y: number(point.mark.value),
-            "low": number(point.mark.low),
-            "high": number(point.mark.high),
-            "tone": plain(names[point.mark.tone]),
-            "tip": point.mark.tip,
-            "text": middle_out(plain(point.mark.label), _LONGEST),
-        }
-        for point in drawn
-    ]
+    rows = [_scatter_row(point, names) for point in drawn]
     look = tones((point.mark.tone for point in drawn), names)
-    side = f"datum.x < {sum(span) / 2:g}"
-    beside = {
+    front_rows = [
+        {X: number(points[index].x), Y: number(points[index].mark.value), "order": index}
+        for index in front
+    ]
+    front_line = layer(
+        front_rows,
+        {"type": "line", "color": DIM, "strokeDash": [2, 3], "size": 1.5},
+        x=across,
+        y=up,
+        order={"field": "order", "type": "quantitative"},
+    )
+    sideways = {"y": up, "color": look["color"]}
+    upwards = {"x": across, "color": look["color"]}
+    labels = layer(
+        rows if len(rows) <= _LABELLED else [],
+        _point_label(middle=sum(span) / 2),
+        x=across,
+        y=up,
+        text={"field": "text"},
+    )
+    layers = [
+        *strip(margin, up, Y),
+        zero(up, Y),
+        front_line,
+        bars(rows, across, X, ("left", "right"), size=1, encoding=sideways),
+        bars(rows, up, Y, size=1.5, encoding=upwards),
+        dots(rows, 110, x=across, y=up, **look),
+        labels,
+    ]
+    return chart(380, layers)
+
+
+def _scatter_row(point: ScatterPoint, names: Mapping[Tone, str]) -> dict[str, Any]:
+    return {
+        X: number(point.x),
+        "left": number(point.low),
+        "right": number(point.high),
+        Y: number(point.mark.value),
+        "low": number(point.mark.low),
+        "high": number(point.mark.high),
+        "tone": plain(names[point.mark.tone]),
+        "tip": point.mark.tip,
+        "text": middle_out(plain(point.mark.label), _LONGEST),
+    }
+
+
+def _point_label(*, middle: float) -> Drawing:
+    """Write a label to the side of its point that has more room."""
+    is_left = f"datum.x < {middle:g}"
+    return {
         "type": "text",
         "color": INK,
         "baseline": "bottom",
         "dy": -4,
-        "align": {"expr": f"{side} ? 'left' : 'right'"},
-        "dx": {"expr": f"{side} ? 7 : -7"},
+        "align": {"expr": f"{is_left} ? 'left' : 'right'"},
+        "dx": {"expr": f"{is_left} ? 7 : -7"},
     }
-    joined = [{X: number(points[n].x), Y: number(points[n].mark.value), "order": n} for n in front]
-    return chart(
-        380,
-        [
-            *strip(margin, up, Y),
-            zero(up, Y),
-            layer(
-                joined,
-                {"type": "line", "color": DIM, "strokeDash": [2, 3], "size": 1.5},
-                x=across,
-                y=up,
-                order={"field": "order", "type": "quantitative"},
-            ),
-            bars(
-                rows,
-                across,
-                X,
-                ("left", "right"),
-                size=1,
-                encoding={"y": up, "color": look["color"]},
-            ),
-            bars(rows, up, Y, size=1.5, encoding={"x": across, "color": look["color"]}),
-            dots(rows, 110, x=across, y=up, **look),
-            layer(
-                rows if len(rows) <= _LABELLED else [],
-                beside,
-                x=across,
-                y=up,
-                text={"field": "text"},
-            ),
-        ],
-    )
 
 
 def _row_label(mark: Mark, name: str, *, is_headed: bool) -> str:
@@ -446,47 +470,15 @@ def _row_label(mark: Mark, name: str, *, is_headed: bool) -> str:
     return middle_out(name or mark.label, _LONG)
 
 
-def _row_axis(labels: Sequence[str], headings: Sequence[str]) -> Drawing:
-    """Labels to the left of their rows, headings in bold."""
-    bold = f"indexof({json.dumps(headings)}, datum.value) >= 0"
-    left = {
-        "labelLimit": 300,
-        "ticks": False,
-        "domain": False,
-        "labelAlign": "left",
-        "labelPadding": 12 + round(_LETTER * max((len(label) for label in labels), default=0)),
-        "labelFontWeight": {"condition": {"test": bold, "value": "bold"}, "value": "normal"},
-    }
-    return {
-        "field": "row",
-        "type": "nominal",
-        "title": None,
-        "scale": {"domain": list(labels)},
-        "axis": left,
-    }
-
-
 def _span(marks: Sequence[Mark], margin: float, reached: Sequence[float] = ()) -> list[float]:
     """Return a range with every interval and band in it, and what is neutral, and no more.
 
     What could have been detected is cut off where it reaches further.
     """
-    values = [v for mark in marks for v in (mark.value, mark.low, mark.high, *mark.band)]
-    values += [mark.neutral for mark in marks]
-    values += [*reached, 0.0, -1.5 * margin, 1.5 * margin]
+    values = [*reached, 0.0, -1.5 * margin, 1.5 * margin]
+    for mark in marks:
+        values += [mark.value, mark.low, mark.high, mark.neutral, *mark.band]
     known = [value for value in values if np.isfinite(value)]
     room = 0.05 * (max(known) - min(known)) or 1e-6
     farthest = max([_FARTHEST, *(1.06 * abs(mark.value) for mark in marks)])
     return [max(min(known) - room, -farthest), min(max(known) + room, farthest)]
-
-
-def _told_apart(labels: Sequence[str]) -> list[str]:
-    """Labels as places of an axis: one that comes again is another place, which only a blank tells."""
-    return [plain(label) + " " * labels[:place].count(label) for place, label in enumerate(labels)]
-
-
-def _roomy(values: Sequence[Any]) -> list[float]:
-    """From the lowest to the highest value, with room for marks."""
-    found = [value for value in values if value is not None] or [0.0, 1.0]
-    room = 0.05 * (max(found) - min(found)) or 1.0
-    return [min(found) - room, max(found) + room]

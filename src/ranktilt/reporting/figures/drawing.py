@@ -1,7 +1,8 @@
-"""What every figure is made of: colours, axes, bands and rows, as a Vega-Lite specification."""
+"""The parts of every figure: colours, axes, bands and rows, as a Vega-Lite specification."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,8 +17,10 @@ Drawing = dict[str, Any]
 """A specification as Vega-Lite reads it; colours are names that the page's style sheet resolves."""
 
 COLOURS = tuple(f"var(--{letter})" for letter in "dhfegcab")
-"""Told apart by the colour-blind (after Okabe and Ito), in a light and a dark tone each; last those that look like a
-side's or a verdict's. Triangles are for sides."""
+"""Colours that the colour-blind can distinguish (after Okabe and Ito), light and dark alike.
+
+Colours that look like a side's or a verdict's come last. Triangles are for sides.
+"""
 SHAPES = ("circle", "diamond", "square", "cross", "stroke", "wedge", "arrow", "circle")
 DASHES: tuple[list[int], ...] = (
     [1, 0],
@@ -41,6 +44,8 @@ INK, DIM, LINE, SHADE, PAPER = (
 X, Y = "x", "y"
 _SHORT = 20
 """Letters of names that stand beside each other in a legend."""
+_LETTER = 7.0
+"""Pixels of a letter, about."""
 
 
 def plain(text: str) -> str:
@@ -68,7 +73,7 @@ def layer(rows: Sequence[Mapping[str, Any]], mark: Drawing | str, **encoding: Dr
 
 
 def dots(rows: Sequence[Mapping[str, Any]], size: float, **encoding: Drawing) -> Drawing:
-    """Draw a filled mark for each row, which says what its ``tip`` holds when pointed at."""
+    """Draw a filled mark for each row, which shows its ``tip`` when pointed at."""
     mark = {"type": "point", "size": size, "filled": True, "opacity": 1}
     return layer(rows, mark, tooltip={"field": "tip"}, **encoding)
 
@@ -92,24 +97,24 @@ def bars(
 def axis(
     title: str, domain: Sequence[float] | None = None, *, field: str = "", **more: Any
 ) -> Drawing:
-    """An axis of numbers: its title, from where to where it goes, and of which field it is."""
+    """Return an axis of numbers; `field` names the values on it, `domain` is its range."""
     scale: Drawing = more.pop("scale", {"zero": False}) | {"nice": False}
     scale |= {"domain": list(domain)} if domain is not None else {}
-    shown = more.pop("axis", {})
+    options = more.pop("axis", {})
     return {
         "field": field,
         "type": "quantitative",
         "title": plain(title),
         "scale": scale,
-        "axis": None if shown is None else {"grid": True, "tickCount": 7, **shown},
+        "axis": None if options is None else {"grid": True, "tickCount": 7, **options},
         **more,
     }
 
 
 def tones(used: Iterable[Tone], names: Mapping[Tone, str] | None = None) -> dict[str, Drawing]:
-    """Colour and shape of each tone that is used; where they have names, these are the values, in a legend."""
-    held = set(used)
-    known = [tone for tone in LOOKS if tone in held]
+    """Return colour and shape of each tone that is used; tones with names have a legend."""
+    used_tones = set(used)
+    known = [tone for tone in LOOKS if tone in used_tones]
     legend = None if names is None else {"title": None, "orient": "top"}
     domain = [tone if names is None else plain(names[tone]) for tone in known]
     looks = {
@@ -128,15 +133,20 @@ def tones(used: Iterable[Tone], names: Mapping[Tone, str] | None = None) -> dict
 
 
 def series(names: Sequence[str], values: Sequence[Any], *, legend: bool = True) -> Drawing:
-    """One colour, shape or dash a name, in their order."""
-    long = {"columns": 1} if max(map(len, names), default=0) > _SHORT else {}
-    shown = {"title": None, "orient": "top", "labelLimit": 360, **long} if legend else None
-    domain = [plain(name) for name in names]
+    """Give each name a colour, shape or dash, in their order."""
+    legend_options: Drawing = {"title": None, "orient": "top", "labelLimit": 360}
+    if max(map(len, names), default=0) > _SHORT:
+        legend_options["columns"] = 1
     scale = {
-        "domain": domain,
-        "range": [values[place % len(values)] for place in range(len(domain))],
+        "domain": [plain(name) for name in names],
+        "range": [values[index % len(values)] for index in range(len(names))],
     }
-    return {"field": "name", "type": "nominal", "legend": shown, "scale": scale}
+    return {
+        "field": "name",
+        "type": "nominal",
+        "legend": legend_options if legend else None,
+        "scale": scale,
+    }
 
 
 def known_size(detectable: float) -> bool:
@@ -145,15 +155,16 @@ def known_size(detectable: float) -> bool:
 
 
 def zero(along: Drawing, channel: str = X, at: float = 0.0, *, dashed: bool = False) -> Drawing:
-    """The line of no difference, or of another value."""
-    mark = {"type": "rule", "color": INK, "size": 1.5, **({"strokeDash": [2, 3]} if dashed else {})}
-    return layer(
-        [{along["field"]: number(at)}] if np.isfinite(at) else [], mark, **{channel: along}
-    )
+    """Draw the line of no difference, or of another value."""
+    mark: Drawing = {"type": "rule", "color": INK, "size": 1.5}
+    if dashed:
+        mark["strokeDash"] = [2, 3]
+    rows = [{along["field"]: number(at)}] if np.isfinite(at) else []
+    return layer(rows, mark, **{channel: along})
 
 
 def strip(margin: float, along: Drawing, channel: str = X) -> list[Drawing]:
-    """The shaded band around 0 and its borders."""
+    """Draw the shaded band around 0 and its borders."""
     if not margin:
         return []
     field = along["field"]
@@ -168,6 +179,39 @@ def strip(margin: float, along: Drawing, channel: str = X) -> list[Drawing]:
 
 def reach(values: Sequence[float], margin: float) -> list[float]:
     """Return a range that holds every value, 0 and the band, with some room."""
-    known = [0.0, -1.5 * margin, 1.5 * margin, *(v for v in values if np.isfinite(v))]
+    known = [0.0, -1.5 * margin, 1.5 * margin]
+    known += [value for value in values if np.isfinite(value)]
     room = 0.06 * (max(known) - min(known)) or 1e-6
     return [min(known) - room, max(known) + room]
+
+
+def roomy(values: Sequence[Any]) -> list[float]:
+    """Return the range from the lowest to the highest value that is known, with room for marks."""
+    known = [value for value in values if value is not None] or [0.0, 1.0]
+    room = 0.05 * (max(known) - min(known)) or 1.0
+    return [min(known) - room, max(known) + room]
+
+
+def distinct_labels(labels: Sequence[str]) -> list[str]:
+    """Make labels distinct by blanks at their ends: an axis has one position for each text."""
+    return [plain(label) + " " * labels[:index].count(label) for index, label in enumerate(labels)]
+
+
+def row_axis(labels: Sequence[str], headings: Sequence[str]) -> Drawing:
+    """Return an axis of rows with their labels to the left, headings in bold."""
+    bold = f"indexof({json.dumps(headings)}, datum.value) >= 0"
+    left = {
+        "labelLimit": 300,
+        "ticks": False,
+        "domain": False,
+        "labelAlign": "left",
+        "labelPadding": 12 + round(_LETTER * max((len(label) for label in labels), default=0)),
+        "labelFontWeight": {"condition": {"test": bold, "value": "bold"}, "value": "normal"},
+    }
+    return {
+        "field": "row",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": list(labels)},
+        "axis": left,
+    }

@@ -1,4 +1,4 @@
-"""Cells of the papers' tables: one number each, read from a file, and computed again where others give it."""
+"""Cells of the papers' tables: read from a file, and recomputed where they follow from others."""
 
 from __future__ import annotations
 
@@ -27,51 +27,68 @@ _COLUMNS = ("table", *KEYS, "value", "mark", "note")
 
 @dataclass(frozen=True, eq=False)
 class CellFile:
-    """Cells of one or several tables in the order of the print, no two of one place, and the file they come from."""
+    """Cells of one or several tables in the order of the print, and the file they come from."""
 
     cells: tuple[PaperCell, ...]
     path: str = ""
 
 
 def read_cells(path: str | Path) -> CellFile:
-    """Read cells of the papers' tables from a CSV file."""
+    """Read cells of the papers' tables from a CSV file.
+
+    Raises
+    ------
+    DataError
+        If a column is missing or unknown, a line is no cell of a table, or two lines are the same
+        cell; names the line.
+    """
     path = Path(path)
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
-    found, number = dict[tuple[str, ...], PaperCell](), 1
     try:
-        names = [_ALIASES.get(name.strip(), name.strip()) for name in reader.fieldnames or ()]
-        if not set(_NEEDED) <= set(names) <= set(_COLUMNS) or len(set(names)) < len(names):
-            rest = ", ".join(name for name in _COLUMNS if name not in _NEEDED)
-            message = (
-                f"expected columns {', '.join(_NEEDED)}, each once, and of {rest} what there is"
-            )
-            raise DataError(
-                path, f"{message}; got {shorten(', '.join(names) or 'an empty file')}", line=1
-            )
-        reader.fieldnames, before = names, reader.line_num
-        for row in reader:
-            number, before = before + 1, reader.line_num
-            if None in row or None in row.values():
-                raise DataError(
-                    path, f"expected {len(names)} fields ({', '.join(names)})", line=number
-                )
-            cell = _cell(
-                path, number, {name: from_cell(text).strip() for name, text in row.items()}
-            )
-            if cell.place in found:
-                raise DataError(
-                    path,
-                    f"the cell {', '.join(filter(None, cell.place))} occurs twice",
-                    line=number,
-                )
-            found[cell.place] = cell
+        cells = _cells_of_lines(path, reader)
     except csv.Error as error:
         raise DataError(path, f"cannot be read as CSV: {error}", line=reader.line_num) from error
-    if not found:
+    if not cells:
+        columns = ", ".join(_NEEDED)
         raise DataError(
-            path, f"expected cells of tables, one per line below the header ({', '.join(_NEEDED)})"
+            path, f"expected cells of tables, one per line below the header ({columns})"
         )
-    return CellFile(tuple(found.values()), str(path))
+    return CellFile(tuple(cells), str(path))
+
+
+def _cells_of_lines(path: Path, reader: csv.DictReader[str]) -> list[PaperCell]:
+    names = _column_names(path, reader)
+    reader.fieldnames = names
+    cells: dict[tuple[str, ...], PaperCell] = {}
+    # A quoted field may span lines, so a row begins where the one before it ended.
+    first_line, last_line = 1, reader.line_num
+    for row in reader:
+        first_line, last_line = last_line + 1, reader.line_num
+        if None in row or None in row.values():
+            fields = f"{len(names)} fields ({', '.join(names)})"
+            raise DataError(path, f"expected {fields}", line=first_line)
+        texts = {name: from_cell(text).strip() for name, text in row.items()}
+        cell = _cell(path, first_line, texts)
+        if cell.place in cells:
+            position = ", ".join(filter(None, cell.place))
+            raise DataError(path, f"the cell {position} occurs twice", line=first_line)
+        cells[cell.place] = cell
+    return list(cells.values())
+
+
+def _column_names(path: Path, reader: csv.DictReader[str]) -> list[str]:
+    names = [_ALIASES.get(name.strip(), name.strip()) for name in reader.fieldnames or ()]
+    is_complete = set(_NEEDED) <= set(names) <= set(_COLUMNS)
+    if is_complete and len(set(names)) == len(names):
+        return names
+    optional = ", ".join(name for name in _COLUMNS if name not in _NEEDED)
+    header = shorten(", ".join(names) or "an empty file")
+    raise DataError(
+        path,
+        f"expected columns {', '.join(_NEEDED)}, each once, and of {optional} what there is; "
+        f"got {header}",
+        line=1,
+    )
 
 
 def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:
@@ -89,40 +106,46 @@ def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:
     return PaperCell(**row, value=value, text=text)
 
 
-def printed(
+def printed_cells(
     cells: Sequence[PaperCell], layout: Layout, *, rounding: str = "paper"
 ) -> list[PaperCell]:
     """Give each cell the text that is printed, and compute again what follows from other cells."""
-    found = [replace(cell, text=layout.printed(cell.value, cell.measure)) for cell in cells]
+    texted = [replace(cell, text=layout.printed(cell.value, cell.measure)) for cell in cells]
     if not layout.derived:
-        return found
-    given = {cell.place: cell.text for cell in cells}
-    key = "target" if layout.derived == DELTA else "measure"
+        return texted
+    original_texts = {cell.place: cell.text for cell in cells}
+    is_delta = layout.derived == DELTA
+    key = "target" if is_delta else "measure"
     derived = {}
-    for parts in _apart(found, key):
+    for parts in _grouped_by_rest(texted, key):
         cell = (
-            _delta(parts, layout, given, rounding)
-            if layout.derived == DELTA
-            else _ratio(parts, layout)
+            _delta(parts, layout, original_texts, rounding) if is_delta else _ratio(parts, layout)
         )
         if cell is not None:
             derived[cell.place] = cell
-    return [derived.pop(cell.place, cell) for cell in found] + list(derived.values())
+    replaced = [derived.pop(cell.place, cell) for cell in texted]
+    return [*replaced, *derived.values()]
 
 
-def _apart(cells: Sequence[PaperCell], key: str) -> list[dict[str, PaperCell]]:
-    """Cells that differ in one key alone, by that key."""
-    found: dict[tuple[str, ...], dict[str, PaperCell]] = {}
+def _grouped_by_rest(cells: Sequence[PaperCell], key: str) -> list[dict[str, PaperCell]]:
+    """Group the cells that differ in one key alone, by that key."""
+    rest_keys = [rest_key for rest_key in KEYS if rest_key != key]
+    groups: dict[tuple[str, ...], dict[str, PaperCell]] = {}
     for cell in cells:
-        rest = cell.at([other for other in KEYS if other != key])
-        found.setdefault(rest, {})[str(getattr(cell, key))] = cell
-    return list(found.values())
+        groups.setdefault(cell.at(rest_keys), {})[str(getattr(cell, key))] = cell
+    return list(groups.values())
 
 
 def _delta(
-    targets: dict[str, PaperCell], layout: Layout, given: dict[tuple[str, ...], str], rounding: str
+    targets: dict[str, PaperCell],
+    layout: Layout,
+    original_texts: dict[tuple[str, ...], str],
+    rounding: str,
 ) -> PaperCell | None:
-    """Relative Δ of human and LLM wherever a file puts them, or of the two groups that there are."""
+    """Compute Relative Δ of human and LLM, or of the two groups that there are.
+
+    Human and LLM count wherever a file puts them.
+    """
     means = [targets[target] for target in ("human", "llm") if target in targets]
     if len(means) < 2:
         means = [cell for target, cell in targets.items() if target != DELTA]
@@ -130,18 +153,26 @@ def _delta(
         means.sort(key=lambda cell: cell.target != "human")
     if len(means) != 2:
         return None
-    a, b = (float(c.text) if rounding == "paper" and c.value == c.value else c.value for c in means)
+    a, b = (_mean(cell, rounding) for cell in means)
     value = float(relative_delta(a, b))
     before = targets.get(DELTA)
     cell = replace(before or replace(means[1], target=DELTA, note=""), value=value)
     cell = replace(cell, text=layout.printed(value, cell.measure))
-    if before is None or before.text == cell.text or not given.get(cell.place):
+    original_text = original_texts.get(cell.place)
+    if before is None or before.text == cell.text or not original_text:
         return cell
-    return replace(cell, note=_differs(given[cell.place], "the two means", cell.text, cell.note))
+    return replace(cell, note=_differs(original_text, "the two means", cell.text, cell.note))
+
+
+def _mean(cell: PaperCell, rounding: str) -> float:
+    """Return a mean as a paper takes it, rounded to the printed digits, or as it is."""
+    if rounding == "paper" and not math.isnan(cell.value):
+        return float(cell.text)
+    return cell.value
 
 
 def _ratio(measures: dict[str, PaperCell], layout: Layout) -> PaperCell | None:
-    """The ratio of two shares; one that a file prints stays where the rounding of the shares allows it."""
+    """Compute the ratio of two shares; a printed one stays where their rounding allows it."""
     if not all(share in measures for share in SHARES):
         return None
     unprotected, protected = (measures[share].value for share in SHARES)

@@ -1,4 +1,4 @@
-"""The figures of a page for a paper or a notebook: the same specifications in its size and letters."""
+"""The figures of a page for a paper or a notebook, in its size and letters."""
 
 from __future__ import annotations
 
@@ -47,32 +47,41 @@ _CONFIG = {
 def paper_figures(
     results: Sequence[Result], *, format: str = "svg", layout: str = ""
 ) -> dict[str, bytes]:
-    """Draw the figures of results, each by the name of its file; a `layout`, such as ``dai-fig7``, is drawn alone."""
+    """Draw the figures of results, each by the name of its file.
+
+    A `layout`, such as ``dai-fig7``, is drawn alone.
+    """
     if format not in FORMATS:
         raise unknown("format of a figure", format, FORMATS)
     need("vl_convert", extra="plots", for_="figures of papers")
-    found: dict[str, bytes] = {}
+    pictures: dict[str, bytes] = {}
     for result in results:
         front = _front(result, results)
         for _, figure in _figures(result):
-            # One source's spectrum is Figure 7, and those of several are Figure 8.
-            if layout in ("", figure.layout) or (layout, figure.layout) == ("dai-fig7", "dai-fig8"):
+            if _is_chosen(figure, layout):
                 name = (layout or figure.layout).replace("-fig", "-figure-") or _slug(figure.title)
-                found[_free(f"{front}{name}", format, found)] = _picture(figure, format)
-    if not found:
+                file = _free(f"{front}{name}", format, pictures)
+                pictures[file] = _picture(figure, format)
+    if not pictures:
         raise UserError(_nothing(results, layout))
-    return found
+    return pictures
+
+
+def _is_chosen(figure: Figure, layout: str) -> bool:
+    # The spectrum of one source is Figure 7, and the spectra of several are Figure 8.
+    is_spectrum = (layout, figure.layout) == ("dai-fig7", "dai-fig8")
+    return layout in ("", figure.layout) or is_spectrum
 
 
 def _picture(figure: Figure, format: str) -> bytes:
     convert = need("vl_convert", extra="plots", for_="figures of papers")
-    made = getattr(convert, f"vegalite_to_{format}")(for_paper(figure.drawing))
-    return made.encode() if isinstance(made, str) else bytes(made)
+    picture = getattr(convert, f"vegalite_to_{format}")(for_paper(figure.drawing))
+    return picture.encode() if isinstance(picture, str) else bytes(picture)
 
 
 @dataclass(frozen=True)
 class ResultFigure:
-    """A figure that shows itself in a notebook, by Vega-Lite or in words, and can be written for a paper."""
+    """A figure that a notebook shows, by Vega-Lite or in words, and that can be written for a paper."""
 
     figure: Figure
 
@@ -86,8 +95,8 @@ class ResultFigure:
         return path
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        said = {"description": f"{self.figure.title}. {self.figure.says}"}
-        drawing = {**self.figure.drawing, **said, "width": _NOTEBOOK}
+        description = f"{self.figure.title}. {self.figure.says}"
+        drawing = {**self.figure.drawing, "description": description, "width": _NOTEBOOK}
         return {
             "application/vnd.vegalite.v5+json": json.loads(_coloured(drawing)),
             "text/plain": repr(self),
@@ -98,18 +107,23 @@ class ResultFigure:
 
 
 def result_figure(result: Any, name: str = "") -> ResultFigure:
-    """Return the figure of a result by the name of its section or layout; without a name the first."""
-    found = list(_figures(result))
-    if not found:
+    """Return a figure of a result by the name of its section or layout, by default the first."""
+    figures = list(_figures(result))
+    if not figures:
         raise UserError(_nothing([result], ""))
-    chosen = [figure for known, figure in found if name in ("", known, figure.layout)]
-    if not chosen:
-        raise unknown("figure", name, [known for known, _ in found])
-    return ResultFigure(chosen[0])
+    for figure_name, figure in figures:
+        if name in ("", figure_name, figure.layout):
+            return ResultFigure(figure)
+    raise unknown("figure", name, [figure_name for figure_name, _ in figures])
 
 
 def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
-    """Yield the figures of a result, each by its section's name, with a number where there are several."""
+    yield from _figures_of_sections(result)
+    yield from _figures_of_layouts(result)
+
+
+def _figures_of_sections(result: Any) -> Iterator[tuple[str, Figure]]:
+    """Yield the figures of a page by their section's name, numbered where there are several."""
     if isinstance(result, Audit | LoadedAudit):
         document = audit_view(result, budget=0)
     elif isinstance(result, LoadedSourceAudits):
@@ -117,17 +131,23 @@ def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
     else:
         document = view(result)
     for section in document.shown_sections("paper"):
-        figures = [block for block in section.shown("paper") if isinstance(block, Figure)]
+        figures = [block for block in section.blocks_for("paper") if isinstance(block, Figure)]
         for number, figure in enumerate(figures, start=1):
             yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
-    # A layout is about audits, or about them together with the runs and texts that they were made of.
+
+
+def _figures_of_layouts(result: Any) -> Iterator[tuple[str, Figure]]:
+    """Yield the figures that no page has, by the name of their layout."""
+    # A layout is about audits, or about audits together with their runs and texts.
     forms = [result, result.audit] if isinstance(result, Loaded) else [result]
     for layout in layouts().values():
         kinds = tuple(selection.result for selection in layout.cells)
+        if layout.draw is None:
+            continue
         for form in forms:
-            if layout.draw is not None and isinstance(form, kinds):
-                for figure in layout.draw(form):
-                    yield layout.name, replace(figure, layout=layout.name)
+            figures = layout.draw(form) if isinstance(form, kinds) else ()
+            for figure in figures:
+                yield layout.name, replace(figure, layout=layout.name)
 
 
 def for_paper(drawing: Drawing) -> str:
@@ -137,7 +157,7 @@ def for_paper(drawing: Drawing) -> str:
 
 
 def _coloured(drawing: Drawing) -> str:
-    """A specification as JSON, with the colours of the page's light theme in the place of their names."""
+    """Write a specification as JSON, with the colours of the page's light theme for their names."""
     style = (
         resources.files("ranktilt.reporting")
         .joinpath("templates", "page.css")
@@ -150,12 +170,12 @@ def _coloured(drawing: Drawing) -> str:
 
 
 def _front(result: Result, results: Sequence[Result]) -> str:
-    """What the file names of a result begin with: nothing where it is the only one of its kind."""
-    same = [one for one in results if type(one) is type(result)]
-    if len(same) == 1:
+    """Return the beginning of a result's file names; empty where it is the only one of its kind."""
+    alike = [candidate for candidate in results if type(candidate) is type(result)]
+    if len(alike) == 1:
         return ""
     spec = result.audit.spec if isinstance(result, Loaded) else result.spec
-    return f"{_slug(folder(spec)) or same.index(result) + 1}-"
+    return f"{_slug(folder(spec)) or alike.index(result) + 1}-"
 
 
 def _free(name: str, format: str, taken: dict[str, bytes]) -> str:
@@ -172,13 +192,15 @@ def _slug(text: str) -> str:
 
 def _nothing(results: Sequence[Any], layout: str) -> str:
     if layout in layouts():
-        one = layouts()[layout]
-        return f"{layout} shows {one.shows}; the results given hold none: {one.command} makes one"
+        needed = layouts()[layout]
+        return (
+            f"{layout} shows {needed.shows}; "
+            f"the results given hold none: {needed.command} makes one"
+        )
     if not results:
         return "nothing to draw: no result was given"
-    kinds = dict.fromkeys(
-        type(one.audit if isinstance(one, Loaded) else one).__name__ for one in results
-    )
+    bare = [result.audit if isinstance(result, Loaded) else result for result in results]
+    kinds = dict.fromkeys(type(result).__name__ for result in bare)
     hint = (
         "; an audit needs two groups with a defined Relative Δ" if Audit.__name__ in kinds else ""
     )

@@ -1,10 +1,12 @@
-"""What a table of a paper is without its numbers: rows, columns, order, names and how numbers are printed."""
+"""A table of a paper without its numbers: rows, columns, names, and how numbers are printed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -32,11 +34,11 @@ class Layout:
     cells: tuple[Selection, ...] = ()
     """Which rows of which results are its cells."""
     draw: Callable[[Any], Iterable[Figure]] | None = None
-    """Of a figure that no page of a result has: what draws it of a result that `cells` are about."""
+    """The function that draws a figure that no page has, from a result that `cells` are about."""
     reads_collection: bool = False
     """Whether an audit's collection and lists are read again for it."""
     texts: int = 0
-    """Of a table of texts instead: which of the collections among the results it shows, 1 for the first."""
+    """For a table of texts: the number of the collection that it shows, 1 for the first."""
     left_out: str = ""
     """What is said of rankers that the table is not about."""
     title_of_groups: str = ""
@@ -46,7 +48,10 @@ class Layout:
     columns: tuple[str, ...] = ("dataset", "measure")
     """One key or two."""
     panels: tuple[str, ...] = ()
-    """Keys of the blocks below each other; every key that is nowhere else and has several values joins them."""
+    """Keys of the blocks below each other.
+
+    Every key that is used nowhere else and has several values joins them.
+    """
     measures: tuple[str, ...] = ()
     """Those of the paper, in its order; others follow."""
     digits: int = 1
@@ -58,7 +63,7 @@ class Layout:
     scale: float = 1.0
     """What a value of 0 to 1 is multiplied by for the print: 100 for percent."""
     derived: str = ""
-    """Which cells follow from others: ``relative_delta`` from two means, or a ``ratio`` from two shares."""
+    """Cells that follow from others: ``relative_delta`` of two means, ``ratio`` of two shares."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Titles of keys, where they are not the usual ones."""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -92,7 +97,7 @@ class Layout:
         return self.titles.get(key, NAMES["keys"][key])
 
     def __post_init__(self) -> None:
-        keys_of_cells = [key for selection in self.cells for key in selection.keys]
+        keys_of_cells = chain.from_iterable(selection.keys for selection in self.cells)
         for key in (*self.rows, *self.columns, *self.panels, *keys_of_cells):
             if key not in KEYS:
                 raise unknown(f"key of layout {self.name}", key, KEYS)
@@ -112,28 +117,24 @@ class Layout:
             return dataset_name(value)
         return NAMES["targets"].get(value, value) if key == "target" else value
 
-    def said(self, key: str, value: str) -> str:
-        """Return a key's value as it stands in a caption; nothing where there is none."""
+    def caption_phrase(self, key: str, value: str) -> str:
+        """Return a key's value as a caption has it; empty where there is none."""
         if not value:
             return ""
         return _CONTEXT.get(key, "{}").format(self.label(key, value))
 
     def printed(self, value: float, measure: str) -> str:
         """Print a number as the paper does; ``–`` where it is undefined."""
-        if value != value:
+        if isnan(value):
             return "–"
         digits = self.digits_of.get(measure, self.digits)
         text = f"{np.round(value, digits) + 0.0:.{digits}f}"  # halves to even; −0 becomes 0
-        return (
-            text
-            if self.leading_zero
-            else text.replace("0.", ".", 1)
-            if text.lstrip("-")[0] == "0"
-            else text
-        )
+        if not self.leading_zero and text.lstrip("-").startswith("0"):
+            return text.replace("0.", ".", 1)
+        return text
 
     def unit(self, measure: str) -> float:
-        """Return half of the last printed digit's worth: how far a print may lie from its number."""
+        """Return half a unit of the last printed digit: how far a print may be from its number."""
         return float(0.5 * 10.0 ** -self.digits_of.get(measure, self.digits))
 
 
@@ -142,7 +143,10 @@ PAPER = "paper"
 
 
 def layouts() -> dict[str, Layout]:
-    """Return every layout by its name: the papers', and those of installed packages (``ranktilt.layouts``)."""
+    """Return every layout by its name: the papers' and those of installed packages.
+
+    Packages name theirs in the entry points ``ranktilt.layouts``.
+    """
     return load_layouts()[0]
 
 
@@ -151,7 +155,7 @@ def load_layouts() -> tuple[dict[str, Layout], list[UserError]]:
     """Return every layout by its name, and why those of some packages could not be loaded."""
     table = ExtensionTable("layout", "ranktilt.layouts", {}, _fault)
     foreign = {name for name, _ in table.foreign()}
-    named: dict[str, Layout] = {}
+    by_name: dict[str, Layout] = {}
     errors = list[UserError]()
     for name in table.names():
         try:
@@ -163,24 +167,31 @@ def load_layouts() -> tuple[dict[str, Layout], list[UserError]]:
             errors.append(error)
             continue
         for layout in (loaded,) if isinstance(loaded, Layout) else loaded:
-            if layout.name == PAPER or layout.name in named:
+            if layout.name == PAPER or layout.name in by_name:
                 raise UserError(
                     f"layout {layout.name!r} of {name!r} has the name of another layout; rename it"
                 )
-            named[layout.name] = layout
-    return named, errors
+            by_name[layout.name] = layout
+    return by_name, errors
 
 
 def layout_named(name: str) -> Layout:
-    """Return a layout; `UserError` lists those there are, or says why a package's could not be loaded."""
-    named, errors = load_layouts()
-    if name in named:
-        return named[name]
-    raise errors[0] if errors else unknown("layout", name, (PAPER, *named))
+    """Return a layout.
+
+    Raises
+    ------
+    UserError
+        If there is none of this name: lists those there are, or says why a package's could not be
+        loaded.
+    """
+    by_name, errors = load_layouts()
+    if name in by_name:
+        return by_name[name]
+    raise errors[0] if errors else unknown("layout", name, (PAPER, *by_name))
 
 
 def _fault(loaded: object, name: str) -> str:
-    """What keeps a package's object from being layouts; empty if nothing does."""
+    """Say what keeps a package's object from being layouts; empty if nothing does."""
     parts = loaded if isinstance(loaded, list | tuple) else (loaded,)
     is_layout = all(isinstance(layout, Layout) for layout in parts)
     return "" if is_layout else "is neither a Layout nor a tuple of Layouts"

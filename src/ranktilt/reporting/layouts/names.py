@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections import Counter
@@ -27,18 +28,18 @@ _SAVED = re.compile(
 
 def system_names(runs: Iterable[str]) -> dict[str, str]:
     """Name rankers as the papers do."""
-    found = {run: _pipeline(run) for run in runs}
-    shared = Counter(found.values())
-    return {run: name if shared[name] == 1 else run for run, name in found.items()}
+    names = {run: _pipeline(run) for run in runs}
+    name_counts = Counter(names.values())
+    return {run: name if name_counts[name] == 1 else run for run, name in names.items()}
 
 
 def is_reranked(run: str) -> bool:
-    """Whether a ranker re-ranks what another one found."""
+    """Tell whether a ranker re-ranks the results of another."""
     return ">>" in run
 
 
 def first_stage(run: str) -> str:
-    """What a pipeline starts with, as the papers call it; a ranker of one stage is its own."""
+    """Name the first stage of a pipeline as the papers do; a single stage is its own."""
     return _pipeline(run.partition(">>")[0].strip())
 
 
@@ -53,7 +54,7 @@ def _pipeline(text: str) -> str:
 
 
 def _stage(stage: Stage) -> str:
-    """The papers' name of one stage; empty where they have none."""
+    """Return the papers' name of one stage; empty where they have none."""
     if stage.options:
         return ""
     if str(replace(stage, k=None)) in NAMES["rankers"]:
@@ -64,8 +65,8 @@ def _stage(stage: Stage) -> str:
 
 
 def measure_name(measure: str) -> str:
-    """Name a measure as the papers do: ``nDCG@3`` is NDCG@3, ``AP@1`` is MAP@1, ``RR@10`` is MRR@10."""
-    return _MEASURE.sub(lambda found: NAMES["measures"][found[1]], measure, count=1)
+    """Name a measure as the papers do: ``AP@1`` is MAP@1, ``RR@10`` is MRR@10."""
+    return _MEASURE.sub(lambda match: NAMES["measures"][match[1]], measure, count=1)
 
 
 def dataset_name(dataset: str) -> str:
@@ -74,13 +75,16 @@ def dataset_name(dataset: str) -> str:
 
 
 def generator(source: str) -> tuple[str, str]:
-    """Split the name of a source into its model and, where the name ends in one, its temperature."""
+    """Split the name of a source into its model and its temperature, empty where it has none."""
     model_name, degree = split_temperature(source)
     return model_name, "" if degree is None else temperature(degree)
 
 
 def temperature(value: float) -> str:
-    """Write a temperature as the papers do, with one decimal or as many as it needs; empty where it is unknown."""
-    if value != value:
+    """Write a temperature as the papers do, with one decimal or as many as it needs.
+
+    Empty where it is unknown.
+    """
+    if math.isnan(value):
         return ""
     return f"{value:.1f}" if round(value, 1) == value else f"{value:g}"

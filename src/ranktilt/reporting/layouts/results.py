@@ -12,22 +12,20 @@ from ranktilt.reporting.layouts.selection import PaperCell
 def cells_of(result: Any, table: str | Layout, *, at_home: bool = False) -> list[PaperCell]:
     """Find the cells of one table in a result."""
     layout = layouts()[table] if isinstance(table, str) else table
-    return [
-        cell
-        for selection in layout.cells
-        for cell in selection.cells(result, layout.name, scale=layout.scale, at_home=at_home)
-    ]
+    cells: list[PaperCell] = []
+    for selection in layout.cells:
+        cells += selection.cells(result, layout.name, scale=layout.scale, at_home=at_home)
+    return cells
 
 
 def tables_of(result: Any) -> list[str]:
-    """Name the tables that a result is laid out as where nobody names one: those that its rows are at home in."""
-    return [
-        layout.name
-        for layout in layouts().values()
-        if any(
-            any(selection.cells(result, layout.name, at_home=True)) for selection in layout.cells
-        )
-    ]
+    """Name the tables that a result is laid out as by default: those its rows are at home in."""
+    names = []
+    for layout in layouts().values():
+        selections = layout.cells
+        if any(any(part.cells(result, layout.name, at_home=True)) for part in selections):
+            names.append(layout.name)
+    return names
 
 
 def result_types() -> tuple[type[Any], ...]:
@@ -35,8 +33,8 @@ def result_types() -> tuple[type[Any], ...]:
     kinds = dict[type[Any], None]()
     for layout in layouts().values():
         for selection in layout.cells:
-            several = isinstance(selection.result, tuple)
-            kinds |= dict.fromkeys(selection.result if several else (selection.result,))  # type: ignore[arg-type]
+            selected = selection.result
+            kinds |= dict.fromkeys(selected if isinstance(selected, tuple) else (selected,))
     return tuple(kinds)
 
 
@@ -47,8 +45,8 @@ def left_out(result: Any, layout: Layout) -> list[str]:
         frame, rows = selection.frame(result), selection.rows(result, at_home=False)
         if "system" in frame.columns and rows.height:
             names += [name for name in frame["system"].unique(maintain_order=True) if name]
-            shown = set(rows["system"])
-            names = [name for name in names if name not in shown]
+            systems_in_table = set(rows["system"])
+            names = [name for name in names if name not in systems_in_table]
     return list(dict.fromkeys(names))
 
 

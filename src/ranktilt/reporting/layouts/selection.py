@@ -1,4 +1,4 @@
-"""Cells out of results: which rows of a result's frames a table shows, and where each stands."""
+"""Cells from results: which rows of a result's frames a table shows, and where each stands."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEYS = (
     "target",
     "measure",
 )
-"""What says where in its table a cell stands."""
+"""The keys that say where in its table a cell stands."""
 Column = str | pl.Expr
 """The name of a column, or an expression of several."""
 _CONSTANTS = ("reference", "model", "protected", "unprotected")
@@ -58,7 +58,7 @@ class PaperCell:
     """The group whose documents count, or ``relative_delta``."""
     measure: str = ""
     value: float
-    """On the scale of the print: percent in Dai et al., 0 to 1 in the others; NaN where undefined."""
+    """The number on the scale of the print, percent or 0 to 1; NaN where undefined."""
     text: str = ""
     """The number as it is printed."""
     mark: str = ""
@@ -78,29 +78,30 @@ class PaperCell:
 class Selection:
     """Which rows of one part of a result's frames are cells of a table.
 
-    A row is enriched by columns that follow from others: ``dataset``, ``by`` and ``split`` of the result; ``system``
-    (what papers call its ``run``), ``is_reranked`` and ``first_stage``; ``generator`` and ``temperature`` of the
-    model that wrote its ``source``, or else its group ``b``.
+    A row is enriched by columns that follow from others: ``dataset``, ``by`` and ``split`` of the
+    result; ``system`` (the papers' name of its ``run``), ``is_reranked`` and ``first_stage``;
+    ``generator`` and ``temperature`` of the model that wrote its ``source``, or else its group
+    ``b``.
     """
 
     result: type[Any] | tuple[type[Any], ...]
     """The kind of result, such as `ranktilt.Audit`."""
     part: str | Callable[[Any], pl.DataFrame]
-    """The part of `result.frame`, such as ``means``, or a function that makes such a frame of the result."""
+    """The part of `result.frame`, such as ``means``, or a function from the result to a frame."""
     keys: Mapping[str, Column]
-    """Where a cell stands: a column for each key, such as ``{"system": "system", "measure": "measure"}``."""
+    """A column for each key, such as ``{"system": "system", "measure": "measure"}``."""
     value: Column = "value"
     where: pl.Expr | None = None
     """The rows that are cells; all by default. A row without one of its keys is none."""
     home: pl.Expr | None = None
-    """The rows that are at home in this table, so that it is printed without being named; all by default."""
+    """The rows that are at home in this table, which makes it a default table; all by default."""
     first: bool = False
-    """Whether the first of several rows of one place counts; several are refused otherwise."""
+    """Whether the first of several rows with the same keys counts; they are refused otherwise."""
     mark: Column | None = None
     """A column of marks, such as ``†``."""
 
     def frame(self, result: Any) -> pl.DataFrame:
-        """Return the enriched rows of a result; none where it is of another kind, or lacks the part."""
+        """Return the enriched rows; none if the result is of another kind or lacks the part."""
         if not isinstance(result, self.result):
             return pl.DataFrame()
         if isinstance(self.part, str):
@@ -123,7 +124,7 @@ class Selection:
     def cells(
         self, result: Any, table: str, *, scale: float = 1.0, at_home: bool = False
     ) -> Iterator[PaperCell]:
-        """Yield the cells of a result in a table, in the order of its rows; values are multiplied by `scale`."""
+        """Yield the cells of a result in a table, in the order of its rows, times `scale`."""
         rows = self._rows_of_table(result, table, at_home=at_home)
         if not rows.height:
             return
@@ -144,7 +145,7 @@ class Selection:
 
 @contextmanager
 def _named_columns(table: str, frame: pl.DataFrame) -> Iterator[None]:
-    """Say that a layout, and not the result, names a column that there is not."""
+    """Blame the layout, and not the result, for naming a column that does not exist."""
     try:
         yield
     except pl.exceptions.ColumnNotFoundError as error:
@@ -153,28 +154,28 @@ def _named_columns(table: str, frame: pl.DataFrame) -> Iterator[None]:
         raise UserError(f"layout {table}: no column {column}; there are {columns}") from error
 
 
-_kept: list[tuple[Any, dict[str, pl.DataFrame]]] = []
+_recent: list[tuple[Any, dict[str, pl.DataFrame]]] = []
 """The last results that were laid out, and their frames: every table of a result reads them."""
-_MOST_KEPT = 8
+_MOST_RECENT = 8
 
 
 def _frames(result: Any) -> dict[str, pl.DataFrame]:
-    for kept, parts in _kept:
-        if kept is result:
+    for recent_result, parts in _recent:
+        if recent_result is result:
             return parts
     parts = frames(result)
-    _kept[:] = [*_kept[1 - _MOST_KEPT :], (result, parts)]
+    _recent[:] = [*_recent[1 - _MOST_RECENT :], (result, parts)]
     return parts
 
 
 def part_of(result: Any, part: str) -> pl.DataFrame:
     """Return an enriched part of a result; an empty frame where it has none."""
-    found = _frames(result).get(part)
-    return pl.DataFrame() if found is None else enriched(found, result)
+    frame = _frames(result).get(part)
+    return pl.DataFrame() if frame is None else enriched(frame, result)
 
 
 def enriched(frame: pl.DataFrame, result: Any) -> pl.DataFrame:
-    """Add the columns that follow from others, where a frame has not got them."""
+    """Add the columns that follow from others and that a frame lacks."""
     if not frame.height:
         return frame
     added = _constants(result) | _of_rankers(frame) | _of_sources(frame, result)
@@ -219,10 +220,10 @@ def _of_sources(frame: pl.DataFrame, result: Any) -> dict[str, pl.Series]:
         if hasattr(source, "series")
     }
     texts = [name or "" for name in frame[column].cast(pl.String)]
-    told = [stated.get(text) or generator(text) for text in texts]
+    models = [stated.get(text) or generator(text) for text in texts]
     return {
-        "generator": pl.Series([model for model, _ in told], dtype=pl.String),
-        "temperature": pl.Series([degree for _, degree in told], dtype=pl.String),
+        "generator": pl.Series([model for model, _ in models], dtype=pl.String),
+        "temperature": pl.Series([degree for _, degree in models], dtype=pl.String),
     }
 
 

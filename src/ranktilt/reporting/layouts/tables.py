@@ -1,9 +1,11 @@
-"""The papers' tables of any results, as a document: which ones the results hold, and where each cell stands."""
+"""The papers' tables as a document: which of them the results hold, and the notes they need."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import polars as pl
@@ -13,17 +15,16 @@ from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.data.artifact import names_files
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.contrast import ROUNDINGS
-from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
-from ranktilt.reporting.layouts import cells as numbers
-from ranktilt.reporting.layouts.cells import DELTA, CellFile
+from ranktilt.reporting.document import Document, Panels, printed
+from ranktilt.reporting.layouts.cells import DELTA, CellFile, printed_cells
 from ranktilt.reporting.layouts.layout import PAPER, Layout, layout_named, layouts
+from ranktilt.reporting.layouts.pivot import key_values, pivot
 from ranktilt.reporting.layouts.results import cells_of, left_out, made_by, tables_of
 from ranktilt.reporting.layouts.selection import KEYS, PaperCell
 from ranktilt.reporting.layouts.texts import chosen_texts, has_pairs, of_collections
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.output import table
 from ranktilt.reporting.reload import Loaded, LoadedAudit
-from ranktilt.reporting.tones import Tone
 from ranktilt.training.study_result import TrainingStudy
 
 Bare = Any
@@ -34,10 +35,14 @@ FORMATS = ("latex", "markdown", "csv")
 _ANY = ("", "-")
 """Systems of cells that are about a collection: several results of it hold the same ones."""
 _ROUNDED = (
-    "Relative Δ comes from the means as printed here, as in the paper; the audit's own comes from the means before "
-    "rounding, and may differ where they are small."
+    "Relative Δ comes from the means as printed here, as in the paper; the audit's own comes from "
+    "the means before rounding, and may differ where they are small."
 )
-_SOME = "Values at the indices 1, 2, 5, 10, 20 … and at the last; CSV has all."
+_SHUFFLED = (
+    "Groups that are not twins: Relative Δ is level at what shuffled labels give, which need not "
+    "be 0."
+)
+_CURVE = "Values at the indices 1, 2, 5, 10, 20 … and at the last; CSV has all."
 _SETTING = ("collection", "condition")
 """Keys whose only value a caption does not repeat: the title says it."""
 _ALWAYS = ("dataset", "system", "measure")
@@ -69,119 +74,141 @@ def paper_document(
     """Lay results out as one of the papers' tables, or as all that they hold."""
     if rounding not in ROUNDINGS:
         raise unknown("rounding", rounding, ROUNDINGS)
-    bare = [one.audit if isinstance(one, Loaded) else one for one in results]
-    bare += [one for one in results if isinstance(one, LoadedAudit)]
-    if layout == PAPER:
-        chosen = [layouts()[name] for name in _held(results, bare)]
-    else:
-        chosen = [layout_named(layout) if isinstance(layout, str) else layout]
-    if not chosen:
-        raise UserError(
-            "these results hold no table of a paper; name a layout (--layout) to see which command makes it"
-        )
-    blocks, cells = list[Panels](), list[PaperCell]()
-    for shown in chosen:
-        if shown.texts:
-            blocks.append(_texts(results, shown, queries))
+    bare = [result.audit if isinstance(result, Loaded) else result for result in results]
+    bare += [result for result in results if isinstance(result, LoadedAudit)]
+    blocks: list[Panels] = []
+    cells: list[PaperCell] = []
+    for table_layout in _chosen_layouts(results, bare, layout):
+        if table_layout.texts:
+            blocks.append(_texts_table(results, table_layout, queries))
         else:
-            block, found = _numbers(bare, shown, rounding, own=layout == PAPER)
-            blocks.append(block)
-            cells += found
+            at_home = layout == PAPER
+            numbers = _numbers_table(bare, table_layout, rounding, at_home=at_home)
+            blocks.append(numbers.block)
+            cells += numbers.cells
     data = _cell_data(cells) if cells else _text_data(blocks)
     return Document("tables of a paper", "", printed(blocks), data=data)
 
 
-def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
-    """Cells as they are printed and in the order of the print."""
-    keys = [key for key in KEYS if key in _ALWAYS or any(getattr(cell, key) for cell in cells)]
-    marks = ["mark"] if any(cell.mark for cell in cells) else []
-    rows = [
-        (
-            c.table,
-            *c.at(keys),
-            "nan" if c.value != c.value else c.text,
-            *(c.mark for _ in marks),
-            c.note,
+def _chosen_layouts(
+    results: Sequence[Source], bare: Sequence[Bare], layout: str | Layout
+) -> list[Layout]:
+    if isinstance(layout, Layout):
+        return [layout]
+    if layout != PAPER:
+        return [layout_named(layout)]
+    names = _table_names(results, bare)
+    if not names:
+        raise UserError(
+            "these results hold no table of a paper; "
+            "name a layout (--layout) to see which command makes it"
         )
-        for c in cells
-    ]
-    return _frame(["table", *keys, "value", *marks, "note"], rows)
+    return [layouts()[name] for name in names]
+
+
+def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
+    """Return cells as they are printed, and in the order of the print."""
+    keys = [key for key in KEYS if key in _ALWAYS or any(getattr(cell, key) for cell in cells)]
+    has_marks = any(cell.mark for cell in cells)
+    rows = []
+    for cell in cells:
+        text = "nan" if isnan(cell.value) else cell.text
+        marks = [cell.mark] if has_marks else []
+        rows.append((cell.table, *cell.at(keys), text, *marks, cell.note))
+    names = ["table", *keys, "value", *(["mark"] if has_marks else []), "note"]
+    return _frame(names, rows)
 
 
 def _text_data(blocks: Sequence[Panels]) -> pl.DataFrame:
-    rows = [
-        (block.name, panel.caption, *(cell.text for cell in row))
-        for block in blocks
-        for panel in block.tables
-        for row in panel.rows
-    ]
-    return _frame(
-        ["table", "pair", *(column.title for column in blocks[0].tables[0].columns)], rows
-    )
+    rows = []
+    for block in blocks:
+        for panel in block.tables:
+            for row in panel.rows:
+                rows.append((block.name, panel.caption, *(cell.text for cell in row)))
+    titles = [column.title for column in blocks[0].tables[0].columns]
+    return _frame(["table", "pair", *titles], rows)
 
 
 def _frame(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pl.DataFrame:
-    """What is empty is missing: CSV has no quotes for it."""
-    return pl.DataFrame(
-        [[text or None for text in row] for row in rows],
-        schema=dict.fromkeys(names, pl.String),
-        orient="row",
-    )
+    """Make a frame of texts; an empty one is missing, since CSV has no quotes for it."""
+    schema = dict.fromkeys(names, pl.String)
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.all().replace("", None))
 
 
-def _held(results: Sequence[Source], bare: Sequence[Bare]) -> list[str]:
-    """Names of the tables that the results hold, in the papers' order."""
+def _table_names(results: Sequence[Source], bare: Sequence[Bare]) -> list[str]:
+    """Name the tables that the results hold, in the papers' order."""
     with_texts = sum(map(has_pairs, of_collections(results)))
-    found = {layout.name for layout in layouts().values() if 0 < layout.texts <= with_texts}
-    for one in bare:
-        found.update(
-            [cell.table for cell in one.cells] if isinstance(one, CellFile) else tables_of(one)
-        )
-    return [name for name in layouts() if name in found]
-
-
-def _numbers(
-    results: Sequence[Bare], layout: Layout, rounding: str, *, own: bool
-) -> tuple[Panels, list[PaperCell]]:
-    """One table, and its cells in the order of the print."""
-    cells, made = list[PaperCell](), list[str]()
-    for result in results:
-        found = _cells(result, layout, own=own)
-        cells += [cell for cell in found if cell.system not in _ANY or cell not in cells]
+    names = {layout.name for layout in layouts().values() if 0 < layout.texts <= with_texts}
+    for result in bare:
         if isinstance(result, CellFile):
-            made += [f"Cells of {result.path}"] if found and result.path else []
+            names.update(cell.table for cell in result.cells)
         else:
-            made += made_by(_spec(result)) if found else ()
-    if not cells:
+            names.update(tables_of(result))
+    return [name for name in layouts() if name in names]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _NumbersTable:
+    """A table of numbers, and its cells in the order of the print."""
+
+    block: Panels
+    cells: list[PaperCell]
+
+
+def _numbers_table(
+    results: Sequence[Bare], layout: Layout, rounding: str, *, at_home: bool
+) -> _NumbersTable:
+    """Make one table, with every note that its numbers need."""
+    gathered, origins = _gathered_cells(results, layout, at_home=at_home)
+    if not gathered:
         raise UserError(_lacking(results, layout))
-    cells = numbers.printed(cells, layout, rounding=rounding)
-    caveats = [*_caveats(results, cells, layout, rounding), *([_SOME] if layout.curve else [])]
-    shown = _some(cells) if layout.curve else cells
-    tables, order, keys = _pivot(shown, layout)
-    labels = [layout.label("measure", measure) for measure in layout.measures]
-    shown_labels = {layout.label("measure", cell.measure) for cell in shown}
-    lacking = [label for label in labels if label not in shown_labels]
+    cells = printed_cells(gathered, layout, rounding=rounding)
+    table_cells = _curve_cells(cells) if layout.curve else cells
+    pivoted = pivot(table_cells, layout)
+    notes = [
+        *_notes(table_cells, layout, pivoted.keys, has_gaps=None in pivoted.cells),
+        *_caveats(results, cells, layout, rounding),
+        *([_CURVE] if layout.curve else []),
+    ]
     block = Panels(
-        layout.name,
-        _caption(shown, layout, keys),
-        f"Layout: {layout.paper}.",
-        tuple(tables),
-        (*_notes(shown, layout, keys, gaps=None in order), *caveats),
-        (f"The paper's table also has {', '.join(lacking)}, not in these results.",)
-        if lacking
-        else (),
-        tuple(dict.fromkeys(made)),
+        name=layout.name,
+        caption=_caption(table_cells, layout, pivoted.keys),
+        layout=f"Layout: {layout.paper}.",
+        tables=pivoted.tables,
+        notes=tuple(notes),
+        remarks=tuple(_lacking_measures(table_cells, layout)),
+        made=tuple(dict.fromkeys(origins)),
     )
-    return block, cells if layout.curve else [cell for cell in order if cell is not None]
+    # CSV has every cell of a curve, of which the print shows some.
+    in_order = cells if layout.curve else [cell for cell in pivoted.cells if cell is not None]
+    return _NumbersTable(block=block, cells=in_order)
+
+
+def _gathered_cells(
+    results: Sequence[Bare], layout: Layout, *, at_home: bool
+) -> tuple[list[PaperCell], list[str]]:
+    """Return the cells of one table in all results, and which command or file made them."""
+    cells: list[PaperCell] = []
+    origins: list[str] = []
+    for result in results:
+        result_cells = _cells(result, layout, at_home=at_home)
+        cells += [cell for cell in result_cells if cell.system not in _ANY or cell not in cells]
+        if not result_cells:
+            continue
+        if not isinstance(result, CellFile):
+            origins += made_by(_spec(result))
+        elif result.path:
+            origins.append(f"Cells of {result.path}")
+    return cells, origins
 
 
 def _spec(result: Any) -> Mapping[str, Any]:
-    """The spec of a result, or of one that was loaded with its collection."""
+    """Return the spec of a result, or of one that was loaded with its collection."""
     spec: Mapping[str, Any] = getattr(result, "audit", result).spec
     return spec
 
 
-def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
+def _curve_cells(cells: Sequence[PaperCell]) -> list[PaperCell]:
     """Keep the cells at the places 1, 2, 5, 10, 20 … of a curve, and the last."""
     last = cells[-1].condition
     return [
@@ -189,169 +216,105 @@ def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
     ]
 
 
+def _lacking_measures(cells: Sequence[PaperCell], layout: Layout) -> Iterator[str]:
+    """Name the measures of the paper's table that the cells do not have."""
+    labels = {layout.label("measure", cell.measure) for cell in cells}
+    paper_labels = [layout.label("measure", measure) for measure in layout.measures]
+    lacking = [label for label in paper_labels if label not in labels]
+    if lacking:
+        yield f"The paper's table also has {', '.join(lacking)}, not in these results."
+
+
 def _caveats(
     results: Sequence[Bare], cells: Sequence[PaperCell], layout: Layout, rounding: str
 ) -> list[str]:
-    """What the numbers of a result must not be read without."""
-    studies = [one for one in results if isinstance(one, TrainingStudy)]
+    """Say what a reader of the numbers must know."""
+    studies = [result for result in results if isinstance(result, TrainingStudy)]
     if studies and "system" in (*layout.rows, *layout.columns):
-        tuned = (
-            f"Body already tuned for {what}: {body}."
-            for one in studies
-            for body, what in one.tuned.items()
-        )
-        return [*([layout.mark_note] if layout.mark else []), *tuned]
-    found = [one for one in results if isinstance(one, Audit | SourceAudits) and one.tilts]
-    if layout.derived != DELTA or not found:
+        return _study_caveats(studies, layout)
+    audits = [
+        result for result in results if isinstance(result, Audit | SourceAudits) and result.tilts
+    ]
+    if layout.derived != DELTA or not audits:
         return []
-    others = dict.fromkeys(name for one in found for name in left_out(one, layout))
-    notes = [f"Without {', '.join(others)}: {layout.left_out}."] if others else []
+    return _tilt_caveats(audits, cells, layout, rounding)
+
+
+def _study_caveats(studies: Sequence[TrainingStudy], layout: Layout) -> list[str]:
+    caveats = [layout.mark_note] if layout.mark else []
+    for study in studies:
+        for body, task in study.tuned.items():
+            caveats.append(f"Body already tuned for {task}: {body}.")
+    return caveats
+
+
+def _tilt_caveats(
+    audits: Sequence[Audit | SourceAudits],
+    cells: Sequence[PaperCell],
+    layout: Layout,
+    rounding: str,
+) -> list[str]:
+    caveats = []
+    rankers: dict[str, None] = {}
+    for audit in audits:
+        rankers |= dict.fromkeys(left_out(audit, layout))
+    if rankers:
+        caveats.append(f"Without {', '.join(rankers)}: {layout.left_out}.")
+    is_rounded_here = any(audit.spec.get("rounding", "none") != "paper" for audit in audits)
     if not any(cell.target == DELTA for cell in cells):
-        notes.append("No Relative Δ: it takes two groups; leave the others out by `where`.")
-    elif rounding == "paper" and any(one.spec.get("rounding", "none") != "paper" for one in found):
-        notes.append(_ROUNDED)
-    if not all(tilt.twins for one in found for tilt in one.tilts):
-        notes.append(
-            "Groups that are not twins: Relative Δ is level at what shuffled labels give, which need not be 0."
-        )
-    return notes
+        caveats.append("No Relative Δ: it takes two groups; leave the others out by `where`.")
+    elif rounding == "paper" and is_rounded_here:
+        caveats.append(_ROUNDED)
+    if not all(all(tilt.twins for tilt in audit.tilts) for audit in audits):
+        caveats.append(_SHUFFLED)
+    return caveats
 
 
-def _cells(result: Bare, layout: Layout, *, own: bool) -> list[PaperCell]:
-    """Cells of one table; where nobody named it, only those that are at home in it."""
+def _cells(result: Bare, layout: Layout, *, at_home: bool) -> list[PaperCell]:
+    """Return the cells of one table; where nobody named it, only those that are at home in it."""
     if isinstance(result, CellFile):
         return [cell for cell in result.cells if cell.table == layout.name]
-    return cells_of(result, layout, at_home=own)
+    return cells_of(result, layout, at_home=at_home)
 
 
-def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Panels:
-    opened = sorted(of_collections(results), key=has_pairs, reverse=True)
-    if len(opened) < layout.texts:
+def _texts_table(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Panels:
+    collections = sorted(of_collections(results), key=has_pairs, reverse=True)
+    if len(collections) < layout.texts:
         raise UserError(_lacking(results, layout))
-    return chosen_texts(opened[layout.texts - 1], layout.name, queries=queries)
-
-
-def _pivot(
-    cells: Sequence[PaperCell], layout: Layout
-) -> tuple[list[Table], list[PaperCell | None], tuple[str, ...]]:
-    """Lay cells out by a layout's panels, rows and columns.
-
-    Returns the tables, their cells in the order of the print (None where there is none), and the
-    keys that say where a cell stands, those of panels first.
-    """
-    if len({cell.place for cell in cells}) < len(cells):
-        raise UserError(_twice(cells, layout))
-    values = {key: _values(key, cells, layout) for key in KEYS}
-
-    def together(keys: Sequence[str], among: Iterable[PaperCell]) -> list[tuple[str, ...]]:
-        """Values of some keys that occur together, in order."""
-        found = {cell.at(keys) for cell in among}
-        return sorted(
-            found,
-            key=lambda one: [
-                values[key].index(value) for key, value in zip(keys, one, strict=True)
-            ],
-        )
-
-    several = [key for key in KEYS if len(values[key]) > 1]
-    columns = tuple(key for key in layout.columns if key in several or key == layout.columns[-1])
-    used = {*layout.rows, *layout.columns, *layout.panels}
-    panels = tuple(
-        key for key in (*layout.panels, *(k for k in KEYS if k not in used)) if key in several
-    )
-    tables, order = list[Table](), list[PaperCell | None]()
-    for panel in together(panels, cells):
-        inside = {
-            cell.at((*layout.rows, *columns)): cell for cell in cells if cell.at(panels) == panel
-        }
-        across = together(columns, inside.values())
-        rows, before = list[Row](), tuple("" for _ in layout.rows)
-        for row in together(layout.rows, inside.values()):
-            found = [inside.get((*row, *column)) for column in across]
-            order += found
-            same = next(
-                (i for i, (a, b) in enumerate(zip(row, before, strict=True)) if a != b), len(row)
-            )
-            labels = [
-                "" if i < same else layout.label(k, v)
-                for i, (k, v) in enumerate(zip(layout.rows, row, strict=True))
-            ]
-            rule = bool(rows) and len(labels) > 1 and bool(labels[0])
-            rows.append(Row((*map(Cell, labels), *map(_printed, found)), rule=rule))
-            before = row
-        title = ", ".join(filter(None, map(layout.said, panels, panel)))
-        stub = [Column(layout.title_of(key), number=False, header=True) for key in layout.rows]
-        titles = [Column(layout.label(columns[-1], column[-1])) for column in across]
-        first = [column[0] for column in across] if len(columns) > 1 else []
-        spans = [
-            (layout.label(columns[0], value), first.count(value)) for value in dict.fromkeys(first)
-        ]
-        above = (("", len(layout.rows)), *spans) if spans else ()
-        tables.append(Table(title, (*stub, *titles), tuple(rows), spans=above))
-    return tables, order, tuple(dict.fromkeys((*panels, *layout.rows, *columns)))
+    return chosen_texts(collections[layout.texts - 1], layout.name, queries=queries)
 
 
 def _caption(cells: Sequence[PaperCell], layout: Layout, keys: Sequence[str]) -> str:
-    values = {key: _values(key, cells, layout) for key in KEYS}
-    only = [(key, found[0]) for key, found in values.items() if key not in (*keys, *_SETTING)]
-    context = [layout.said(key, value) for key, value in only if value not in _ANY]
-    groups = layout.title_of_groups and "human" not in values["target"]
-    title = layout.title_of_groups if groups else layout.title
-    return ". ".join([title, *([", ".join(context)] if context else [])]) + "."
+    values = key_values(cells, layout)
+    context = [
+        layout.caption_phrase(key, values[key][0])
+        for key in KEYS
+        if key not in (*keys, *_SETTING) and values[key][0] not in _ANY
+    ]
+    has_other_groups = layout.title_of_groups and "human" not in values["target"]
+    title = layout.title_of_groups if has_other_groups else layout.title
+    return f"{title}. {', '.join(context)}." if context else f"{title}."
 
 
 def _notes(
-    cells: Sequence[PaperCell], layout: Layout, keys: Sequence[str], *, gaps: bool
+    cells: Sequence[PaperCell], layout: Layout, keys: Sequence[str], *, has_gaps: bool
 ) -> list[str]:
+    """Return the notes of single cells, and what a dash means."""
     notes = [
         f"{', '.join(map(layout.label, keys, cell.at(keys)))}: {cell.note}"
         for cell in cells
         if cell.note
     ]
-    why = ["not in these results"] if gaps else []
-    why += ["undefined"] if any(cell.text == DASH for cell in cells) else []
-    notes += [f"{DASH}: {' or '.join(why)}"] if why else []
+    reasons = ["not in these results"] if has_gaps else []
+    reasons += ["undefined"] if any(cell.text == DASH for cell in cells) else []
+    notes += [f"{DASH}: {' or '.join(reasons)}"] if reasons else []
     return [f"{note.removesuffix('.')}." for note in dict.fromkeys(notes)]
 
 
-def _printed(cell: PaperCell | None) -> Cell:
-    """A cell as it is printed; of Relative Δ, with the side that it favours."""
-    if cell is None:
-        return Cell(DASH)
-    favours = cell.target == DELTA and cell.value == cell.value and cell.value != 0
-    tone: Tone = "" if not favours else "first" if cell.value > 0 else "second"
-    return Cell(cell.text.replace("-", "−") + cell.mark, cell.value if favours else None, tone)
-
-
-def _values(key: str, cells: Sequence[PaperCell], layout: Layout) -> list[str]:
-    """Values of one key in the order of the print."""
-    found = list(dict.fromkeys(str(getattr(cell, key)) for cell in cells))
-    if key == "measure":
-        found.sort(
-            key=lambda m: layout.measures.index(m) if m in layout.measures else len(layout.measures)
-        )
-    if key == "target":
-        found.sort(key=lambda target: (target == DELTA, target not in ("human", "")))
-    return found
-
-
-def _twice(cells: Sequence[PaperCell], layout: Layout) -> str:
-    places = [cell.place for cell in cells]
-    place = next(place for number, place in enumerate(places) if place in places[:number])
-    keys = [
-        f"{layout.title_of(key).lower()} {value}"
-        for key, value in zip(KEYS, place[1:], strict=True)
-        if value
-    ]
-    return (
-        f"{layout.name}: two results hold the same cell ({', '.join(keys)}); leave one of them out, or give their "
-        "folders different names"
-    )
-
-
 def _lacking(results: Sequence[Source], layout: Layout) -> str:
-    first = f"{layout.name} shows {layout.shows}"
-    why = [note for result in results if isinstance(result, Loaded) for note in result.notes]
-    if layout.texts and why:
-        return f"{first}; {why[0]}"
-    return f"{first}; the results given hold none: {layout.command} makes one"
+    content = f"{layout.name} shows {layout.shows}"
+    if layout.texts:
+        for result in results:
+            if isinstance(result, Loaded) and result.notes:
+                return f"{content}; {result.notes[0]}"
+    return f"{content}; the results given hold none: {layout.command} makes one"

@@ -1,11 +1,13 @@
-"""Texts that show what a tilt is made of: a human document and its LLM versions, for a query."""
+"""Texts behind a tilt: for each query a human document and its LLM versions."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from math import isnan
 
 import numpy as np
 import polars as pl
@@ -24,13 +26,14 @@ from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
 
 PAIRS = 2
+"""Queries that are chosen where none is named."""
 _Key = tuple[str, str]
 """A query, and a document of the first source that is relevant to it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Rewrites:
-    """One source beside the first: the audit of the two, and the relevant documents that are twins."""
+    """One source against the first: the audit of the two, and the relevant twins."""
 
     audit: Audit
     collection: Collection
@@ -39,94 +42,99 @@ class _Rewrites:
 
     @cached_property
     def twins(self) -> dict[_Key, str]:
-        """Its version of each document that is relevant as that is, the highest grades of a query first."""
+        """The version in `b` of each document of `a`, where both are relevant to a query.
+
+        The highest grades of a query come first.
+        """
         judged = self.collection.qrels.filter(pl.col("grade") > 0).with_row_index("row")
         pairs = self.collection.pairs(self.a, self.b)
-        found = judged.join(
+        with_twins = judged.join(
             pairs, left_on="doc_id", right_on="a", how="inner", maintain_order="left"
         )
-        other = judged.select("query_id", b="doc_id", other="grade")
-        both = found.join(other, on=["query_id", "b"], how="inner", maintain_order="left").sort(
-            pl.col("grade") + pl.col("other"), "row", descending=[True, False], maintain_order=True
+        judged_twins = judged.select("query_id", b="doc_id", twin_grade="grade")
+        both_judged = with_twins.join(
+            judged_twins, on=["query_id", "b"], how="inner", maintain_order="left"
         )
-        rows = both.select("query_id", "doc_id", "b").iter_rows()
-        made: dict[_Key, str] = {}
-        for query, doc, twin in rows:
-            made.setdefault((query, doc), twin)
-        return made
+        rows = both_judged.sort(
+            pl.col("grade") + pl.col("twin_grade"),
+            "row",
+            descending=[True, False],
+            maintain_order=True,
+        )
+        twins: dict[_Key, str] = {}
+        for query, doc, twin in rows.select("query_id", "doc_id", "b").iter_rows():
+            twins.setdefault((query, doc), twin)
+        return twins
 
     @cached_property
     def points(self) -> dict[str, float]:
-        """Each query's part of Relative Δ, added up over the rankers; one ranker's parts sum to its Relative Δ."""
-        measure = self.audit.primary_measure
-        found = np.stack(
-            [contributions(self.audit, run, measure, self.a, self.b) for run in self.audit.runs]
+        """Each query's part of Relative Δ, added up over the rankers.
+
+        The parts of one ranker sum to its Relative Δ.
+        """
+        audit = self.audit
+        measure = audit.primary_measure
+        per_ranker = np.stack(
+            [contributions(audit, run, measure, a=self.a, b=self.b) for run in audit.runs]
         )
-        total = found[~np.isnan(found).all(axis=1)].sum(
-            axis=0
-        )  # a ranker that finds nothing relevant has none
-        return {
-            query: value
-            for query, value in zip(self.audit.queries, total.tolist(), strict=True)
-            if value == value
-        }
+        # A ranker that retrieves nothing relevant has no Relative Δ.
+        has_tilt = ~np.isnan(per_ranker).all(axis=1)
+        totals = per_ranker[has_tilt].sum(axis=0).tolist()
+        points = zip(audit.queries, totals, strict=True)
+        return {query: value for query, value in points if not isnan(value)}
 
     def text(self, doc: str) -> str:
         return str(self.collection.docs.filter(pl.col("id") == doc)["text"][0])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _AllRewrites:
-    """All sources beside the first one of a collection, in one audit or one audit each."""
+    """All sources of a collection against its first one, in one audit or one audit each."""
 
     sides: tuple[_Rewrites, ...]
 
     @classmethod
-    def of(cls, opened: Sequence[LoadedAudit]) -> _AllRewrites:
-        first = opened[0].audit.tilted_pairs[0][0]
-        found = (
-            _Rewrites(one.audit, one.collection, a, b)
-            for one in opened
-            for a, b in one.audit.tilted_pairs
-            if a == first and one.collection is not None
-        )
-        return cls(tuple({side.b: side for side in found}.values()))
+    def from_audits(cls, audits: Sequence[LoadedAudit]) -> _AllRewrites:
+        first = audits[0].audit.tilted_pairs[0][0]
+        sides: dict[str, _Rewrites] = {}
+        for loaded in audits:
+            if loaded.collection is None:
+                continue
+            for a, b in loaded.audit.tilted_pairs:
+                if a == first:
+                    sides[b] = _Rewrites(audit=loaded.audit, collection=loaded.collection, a=a, b=b)
+        return cls(sides=tuple(sides.values()))
 
     @cached_property
     def keys(self) -> dict[str, list[_Key]]:
         """Documents to choose from, by query: those that most sources have a version of."""
-        found = defaultdict[str, list[_Key]](list)
-        for key in dict.fromkeys(key for side in self.sides for key in side.twins):
-            found[key[0]].append(key)
-        versions = {
-            key: sum(key in side.twins for side in self.sides)
-            for keys in found.values()
-            for key in keys
-        }
-        most = {query: max(map(versions.__getitem__, keys)) for query, keys in found.items()}
+        version_counts = Counter[_Key]()
+        for side in self.sides:
+            version_counts.update(side.twins.keys())
+        keys = defaultdict[str, list[_Key]](list)
+        for key in version_counts:
+            keys[key[0]].append(key)
         return {
-            query: [key for key in keys if versions[key] == most[query]]
-            for query, keys in found.items()
+            query: _most_common(query_keys, version_counts) for query, query_keys in keys.items()
         }
 
     @cached_property
     def points(self) -> dict[str, float]:
         """Each query's part of Relative Δ, added up over sources and rankers."""
-        found = defaultdict[str, float](float)
+        points = defaultdict[str, float](float)
         for side in self.sides:
             for query, value in side.points.items():
-                found[query] += value
-        return found
+                points[query] += value
+        return points
 
     @property
     def strongest(self) -> list[str]:
-        """The queries that contribute most, of those whose document has a version in every source."""
-        held = [
-            q
-            for q in self.points
-            if all(self.keys.get(q, [("", "")])[0] in side.twins for side in self.sides)
-        ]
-        return sorted(held, key=lambda query: -abs(self.points[query]))[:PAIRS]
+        """The queries that contribute most, and whose document has a version in every source."""
+        queries = [query for query in self.points if self._is_in_every_source(query)]
+        return sorted(queries, key=lambda query: -abs(self.points[query]))[:PAIRS]
+
+    def _is_in_every_source(self, query: str) -> bool:
+        return query in self.keys and all(self.keys[query][0] in side.twins for side in self.sides)
 
     def chosen(self, query: str) -> Iterator[str]:
         """Yield the texts of the document of the highest grade and of its versions."""
@@ -136,73 +144,90 @@ class _AllRewrites:
             yield side.text(side.twins[key]) if key in side.twins else DASH
 
 
-def has_pairs(opened: Sequence[LoadedAudit]) -> bool:
-    """Whether there are texts to choose where no query is named: some that are all relevant to a query."""
-    return bool(_AllRewrites.of(opened).strongest)
+def _most_common(keys: Sequence[_Key], version_counts: Mapping[_Key, int]) -> list[_Key]:
+    most = max(version_counts[key] for key in keys)
+    return [key for key in keys if version_counts[key] == most]
+
+
+def has_pairs(audits: Sequence[LoadedAudit]) -> bool:
+    """Tell whether some query has texts to choose: a relevant document and relevant versions."""
+    return bool(_AllRewrites.from_audits(audits).strongest)
 
 
 def of_collections(results: Sequence[object]) -> list[list[LoadedAudit]]:
-    """Put together the audits of one collection that texts can be chosen from: by source, judged, with collection."""
-    found = defaultdict[str, list[LoadedAudit]](list)
-    parts = list[object]()
+    """Group the audits whose texts can be shown by their collection.
+
+    These are audits by source that were judged and loaded with their collection.
+    """
+    parts: list[object] = []
     for result in results:
         parts += result.parts if isinstance(result, LoadedSourceAudits) else [result]
-    for number, one in enumerate(parts):
-        if (
-            isinstance(one, LoadedAudit)
-            and one.collection
-            and one.audit.spec.get("by") == "source"
-            and one.audit.tilts
-        ):
-            spec = one.audit.spec.get("collection", {})
-            place = spec.get("path") if spec.get("without_sources") else None
-            found[str(number) if place is None else f"at {place}"].append(one)
-    return list(found.values())
+    groups = defaultdict[str, list[LoadedAudit]](list)
+    for number, part in enumerate(parts):
+        if not isinstance(part, LoadedAudit) or not part.collection:
+            continue
+        audit = part.audit
+        if audit.spec.get("by") == "source" and audit.tilts:
+            spec = audit.spec.get("collection", {})
+            # Audits of single sources of one folder belong together.
+            path = spec.get("path") if spec.get("without_sources") else None
+            groups[str(number) if path is None else f"at {path}"].append(part)
+    return list(groups.values())
 
 
 def chosen_texts(
-    opened: Sequence[LoadedAudit], name: str, *, queries: Sequence[str] = ()
+    audits: Sequence[LoadedAudit], name: str, *, queries: Sequence[str] = ()
 ) -> Panels:
-    """Choose a document and its versions in every source, and lay them out side by side, a panel a query."""
-    sides = _AllRewrites.of(opened)
-    first, sources = sides.sides[0], [side.b for side in sides.sides]
-    wanted = _named(queries, sides.keys, first.collection) if queries else sides.strongest
-    if not wanted:
+    """Choose a document and its versions in every source, and lay them out side by side.
+
+    Each query has a panel.
+    """
+    rewrites = _AllRewrites.from_audits(audits)
+    first, sources = rewrites.sides[0], [side.b for side in rewrites.sides]
+    chosen = rewrites.strongest
+    if queries:
+        chosen = _checked_queries(queries, rewrites.keys, first.collection)
+    if not chosen:
         raise UserError(
             f"{name}: no query has a relevant pair of {first.a} and {' and '.join(sources)}"
         )
-    titles = [first.a, *sources]
-    if first.a == "human":
-        several = [f"LLM-Generated, {source}" for source in sources]
-        titles = ["Human-Written", *(several if len(sources) > 1 else ["LLM-Generated"])]
-    columns = tuple(map(worded, titles))
-    asked = dict(first.collection.queries.select("id", "text").iter_rows())
-    rows = [Row(tuple(map(Cell, sides.chosen(query)))) for query in wanted]
+    columns = tuple(map(worded, _titles(first.a, sources)))
+    query_texts = dict(first.collection.queries.select("id", "text").iter_rows())
+    tables = []
+    for query in chosen:
+        row = Row(tuple(map(Cell, rewrites.chosen(query))))
+        tables.append(Table(f"Query: {query_texts[query]}", columns, (row,)))
+    origins = chain.from_iterable(made_by(side.audit.spec) for side in rewrites.sides)
     return Panels(
-        name,
-        _caption(first.audit, name, sources),
-        f"Layout: {layouts()[name].paper}.",
-        tuple(
-            Table(f"Query: {asked[q]}", columns, (row,))
-            for q, row in zip(wanted, rows, strict=True)
-        ),
-        tuple(_notes(sides, wanted, named=bool(queries))),
-        made=tuple(
-            dict.fromkeys(line for side in sides.sides for line in made_by(side.audit.spec))
-        ),
+        name=name,
+        caption=_caption(first.audit, name, sources),
+        layout=f"Layout: {layouts()[name].paper}.",
+        tables=tuple(tables),
+        notes=tuple(_notes(rewrites, chosen, are_named=bool(queries))),
+        made=tuple(dict.fromkeys(origins)),
     )
+
+
+def _titles(first: str, sources: Sequence[str]) -> list[str]:
+    if first != "human":
+        return [first, *sources]
+    if len(sources) == 1:
+        return ["Human-Written", "LLM-Generated"]
+    return ["Human-Written", *(f"LLM-Generated, {source}" for source in sources)]
 
 
 def _caption(audit: Audit, name: str, sources: Sequence[str]) -> str:
-    written = " and ".join(
-        model + (f" at temperature {degree}" if degree else "")
-        for model, degree in map(generator, sources)
-    )
-    where = ", ".join(filter(None, (dataset_name(folder(audit.spec)), f"LLM text by {written}")))
-    return f"{layouts()[name].title}. {where}."
+    models = []
+    for model, degree in map(generator, sources):
+        models.append(f"{model} at temperature {degree}" if degree else model)
+    context = (dataset_name(folder(audit.spec)), f"LLM text by {' and '.join(models)}")
+    return f"{layouts()[name].title}. {', '.join(filter(None, context))}."
 
 
-def _named(queries: Sequence[str], keys: Mapping[str, object], collection: Collection) -> list[str]:
+def _checked_queries(
+    queries: Sequence[str], keys: Mapping[str, object], collection: Collection
+) -> list[str]:
+    """Return the queries that a user named, each once; `UserError` where one has no texts."""
     for query in queries:
         if query not in collection.queries["id"]:
             raise unknown("query", query, collection.queries_with_judgments["id"].to_list())
@@ -213,18 +238,23 @@ def _named(queries: Sequence[str], keys: Mapping[str, object], collection: Colle
     return list(dict.fromkeys(queries))
 
 
-def _notes(sides: _AllRewrites, wanted: Sequence[str], *, named: bool) -> Iterator[str]:
-    audit = sides.sides[0].audit
+def _notes(rewrites: _AllRewrites, chosen: Sequence[str], *, are_named: bool) -> Iterator[str]:
+    """Say how the queries were chosen, and what each of them contributes."""
+    audit, sides = rewrites.sides[0].audit, rewrites.sides
     rankers = counted(len(audit.runs), "ranker", "rankers")
-    over = rankers if len(sides.sides) == 1 else f"{rankers} and {len(sides.sides)} sources"
-    if not named:
+    over = rankers if len(sides) == 1 else f"{rankers} and {len(sides)} sources"
+    if not are_named:
+        queries = counted(len(audit.queries), "query", "queries")
         yield (
-            f"Chosen: of {counted(len(audit.queries), 'query', 'queries')} the {len(wanted)} that contribute most to "
-            f"Relative Δ of {audit.primary_measure!r}, {over} added up; of each the relevant pair of the highest "
-            "grade."
+            f"Chosen: of {queries} the {len(chosen)} that contribute most to "
+            f"Relative Δ of {audit.primary_measure!r}, {over} added up; of each the relevant pair "
+            "of the highest grade."
         )
-    parts = [f"{query} {signed(sides.points[query])}" for query in wanted if query in sides.points]
+    parts = [
+        f"{query} {signed(rewrites.points[query])}" for query in chosen if query in rewrites.points
+    ]
     if parts:
         yield (
-            f"Parts of Relative Δ in points, {over} added up (+ favours {sides.sides[0].a}): {', '.join(parts)}."
+            f"Parts of Relative Δ in points, {over} added up (+ favours {sides[0].a}): "
+            f"{', '.join(parts)}."
         )

@@ -1,4 +1,4 @@
-"""A document as one self-contained HTML page, safe with any text and readable anywhere; or as a piece of a notebook."""
+"""A document as one self-contained HTML page, safe with any text, or as a piece of a notebook."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EXPLORER = tuple(
 
 
 def render(document: Document, *, notes: bool = True) -> str:
-    """Write one HTML file that loads nothing, runs nothing of a document's, and reads without scripts.
+    """Write one HTML file that loads nothing, runs no text of a document, and needs no scripts.
 
     Some 400 kB with figures (the drawing library, compressed), some kB without. Every text is taken
     as plain text; a page has its notes whatever `notes` says.
@@ -39,24 +39,25 @@ def render(document: Document, *, notes: bool = True) -> str:
     from markupsafe import Markup
 
     kinds = {block.kind for block in document.blocks("page")}
-    engine = _engine() if "figure" in kinds else None
     scripts = [_compact(_template("page.js"))]
     if "explorer" in kinds:
         scripts.append(_compact("\n".join(map(_template, _EXPLORER))))
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            page=document,
-            terms=Glossary(names=document.names),
-            date=page_date(),
-            engine=engine and engine[0],
-            scripts=[Markup(script) for script in scripts],
-            explores="explorer" in kinds,
-            draws_intervals=bool(document.hero_blocks) or "intervals" in kinds,
-            policy=policy(scripts[0], *map(digest, scripts[1:]), *(engine[1:] if engine else [])),
-            version=__version__,
-        )
+    digests = [digest(script) for script in scripts[1:]]
+    engine = None
+    if "figure" in kinds:
+        engine, engine_digest = _engine()
+        digests.append(engine_digest)
+    template = _environment().get_template("page.html")
+    return template.render(
+        page=document,
+        terms=Glossary(names=document.names),
+        date=page_date(),
+        engine=engine,
+        scripts=[Markup(script) for script in scripts],
+        explores="explorer" in kinds,
+        draws_intervals=bool(document.hero_blocks) or "intervals" in kinds,
+        policy=policy(scripts[0], *digests),
+        version=__version__,
     )
 
 
@@ -73,7 +74,7 @@ def page_date() -> date:
 
 
 def html_fragment(document: Document) -> str:
-    """Write what a notebook shows: the answer and the tables, without scripts, styles and network."""
+    """Write the answer and the tables for a notebook, without scripts, styles and network."""
     return _environment().get_template("fragment.html").render(page=document, terms=Glossary(()))
 
 
@@ -101,14 +102,17 @@ def _environment() -> Environment:
 
 
 def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
-    """Rows as a page shows them: whether one begins a group, and its cells; a heading is a row of its own."""
-    rows = list[tuple[bool, list[Cell]]]()
-    before: tuple[str, ...] = ()
+    """Return rows as a page shows them: whether a rule is above each, and its cells.
+
+    A heading is a row of its own.
+    """
+    rows: list[tuple[bool, list[Cell]]] = []
+    previous: tuple[str, ...] = ()
     for row in table.rows:
-        if row.group != before and any(row.group):
+        if row.group != previous and any(row.group):
             heading = Cell(row.group[0], note=", ".join(filter(None, row.group[1:])))
             rows.append((True, [heading, *[Cell("")] * (len(table.columns) - 1)]))
-        before = row.group
+        previous = row.group
         rows.append((row.rule, [_cell(cell) for cell in row.shown_cells]))
     return rows
 
@@ -122,11 +126,11 @@ def _cell(cell: Cell) -> Cell:
 
 
 def policy(script: str, *digests: str) -> str:
-    """Make the page's Content-Security-Policy: no network, no handlers, and only the scripts we wrote."""
-    allowed = " ".join(f"'{one}'" for one in (digest(script), *digests))
+    """Make the page's Content-Security-Policy: no network, no handlers, and only our scripts."""
+    allowed = " ".join(f"'{script_digest}'" for script_digest in (digest(script), *digests))
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -136,7 +140,10 @@ def digest(script: str) -> str:
 
 
 def safe_json(value: Any) -> str:
-    r"""Write JSON for a script element: ``<``, ``>`` and ``&`` are written as ``\\u003c`` and so on, NaN as null."""
+    r"""Write JSON for a script element.
+
+    ``<``, ``>`` and ``&`` are written as ``\\u003c`` and so on, NaN as null.
+    """
     text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
@@ -144,7 +151,7 @@ def safe_json(value: Any) -> str:
 
 
 def _compact_style(style: str) -> Markup:
-    """Leave out what a browser does not need of our style sheets: comments, and blanks around signs."""
+    """Leave out the comments of our style sheets, and blanks around signs."""
     from markupsafe import Markup
 
     text = re.sub(r"/\*.*?\*/", "", str(style), flags=re.DOTALL)
@@ -168,7 +175,7 @@ def _template(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _engine() -> tuple[str, str]:
-    """The drawing library, compressed, and its hash."""
+    """Return the drawing library, compressed, and its hash."""
     script = "\n".join(
         _template(f"vega/{name}.min.js") for name in ("vega", "vega-lite", "vega-interpreter")
     )

@@ -1,8 +1,9 @@
-"""A gate as JUnit XML, for build servers: the one format that is of one result only."""
+"""A gate as JUnit XML, for build servers; no other result has this format."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from xml.etree import ElementTree
 
 from ranktilt._version import __version__
@@ -14,47 +15,46 @@ _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def junit(gate: Gate) -> bytes:
-    """Write a test case a row: tilted is a ``failure``, inconclusive an ``error``, or ``skipped`` where that passes."""
+    """Write a test case for each row of a gate.
+
+    Tilted is a ``failure``, inconclusive an ``error``, or ``skipped`` where inconclusive passes.
+    """
     kinds = {
         "tilted": "failure",
         "inconclusive": "skipped" if gate.passes_inconclusive else "error",
     }
-    counts = {
-        "tests": len(gate.rows),
-        "failures": sum(r.outcome == "tilted" for r in gate.rows),
-        "errors": sum(kinds.get(r.outcome) == "error" for r in gate.rows),
-        "skipped": sum(kinds.get(r.outcome) == "skipped" for r in gate.rows),
-    }
+    counts = Counter(kinds.get(row.outcome, "passed") for row in gate.rows)
     attributes = {
         "name": "ranktilt gate",
-        **{key: str(count) for key, count in counts.items()},
+        "tests": str(len(gate.rows)),
+        "failures": str(counts["failure"]),
+        "errors": str(counts["error"]),
+        "skipped": str(counts["skipped"]),
         "time": "0",
     }
     root = ElementTree.Element("testsuites", attributes)
     suite = ElementTree.SubElement(root, "testsuite", attributes)
     properties = ElementTree.SubElement(suite, "properties")
-    asked = {
+    values = {
         "ranktilt": __version__,
         "asked": " and ".join(gate_questions(gate)),
         "command": gate.spec.get("command"),
     }
-    for name, value in asked.items():
+    for name, value in values.items():
         if value:
-            ElementTree.SubElement(
-                properties, "property", {"name": name, "value": _writable(str(value))}
-            )
+            pair = {"name": name, "value": _writable(str(value))}
+            ElementTree.SubElement(properties, "property", pair)
     for row in gate.rows:
         name = f"{row.measure}: {row.groups}"
         case = {"classname": _writable(row.run), "name": _writable(name), "time": "0"}
-        found = ElementTree.SubElement(suite, "testcase", case)
+        test_case = ElementTree.SubElement(suite, "testcase", case)
         if row.outcome in kinds:
             reason = {"type": row.outcome, "message": _writable(row_reason(row))}
-            kind = ElementTree.SubElement(found, kinds[row.outcome], reason)
-            kind.text = _writable(
-                "\n".join(limit_reason(check, row.queries) for check in row.checks)
-            )
+            element = ElementTree.SubElement(test_case, kinds[row.outcome], reason)
+            lines = [limit_reason(check, row.queries) for check in row.checks]
+            element.text = _writable("\n".join(lines))
         else:
-            ElementTree.SubElement(found, "system-out").text = _writable(row_reason(row))
+            ElementTree.SubElement(test_case, "system-out").text = _writable(row_reason(row))
     ElementTree.indent(root)
     return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 

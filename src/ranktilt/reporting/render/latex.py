@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ranktilt.reporting.document import Cell, Document, Panels, Table
+from ranktilt.reporting.document import Cell, Column, Document, Panels, Table
 from ranktilt.reporting.render.markdown import clean, flat, one_line
 
 _SIGNS = {
@@ -36,16 +36,24 @@ _GUARDED = {**_SIGNS, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}"}
 """Brackets and stars too: behind a line's end LaTeX would read them as its options."""
 _NARROW, _WIDE = 6, 9
 """Columns that fit into one column of a paper, and into its page in small print."""
-_TEXTS, _WHOLE = 0.94, r"p{0.96\linewidth}"
-"""Share of the line that columns of texts have together; and what spans them."""
+_TEXTS = 0.94
+"""Share of the line that all columns of texts have."""
+_SPANNING = r"p{0.96\linewidth}"
+"""A cell that spans columns of texts."""
 _SIDES = {"first": (0x00, 0x72, 0xB2), "second": (0xD5, 0x5E, 0x00)}
 """Blue and orange, told apart by the colour-blind (after Okabe and Ito)."""
 _DARKEST = 0.6
-_SHADED = "Shaded: Relative Δ, blue above 0 and orange below, the darker the further from it (darkest from 100 on)."
+_SHADED = (
+    "Shaded: Relative Δ, blue above 0 and orange below, the darker the further from it "
+    "(darkest from 100 on)."
+)
 
 
 def render(document: Document, *, notes: bool = True) -> str:
-    r"""Write tables as ``tabular``, panels as ``table`` with caption and label; they need ``\usepackage{booktabs}``."""
+    r"""Write tables as ``tabular``, and panels as ``table`` with caption and label.
+
+    Both need ``\usepackage{booktabs}``.
+    """
     lines: list[str] = []
     for block in document.blocks("text"):
         if isinstance(block, Table):
@@ -63,7 +71,8 @@ def _table(table: Table) -> Iterator[str]:
     if table.groups:
         titles[0] = titles[0].capitalize()
     yield f"% {one_line(table.caption)}"
-    yield rf"\begin{{tabular}}{{{''.join('r' if column.number else 'l' for column in columns)}}}"
+    alignment = "".join("r" if column.number else "l" for column in columns)
+    yield rf"\begin{{tabular}}{{{alignment}}}"
     yield r"\toprule"
     yield _line(map(_escaped, titles))
     yield r"\midrule"
@@ -76,22 +85,15 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _panels(block: Panels) -> Iterator[str]:
-    """A complete environment, as wide and in as small a print as its columns need."""
-    widest = max(block.tables, key=lambda table: len(table.columns)).columns
-    width, texts = len(widest), any(not column.number and not column.header for column in widest)
-    environment = "table*" if texts or width > _NARROW else "table"
-    shaded = any(
-        cell.tone in _SIDES for table in block.tables for row in table.rows for cell in row
-    )
-    colours = r" and \usepackage[table]{xcolor}" if shaded else ""
-    about = (
-        rf"{block.layout} Needs \usepackage{{booktabs}}{colours}.",
-        *block.made,
-        *block.remarks,
-    )
-    plain = sum(not column.number and not column.header for column in widest)
-    half = rf"p{{{_TEXTS / max(plain, 1):.3g}\linewidth}}"
-    yield from (f"% {clean(text)}" for text in about)
+    """Write a complete environment, as wide and in as small a print as its columns need."""
+    columns = max(block.tables, key=lambda table: len(table.columns)).columns
+    width = len(columns)
+    has_texts = any(map(_is_text, columns))
+    environment = "table*" if has_texts or width > _NARROW else "table"
+    is_shaded = any(map(_has_shades, block.tables))
+    colours = r" and \usepackage[table]{xcolor}" if is_shaded else ""
+    needs = rf"{block.layout} Needs \usepackage{{booktabs}}{colours}."
+    yield from (f"% {clean(text)}" for text in (needs, *block.made, *block.remarks))
     yield rf"\begin{{{environment}}}[t]"
     yield r"\centering"
     yield rf"\caption{{{_guarded(block.caption)}}}"
@@ -100,14 +102,13 @@ def _panels(block: Panels) -> Iterator[str]:
         yield from (r"\scriptsize", r"\setlength{\tabcolsep}{2pt}")
     elif environment == "table*":
         yield r"\small"
-    yield rf"\begin{{tabular}}{{{''.join('r' if c.number else 'l' if c.header else half for c in widest)}}}"
+    yield rf"\begin{{tabular}}{{{_alignment(columns)}}}"
     yield r"\toprule"
-    yield from _panel_rows(
-        block.tables, rf"\multicolumn{{{width}}}{{{_WHOLE if texts else 'l'}}}", width
-    )
+    spanning = rf"\multicolumn{{{width}}}{{{_SPANNING if has_texts else 'l'}}}"
+    yield from _panel_rows(block.tables, spanning, width)
     yield r"\bottomrule"
     yield r"\end{tabular}"
-    notes = [*([_SHADED] if shaded else []), *block.notes]
+    notes = [*([_SHADED] if is_shaded else []), *block.notes]
     if notes:
         yield from (r"\par\smallskip", r"\begin{minipage}{\linewidth}", r"\footnotesize")
         yield from (rf"{_guarded(note)}\par" for note in notes)
@@ -115,22 +116,45 @@ def _panels(block: Panels) -> Iterator[str]:
     yield rf"\end{{{environment}}}"
 
 
+def _is_text(column: Column) -> bool:
+    """Tell whether a column holds texts, which wrap."""
+    return not column.number and not column.header
+
+
+def _has_shades(table: Table) -> bool:
+    return any(any(cell.tone in _SIDES for cell in row) for row in table.rows)
+
+
+def _alignment(columns: Sequence[Column]) -> str:
+    """Align numbers right, names left, and let columns of texts share the line."""
+    text_count = sum(map(_is_text, columns))
+    text_column = rf"p{{{_TEXTS / max(text_count, 1):.3g}\linewidth}}"
+    alignments = []
+    for column in columns:
+        if _is_text(column):
+            alignments.append(text_column)
+        else:
+            alignments.append("r" if column.number else "l")
+    return "".join(alignments)
+
+
 def _panel_rows(tables: Sequence[Table], spanning: str, width: int) -> Iterator[str]:
-    """Panels between rules; those with one header share it."""
-    shared = len({(table.spans, table.columns) for table in tables}) == 1
+    """Write panels between rules; those with the same header share it."""
+    is_shared = len({(table.spans, table.columns) for table in tables}) == 1
     for number, table in enumerate(tables):
         header = [*_header(table, width), r"\midrule"]
-        title = (
-            [_line([rf"{spanning}{{\textit{{{_guarded(table.caption)}}}}}"]), r"\midrule"]
-            if table.caption
-            else []
-        )
+        title = []
+        if table.caption:
+            caption = rf"{spanning}{{\textit{{{_guarded(table.caption)}}}}}"
+            title = [_line([caption]), r"\midrule"]
         if number:
             yield r"\midrule"
-        if shared:
-            yield from title if number else [*header, *title]
-        else:
+        if not is_shared:
             yield from [*title, *header]
+        elif number:
+            yield from title
+        else:
+            yield from [*header, *title]
         for row in table.rows:
             if row.rule:
                 yield r"\midrule"
@@ -148,28 +172,29 @@ def _shade(cell: Cell) -> str:
 
 def _header(table: Table, width: int) -> Iterator[str]:
     if table.spans:
-        first = sum(column.header for column in table.columns)
-        cells, rules, at = [""] * first, list[str](), first + 1
+        header_count = sum(column.header for column in table.columns)
+        cells, rules = [""] * header_count, list[str]()
+        first = header_count + 1
         for title, span in table.spans[1:]:
             cells.append(rf"\multicolumn{{{span}}}{{c}}{{{_guarded(title)}}}")
-            rules.append(rf"\cmidrule(lr){{{at}-{at + span - 1}}}")
-            at += span
-        yield _line([*cells, *[""] * (width + 1 - at)], len(cells))
+            rules.append(rf"\cmidrule(lr){{{first}-{first + span - 1}}}")
+            first += span
+        yield _line([*cells, *[""] * (width + 1 - first)], len(cells))
         yield " ".join(rules)
     yield _line([_guarded(column.title) for column in table.columns], width)
 
 
 def _line(cells: Iterable[str], width: int = 0) -> str:
-    """One line of so many cells; of a panel, what it lacks is empty."""
+    """Write one line of cells, filled up to a width with empty ones."""
     cells = list(cells)
     line = " & ".join([*cells, *[""] * (width - len(cells))])
     return (line.rstrip() if width else line) + r" \\"
 
 
 def _escaped(text: str) -> str:
-    return "".join(_SIGNS.get(c, c) for c in one_line(text))
+    return "".join(_SIGNS.get(letter, letter) for letter in one_line(text))
 
 
 def _guarded(text: str) -> str:
-    """Escape a text that others wrote: nothing in it is a command, and none of it ends a line or a cell."""
-    return "".join(_GUARDED.get(c, c) for c in clean(text))
+    """Escape a text that others wrote: it holds no command and no end of a line or cell."""
+    return "".join(_GUARDED.get(letter, letter) for letter in clean(text))

@@ -27,35 +27,38 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 def render(document: Document, *, notes: bool = True) -> str:
-    """Write the outcome of a test, tables, sentences, legend and notes (or not), and how to make it again."""
-    parts = (
-        [[f"## {_OUTCOMES[document.outcome]} RankTilt: {escaped(document.headline)}"]]
-        if document.outcome
-        else []
-    )
-    signs = TEXT_SIGNS if document.outcome else {}
-    said = [
-        f"{signs.get(line.tone, '')} {line.text}".lstrip() for line in document.lines(notes=notes)
-    ]
-    lines = [f"- {escaped(text)}" for text in said]
-    parts += [lines] if document.answer_first else []
+    """Write the outcome of a test, tables, sentences, legend and notes, and the commands.
+
+    Without `notes` there is no legend.
+    """
+    parts: list[list[str]] = []
+    if document.outcome:
+        sign = _OUTCOMES[document.outcome]
+        parts.append([f"## {sign} RankTilt: {escaped(document.headline)}"])
+    sentences = _sentences(document, notes=notes)
+    if document.answer_first:
+        parts.append(sentences)
     for section in document.shown_sections("text"):
         if section.titled:
             parts += [[f"### {escaped(section.title)}"], [escaped(" ".join(section.lead))]]
-        for block in section.shown("text"):
+        for block in section.blocks_for("text"):
             parts += _block(block, notes=notes)
     steps = [f"- Next: {escaped(step.text)}: {code(step.command)}" for step in document.next_steps]
-    beside = [*document.legend, *document.notes] if notes else []
-    parts.append(
-        [
-            *([] if document.answer_first else lines),
-            *steps,
-            *(f"- {escaped(text)}" for text in beside),
-        ]
-    )
+    legend = [*document.legend, *document.notes] if notes else []
+    closing = [] if document.answer_first else sentences
+    parts.append([*closing, *steps, *(f"- {escaped(text)}" for text in legend)])
     if document.commands:
         parts.append([f"Make it again: {', then '.join(map(code, document.commands))}"])
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _sentences(document: Document, *, notes: bool) -> list[str]:
+    signs = TEXT_SIGNS if document.outcome else {}
+    sentences = []
+    for line in document.lines(notes=notes):
+        text = f"{signs.get(line.tone, '')} {line.text}".lstrip()
+        sentences.append(f"- {escaped(text)}")
+    return sentences
 
 
 def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
@@ -69,34 +72,41 @@ def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
     elif isinstance(block, Panels):
         yield from _panels(block)
     elif isinstance(block, Lines):
-        yield [
-            f"- {escaped(line.text)}" for line in shown_lines(block.lines, notes=notes) if line.text
-        ]
+        lines = shown_lines(block.lines, notes=notes)
+        yield [f"- {escaped(line.text)}" for line in lines if line.text]
     elif isinstance(block, Pairs):
         yield [f"- {escaped(f'{name}: {text}')}" for name, text in block.pairs if text]
 
 
 def _ruled(table: Table, escape: Callable[[str], str]) -> list[str]:
-    """The lines of a table; a title says what stands above it too."""
+    """Return the lines of a table; a title includes the heading above it."""
     columns, rows = flat(table)
     titles = [column.title for column in columns]
-    above = [title for title, span in table.spans for _ in range(span)] if escape is guarded else []
-    if above:
-        titles = [", ".join(filter(None, both)) for both in zip(above, titles, strict=True)]
+    if table.spans and escape is guarded:
+        headings: list[str] = []
+        for heading, span in table.spans:
+            headings += [heading] * span
+        pairs = zip(headings, titles, strict=True)
+        titles = [f"{heading}, {title}" if heading else title for heading, title in pairs]
     ends = ["---:" if column.number else "---" for column in columns]
     lines = (table_line(cells, escape) for _, cells in rows)
     return [table_line(titles, escape), f"| {' | '.join(ends)} |", *lines]
 
 
 def flat(table: Table) -> tuple[list[Column], list[tuple[bool, list[str]]]]:
-    """Lay a table out flat: groups are columns, an interval stands in its cell, and a row says if it begins a group."""
+    """Lay a table out flat: groups are columns, and an interval stands in its cell.
+
+    Each row comes with whether it begins a group.
+    """
     columns = [*map(worded, table.groups), *table.columns]
-    rows, before = list[tuple[bool, list[str]]](), tuple[str, ...]()
+    rows: list[tuple[bool, list[str]]] = []
+    previous: tuple[str, ...] = ()
     for row in table.rows:
-        new = row.group != before
-        before = row.group
-        front = row.group if new else [""] * len(table.groups)
-        rows.append(((new and bool(table.groups)) or row.rule, [*front, *map(_text, row)]))
+        is_new = row.group != previous
+        previous = row.group
+        groups = row.group if is_new else [""] * len(table.groups)
+        begins_group = (is_new and bool(table.groups)) or row.rule
+        rows.append((begins_group, [*groups, *map(_text, row)]))
     return columns, rows
 
 
@@ -122,7 +132,7 @@ def escaped(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Make one line of a text, in which what cannot be seen is shown as signs."""
+    """Make one line of a text, with letters that cannot be seen shown as signs."""
     return " ".join(visible(text).splitlines())
 
 
@@ -132,11 +142,13 @@ def guarded(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Make one line of a text that others wrote: runs of blanks are one, what cannot be seen is shown or dropped."""
-    seen = visible(" ".join(text.split()))
-    return " ".join(
-        "".join(c for c in seen if c.isspace() or unicodedata.category(c) not in _HIDDEN).split()
-    )
+    """Make one line of a text that others wrote.
+
+    Runs of blanks are one; letters that cannot be seen are shown as signs or dropped.
+    """
+    letters = visible(" ".join(text.split()))
+    seen = [c for c in letters if c.isspace() or unicodedata.category(c) not in _HIDDEN]
+    return " ".join("".join(seen).split())
 
 
 def table_line(cells: Sequence[str], escape: Callable[[str], str] = escaped) -> str:

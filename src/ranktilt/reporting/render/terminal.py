@@ -19,9 +19,11 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Code,
+    Column,
     Document,
     Lines,
     Pairs,
+    Row,
     Table,
     shown_lines,
 )
@@ -40,6 +42,7 @@ _TONES: dict[Tone, str] = {
 _EMPHASIS = {"": "", "strong": "bold", "quiet": "dim", "alarm": "bold red"}
 _CODE = re.compile(r"(\x1b\[[0-9;]*m)")
 _WIDE = 400
+"""Letters of a line where nothing limits it."""
 _PLAIN = 140
 """Letters to which a table of plain text shrinks where texts that wrap allow it."""
 _LEAST = 20
@@ -68,20 +71,7 @@ def print_document(
     with _printing(stream, terminal) as (console, plain):
         if document.answer_first:
             _print_sentences(document, console, notes=notes, plain=plain)
-        for number, section in enumerate(document.shown_sections("text")):
-            if section.titled:
-                if number or document.answer_first:
-                    console.print()
-                console.print(
-                    Text(f"{section.title}: {' '.join(section.lead)}", style="bold"),
-                    soft_wrap=plain,
-                )
-            for block in section.shown("text"):
-                for part in _block(block, console, notes=notes):
-                    wrapped = plain and not isinstance(part, Ruled)
-                    least = _least(console, part)
-                    width = None if not plain else _PLAIN if least <= _PLAIN else least + _LEAST
-                    console.print(part, soft_wrap=wrapped or isinstance(block, Pairs), width=width)
+        _print_sections(document, console, notes=notes, plain=plain)
         if not document.answer_first:
             _print_sentences(document, console, notes=notes, plain=plain)
         for step in document.next_steps:
@@ -90,10 +80,33 @@ def print_document(
             console.print(Text(note, style="dim"), soft_wrap=plain)
         if document.outcome:
             style = f"bold {_TONES[document.outcome].removeprefix('bold ')}"
-            console.print(
-                Text(f"{TEXT_SIGNS[document.outcome]} {document.headline}", style=style),
-                soft_wrap=plain,
-            )
+            outcome = f"{TEXT_SIGNS[document.outcome]} {document.headline}"
+            console.print(Text(outcome, style=style), soft_wrap=plain)
+
+
+def _print_sections(document: Document, console: Console, *, notes: bool, plain: bool) -> None:
+    for number, section in enumerate(document.shown_sections("text")):
+        if section.titled:
+            if number or document.answer_first:
+                console.print()
+            title = Text(f"{section.title}: {' '.join(section.lead)}", style="bold")
+            console.print(title, soft_wrap=plain)
+        for block in section.blocks_for("text"):
+            _print_block(block, console, notes=notes, plain=plain)
+
+
+def _print_block(block: Block, console: Console, *, notes: bool, plain: bool) -> None:
+    for part in _block(block, console, notes=notes):
+        # Sentences of plain text and pairs keep to one line, so that others can search them.
+        is_one_line = isinstance(block, Pairs) or (plain and not isinstance(part, Ruled))
+        width = _plain_width(part, console) if plain else None
+        console.print(part, soft_wrap=is_one_line, width=width)
+
+
+def _plain_width(part: RenderableType, console: Console) -> int:
+    """Return the width of plain text: the usual one, or as much as the numbers of a table need."""
+    least = _least(console, part)
+    return _PLAIN if least <= _PLAIN else least + _LEAST
 
 
 def render(document: Document, *, notes: bool = True) -> str:
@@ -136,15 +149,15 @@ def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
             force_terminal=False,
             force_jupyter=False,
         )
-    seen = Console(file=terminal)
-    system: Any = seen.color_system or "auto"
+    target = Console(file=terminal)
+    system: Any = target.color_system or "auto"
     return _VisibleConsole(
         file=buffer,
         highlight=False,
-        width=seen.width,
+        width=target.width,
         force_terminal=True,
         color_system=system,
-        no_color=seen.no_color,
+        no_color=target.no_color,
         force_jupyter=False,
     )
 
@@ -166,84 +179,113 @@ def _block(block: Block, console: Console, *, notes: bool) -> Iterator[Renderabl
 
 
 def _fitting(table: Table, console: Console) -> list[Ruled]:
-    """One table where it fits, with its intervals on two lines or without spare columns if need be; else several."""
-    places = list(range(len(table.columns)))
+    """Lay a table out so that it fits.
+
+    It is one table if need be with its intervals on two lines or without spare columns, else
+    several tables.
+    """
+    columns = list(range(len(table.columns)))
     if console.width == _WIDE:
-        return [_ruled(table, places, stacked=False, whole_headers=True)]
+        return [_ruled(table, columns, stacked=False, whole_headers=True)]
     for stacked in (False, True):
-        if _fits(console, ruled := _ruled(table, places, stacked=stacked)):
+        ruled = _ruled(table, columns, stacked=stacked)
+        if _fits(console, ruled):
             return [ruled]
     for rank in sorted({column.spare for column in table.columns} - {0}):
-        places = [place for place in places if table.columns[place].spare != rank]
-        if _fits(console, ruled := _ruled(table, places, stacked=True)):
+        columns = [index for index in columns if table.columns[index].spare != rank]
+        ruled = _ruled(table, columns, stacked=True)
+        if _fits(console, ruled):
             return [ruled]
-    heads = [place for place in places if table.columns[place].header] or places[:1]
-    made = list[list[int]]()
-    for place in (place for place in places if place not in heads):
-        if not made or not _fits(console, _ruled(table, [*made[-1], place], stacked=True)):
-            made.append([*heads])
-        made[-1].append(place)
-    return [_ruled(table, some, stacked=True) for some in made]
+    return [_ruled(table, part, stacked=True) for part in _split(table, columns, console)]
+
+
+def _split(table: Table, columns: Sequence[int], console: Console) -> list[list[int]]:
+    """Split columns so that each part fits; every part begins with those that name the rows."""
+    headers = [index for index in columns if table.columns[index].header] or [columns[0]]
+    parts: list[list[int]] = []
+    for index in columns:
+        if index in headers:
+            continue
+        if parts and _fits(console, _ruled(table, [*parts[-1], index], stacked=True)):
+            parts[-1].append(index)
+        else:
+            parts.append([*headers, index])
+    return parts
 
 
 def _fits(console: Console, table: Ruled) -> bool:
-    """Whether it has room, its texts wrapped between words."""
+    """Tell whether a table has room, its texts wrapped between words."""
     return _least(console, table) <= console.width
 
 
 def _least(console: Console, part: RenderableType) -> int:
-    """Letters to which it may shrink."""
+    """Return the number of letters to which a part may shrink."""
     return console.measure(part, options=console.options.update(width=_WIDE)).minimum
 
 
 def _ruled(
-    table: Table, places: Sequence[int], *, stacked: bool, whole_headers: bool = False
+    table: Table, columns: Sequence[int], *, stacked: bool, whole_headers: bool = False
 ) -> Ruled:
     """Lay out some columns: numbers keep to their lines, texts may wrap down to a few words."""
-    texts = [
-        [
-            _text(cells[n], "  " * (n == places[0] and any(row.group)), stacked=stacked)
-            for n in places
-        ]
-        for row, cells in ((row, row.shown_cells) for row in table.rows)
-    ]
+    lines = [_line(row, columns, stacked=stacked) for row in table.rows]
     ruled = Ruled(box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, *cells in zip(places, *texts, strict=True):
-        column = table.columns[place]
-        widest = max(
-            len(line) for text in (column.title, *map(str, cells)) for line in text.split("\n")
-        )
-        left = column.header or not column.number
-        ruled.add_column(
-            Text(column.title),
-            justify="left" if left else "right",
-            overflow="fold",
-            min_width=min(widest, _LEAST)
-            if left and not (whole_headers and column.header)
-            else widest,
-        )
-    before: tuple[str, ...] = ()
-    for row, cells in zip(table.rows, texts, strict=True):
-        new = next(
-            (n for n, (a, b) in enumerate(zip(row.group, before, strict=False)) if a != b),
-            len(before),
-        )
-        if row.rule or (before and row.group[:1] != before[:1]):
+    for index, *cells in zip(columns, *lines, strict=True):
+        _add_column(ruled, table.columns[index], cells, whole_headers=whole_headers)
+    previous: tuple[str, ...] = ()
+    for row, cells in zip(table.rows, lines, strict=True):
+        if row.rule or (previous and row.group[:1] != previous[:1]):
             ruled.add_section()
-        for level, text in list(enumerate(row.group))[new:]:
-            if text:
-                ruled.add_row(Text(" " * level + text, style="bold dim" if level else "bold"))
-        before = row.group
+        for heading in _headings(row.group, previous):
+            ruled.add_row(heading)
+        previous = row.group
         ruled.add_row(*cells)
     return ruled
 
 
-def _text(cell: Cell, front: str, *, stacked: bool) -> Text:
-    """The text of a cell, and below it its interval and note."""
-    text = Text(front if cell.text else "").append(
-        cell.text, _TONES.get(cell.tone) or _EMPHASIS[cell.emphasis]
+def _line(row: Row, columns: Sequence[int], *, stacked: bool) -> list[Text]:
+    """Return the texts of a row; below a heading its first cell is set in."""
+    cells = row.shown_cells
+    indent = "  " if any(row.group) else ""
+    first, *others = columns
+    texts = [_text(cells[first], indent, stacked=stacked)]
+    return texts + [_text(cells[index], "", stacked=stacked) for index in others]
+
+
+def _add_column(
+    ruled: Ruled, column: Column, cells: Sequence[Text], *, whole_headers: bool
+) -> None:
+    is_text = column.header or not column.number
+    width = max(_widest_line(text) for text in (column.title, *map(str, cells)))
+    if is_text and not (whole_headers and column.header):
+        width = min(width, _LEAST)
+    ruled.add_column(
+        Text(column.title),
+        justify="left" if is_text else "right",
+        overflow="fold",
+        min_width=width,
     )
+
+
+def _widest_line(text: str) -> int:
+    return max(map(len, text.split("\n")))
+
+
+def _headings(group: tuple[str, ...], previous: tuple[str, ...]) -> Iterator[Text]:
+    """Yield the headings of a group from the first that differs from those of the row above."""
+    same = 0
+    while same < len(previous) and group[same : same + 1] == previous[same : same + 1]:
+        same += 1
+    for level, text in enumerate(group):
+        if level >= same and text:
+            yield Text(" " * level + text, style="bold dim" if level else "bold")
+
+
+def _text(cell: Cell, indent: str, *, stacked: bool) -> Text:
+    """Return the text of a cell, with its interval and note on lines of their own below."""
+    style = _TONES.get(cell.tone) or _EMPHASIS[cell.emphasis]
+    text = Text(indent if cell.text else "").append(cell.text, style)
     interval = cell.interval.replace(", ", ",\n") if stacked else cell.interval
     for below in filter(None, (interval, cell.note)):
-        text.append(f"{chr(10) if text else ''}{front and front * 2}{below}", "dim")
+        line_end = "\n" if text else ""
+        text.append(f"{line_end}{2 * indent}{below}", "dim")
     return text

@@ -1,0 +1,194 @@
+"""Cells of one layout as tables: which keys vary, and where each cell stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isnan
+
+from ranktilt.errors import UserError
+from ranktilt.reporting.document import Cell, Column, Row, Table
+from ranktilt.reporting.layouts.cells import DELTA
+from ranktilt.reporting.layouts.layout import Layout
+from ranktilt.reporting.layouts.selection import KEYS, PaperCell
+from ranktilt.reporting.numbers import DASH
+from ranktilt.reporting.tones import Tone
+
+_Values = tuple[str, ...]
+"""Values of some keys, in the order of the keys."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PivotedTables:
+    """Cells laid out by panels, rows and columns."""
+
+    tables: tuple[Table, ...]
+    """One table per panel."""
+    cells: tuple[PaperCell | None, ...]
+    """Every cell in the order of the print; None for a gap."""
+    keys: tuple[str, ...]
+    """Keys that say where a cell stands, those of panels first."""
+
+
+def pivot(cells: Sequence[PaperCell], layout: Layout) -> PivotedTables:
+    """Lay cells out by the panels, rows and columns of a layout.
+
+    Raises
+    ------
+    UserError
+        If two cells belong in the same position.
+    """
+    _require_distinct(cells, layout)
+    return _Pivot(cells=tuple(cells), layout=layout).pivoted()
+
+
+def key_values(cells: Sequence[PaperCell], layout: Layout) -> dict[str, list[str]]:
+    """Return the values of every key, in the order of the print."""
+    return {key: _values(key, cells, layout) for key in KEYS}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Pivot:
+    cells: tuple[PaperCell, ...]
+    layout: Layout
+
+    @cached_property
+    def values(self) -> dict[str, list[str]]:
+        return key_values(self.cells, self.layout)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Keys of columns; a single value needs no column, but the last key always stays."""
+        keys = self.layout.columns
+        return tuple(key for key in keys if self._varies(key) or key == keys[-1])
+
+    @cached_property
+    def panels(self) -> tuple[str, ...]:
+        """Keys of panels: the layout's, and every other key that varies and is used nowhere."""
+        layout = self.layout
+        used = {*layout.rows, *layout.columns, *layout.panels}
+        unused = [key for key in KEYS if key not in used]
+        return tuple(key for key in (*layout.panels, *unused) if self._varies(key))
+
+    def pivoted(self) -> PivotedTables:
+        tables: list[Table] = []
+        cells: list[PaperCell | None] = []
+        for panel in self._combinations(self.panels, self.cells):
+            panel_cells = [cell for cell in self.cells if cell.at(self.panels) == panel]
+            columns = self._combinations(self.columns, panel_cells)
+            lines = self._lines(panel_cells, columns)
+            for _, line_cells in lines:
+                cells += line_cells
+            tables.append(
+                Table(
+                    self._caption(panel),
+                    self._table_columns(columns),
+                    self._rows(lines),
+                    spans=self._spans(columns),
+                )
+            )
+        keys = dict.fromkeys((*self.panels, *self.layout.rows, *self.columns))
+        return PivotedTables(tables=tuple(tables), cells=tuple(cells), keys=tuple(keys))
+
+    def _varies(self, key: str) -> bool:
+        return len(self.values[key]) > 1
+
+    def _combinations(self, keys: Sequence[str], cells: Iterable[PaperCell]) -> list[_Values]:
+        """Return the values of some keys that occur together, in the order of the print."""
+
+        def rank(values: _Values) -> list[int]:
+            pairs = zip(keys, values, strict=True)
+            return [self.values[key].index(value) for key, value in pairs]
+
+        return sorted({cell.at(keys) for cell in cells}, key=rank)
+
+    def _lines(
+        self, cells: Sequence[PaperCell], columns: Sequence[_Values]
+    ) -> list[tuple[_Values, list[PaperCell | None]]]:
+        """Return the lines of a panel: the values of its row keys, and a cell for each column."""
+        by_position = {cell.at((*self.layout.rows, *self.columns)): cell for cell in cells}
+        lines = []
+        for row in self._combinations(self.layout.rows, cells):
+            line_cells = [by_position.get((*row, *column)) for column in columns]
+            lines.append((row, line_cells))
+        return lines
+
+    def _rows(self, lines: Sequence[tuple[_Values, list[PaperCell | None]]]) -> tuple[Row, ...]:
+        rows: list[Row] = []
+        previous: _Values = tuple("" for _ in self.layout.rows)
+        for row, line_cells in lines:
+            labels = self._row_labels(row, previous)
+            has_rule = bool(rows) and len(labels) > 1 and bool(labels[0])
+            cells = (*map(Cell, labels), *map(_printed, line_cells))
+            rows.append(Row(cells, rule=has_rule))
+            previous = row
+        return tuple(rows)
+
+    def _row_labels(self, row: _Values, previous: _Values) -> list[str]:
+        """Label a row; what the row above says too is left blank."""
+        labels: list[str] = []
+        is_repeated = True
+        for key, value, previous_value in zip(self.layout.rows, row, previous, strict=True):
+            is_repeated = is_repeated and value == previous_value
+            labels.append("" if is_repeated else self.layout.label(key, value))
+        return labels
+
+    def _caption(self, panel: _Values) -> str:
+        phrases = map(self.layout.caption_phrase, self.panels, panel)
+        return ", ".join(filter(None, phrases))
+
+    def _table_columns(self, columns: Sequence[_Values]) -> tuple[Column, ...]:
+        layout = self.layout
+        headers = [Column(layout.title_of(key), number=False, header=True) for key in layout.rows]
+        numbers = [Column(layout.label(self.columns[-1], column[-1])) for column in columns]
+        return (*headers, *numbers)
+
+    def _spans(self, columns: Sequence[_Values]) -> tuple[tuple[str, int], ...]:
+        """Return the headings above the titles, where columns have two keys."""
+        if len(self.columns) < 2:
+            return ()
+        upper_values = [column[0] for column in columns]
+        spans = [
+            (self.layout.label(self.columns[0], value), upper_values.count(value))
+            for value in dict.fromkeys(upper_values)
+        ]
+        return (("", len(self.layout.rows)), *spans) if spans else ()
+
+
+def _values(key: str, cells: Sequence[PaperCell], layout: Layout) -> list[str]:
+    """Return the values of one key in the order of the print."""
+    values = list(dict.fromkeys(str(getattr(cell, key)) for cell in cells))
+    if key == "measure":
+        ranks = {measure: rank for rank, measure in enumerate(layout.measures)}
+        values.sort(key=lambda measure: ranks.get(measure, len(layout.measures)))
+    if key == "target":
+        values.sort(key=lambda target: (target == DELTA, target not in ("human", "")))
+    return values
+
+
+def _printed(cell: PaperCell | None) -> Cell:
+    """Make a cell of a table; Relative Δ has the tone of the side that it favours."""
+    if cell is None:
+        return Cell(DASH)
+    text = cell.text.replace("-", "−") + cell.mark
+    if cell.target != DELTA or isnan(cell.value) or cell.value == 0:
+        return Cell(text)
+    tone: Tone = "first" if cell.value > 0 else "second"
+    return Cell(text, cell.value, tone)
+
+
+def _require_distinct(cells: Sequence[PaperCell], layout: Layout) -> None:
+    positions = set[tuple[str, ...]]()
+    for cell in cells:
+        if cell.place in positions:
+            keys = [
+                f"{layout.title_of(key).lower()} {value}"
+                for key, value in zip(KEYS, cell.at(KEYS), strict=True)
+                if value
+            ]
+            raise UserError(
+                f"{layout.name}: two results hold the same cell ({', '.join(keys)}); "
+                "leave one of them out, or give their folders different names"
+            )
+        positions.add(cell.place)
