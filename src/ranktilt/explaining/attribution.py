@@ -199,7 +199,7 @@ def attribute(
             tables.append(table)
             figures.append(figure)
     units = [
-        PropertyUnit(name=measured.name, unit=measured.probe.what) for measured in text_properties
+        PropertyUnit(name=measured.name, unit=measured.probe.unit) for measured in text_properties
     ]
     notes += [GapsOfTwins(), GapUnits(reference=first, properties=tuple(units))]
     return ProbeResult(
