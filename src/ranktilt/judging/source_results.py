@@ -83,7 +83,7 @@ def source_results(
     gaps: tuple[Effect, ...] = ()
     differences: tuple[Confound, ...] = ()
     if collection.pairs(*pair).height:
-        gaps, gap_notes = grade_gaps(collection, dict(graded.by_judge), pair, how=inference)
+        gaps, gap_notes = grade_gaps(collection, dict(graded.by_judge), pair, inference=inference)
         notes += gap_notes
         variation = {pairs.judge: judge_variation(pairs.pairs) for pairs in graded.graded}
         gaps = tuple(replace(gap, variation=variation[gap.run]) for gap in gaps)
