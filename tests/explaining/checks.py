@@ -49,9 +49,16 @@ def toy_similarity(source: str = "llm", seed: int = 0, *, map: bool = True) -> S
     ids = tuple(f"d{n}-{name}" for name in ("human", source) for n in range(PAIRS // 2))
     sources = tuple(name for name in ("human", source) for _ in range(PAIRS // 2))
     apart = Separation(auc=0.871, auc_low=0.84, auc_high=0.902, pairs=PAIRS)
-    plane = Map(points[0], points[1], ids, sources, PAIRS) if map else None
-    cosines = Cosines("twins", cosine), Cosines("other pairs", baseline)
-    return Similarity(source, "dense:minilm", "title+text", *cosines, apart, plane)
+    plane = Map(x=points[0], y=points[1], ids=ids, sources=sources, of=PAIRS) if map else None
+    return Similarity(
+        source=source,
+        model="dense:minilm",
+        text="title+text",
+        twins=Cosines("twins", cosine),
+        other_pairs=Cosines("other pairs", baseline),
+        separation=apart,
+        map=plane,
+    )
 
 
 def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Equivalence, ...]:
@@ -233,7 +240,7 @@ import ranktilt as rt
 class Marks(rt.TextProbe):
     name = "marks"
     question = "Do rewrites exclaim more than people?"
-    what = "exclamation marks"
+    unit = "exclamation marks"
 
     def measure(self, collection, reference, ranker):
         return collection.docs["text"].str.count_matches("!", literal=True).to_numpy().astype(float)

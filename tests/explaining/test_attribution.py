@@ -90,7 +90,7 @@ def property_of(name: str, value: Callable[[str], float] | np.ndarray[Any, Any])
     """A property of each text, or with these values whatever the texts."""
 
     class Property(TextProbe):
-        question, what = "What?", name
+        question, unit = "What?", name
 
         def measure(
             self, collection: Collection, reference: str, ranker: Any

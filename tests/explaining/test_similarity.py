@@ -18,10 +18,10 @@ from ranktilt.explaining.similarity import (
     Similarity,
     SimilarityProbe,
     _twins_near,
+    fold_aucs,
     sample,
     scatter,
     separation,
-    told_apart,
 )
 from ranktilt.explaining.vectors import DocumentVectors, parts, require_encoder
 from ranktilt.registry import ranker
@@ -65,7 +65,9 @@ def test_twins_and_the_sentence_by_hand() -> None:
         (0.612, "; a classifier tells the sources apart with an AUC of 0.61"),
         (math.nan, ""),
     ):
-        separated = replace(found, separation=Separation(auc, auc, auc, 3))
+        separated = replace(
+            found, separation=Separation(auc=auc, auc_low=auc, auc_high=auc, pairs=3)
+        )
         assert _twins_near(separated).sentence == f"{words}{apart} ({found.model})"
     nothing = replace(found, twins=Cosines("twins", np.array([math.nan])))
     assert (
@@ -158,37 +160,36 @@ def test_sources_that_differ_are_told_apart_equal_ones_never_noise_by_chance_and
 ):
     content = np.random.default_rng(0).normal(size=(60, 5))
     content[:, 4] = 7  # a column without spread does no harm
-    assert told_apart(content, content + np.array([0, 0, 100, 0, 0])).tolist() == [1.0] * FOLDS
-    assert told_apart(content, content).tolist() == [0.5] * FOLDS
+    assert fold_aucs(content, content + np.array([0, 0, 100, 0, 0])).tolist() == [1.0] * FOLDS
+    assert fold_aucs(content, content).tolist() == [0.5] * FOLDS
     found = [
-        told_apart(*np.random.default_rng(seed).normal(size=(2, 400, 3))).mean()
-        for seed in range(5)
+        fold_aucs(*np.random.default_rng(seed).normal(size=(2, 400, 3))).mean() for seed in range(5)
     ]
     assert np.mean(found) == pytest.approx(0.5, abs=0.04)
     a, b = np.random.default_rng(3).normal(size=(2, 50, 3))
     assert (
-        told_apart(a, b, seed=1).tolist()
-        == told_apart(a, b, seed=1).tolist()
-        != told_apart(a, b, seed=2).tolist()
+        fold_aucs(a, b, seed=1).tolist()
+        == fold_aucs(a, b, seed=1).tolist()
+        != fold_aucs(a, b, seed=2).tolist()
     )
-    assert len(told_apart(np.ones((9, 2)), np.zeros((9, 2)))) == 0
-    assert len(told_apart(np.ones((90, 2)), np.zeros((90, 2)), np.arange(90) % 9)) == 0
+    assert len(fold_aucs(np.ones((9, 2)), np.zeros((9, 2)))) == 0
+    assert len(fold_aucs(np.ones((90, 2)), np.zeros((90, 2)), np.arange(90) % 9)) == 0
     # Two normal distributions that lie one standard deviation apart: AUC = Φ(1/√2) = .7602.
     drawn = [np.random.default_rng(seed).normal(size=(2, 3000, 1)) for seed in range(3)]
-    assert np.mean([told_apart(a, b + 1) for a, b in drawn]) == pytest.approx(0.7602, abs=0.01)
+    assert np.mean([fold_aucs(a, b + 1) for a, b in drawn]) == pytest.approx(0.7602, abs=0.01)
 
 
 def test_neither_pairs_nor_versions_of_one_text_are_parted_by_the_folds() -> None:
     content = np.eye(100)
-    found = told_apart(content, 2 * content)
+    found = fold_aucs(content, 2 * content)
     assert found.mean() == pytest.approx(0.5, abs=0.05)
     found, known = [], []
     for seed in range(2):
         rng = np.random.default_rng(seed)
         texts, rewrites = rng.normal(size=(120, 60)), rng.normal(size=(600, 60))
         numbers = np.repeat(np.arange(120), 5)
-        found.append(told_apart(texts[numbers], rewrites, numbers, seed=seed).mean())
-        known.append(told_apart(texts[numbers], rewrites, seed=seed).mean())
+        found.append(fold_aucs(texts[numbers], rewrites, numbers, seed=seed).mean())
+        known.append(fold_aucs(texts[numbers], rewrites, seed=seed).mean())
     assert np.mean(found) == pytest.approx(0.5, abs=0.06)
     assert np.mean(known) > 0.58
     rng = np.random.default_rng(0)

@@ -1,19 +1,23 @@
-"""Which properties of texts go with the gap between twins, ranker by ranker: correlation, by regression."""
+"""Which properties of texts go with the gap between twins, ranker by ranker.
+
+All of it is correlation, by regression.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, counts_of
 from ranktilt.data.notes.probes import (
     DocumentsScored,
-    GapAttributed,
-    GapPartsShown,
     GapsOfTwins,
     GapUnits,
     OneQuery,
@@ -25,6 +29,7 @@ from ranktilt.data.notes.probes import (
 )
 from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.errors import UserError, counted, join_words, refuse_twice
+from ranktilt.explaining.attribution_tables import REMAINS, Row, tables_and_figures
 from ranktilt.explaining.base import (
     Floats,
     ProbeFigure,
@@ -50,10 +55,9 @@ from ranktilt.rankers.self_exclusion import self_documents
 from ranktilt.statistics.regression import MOST_REGRESSORS, Regression, regress
 
 SCORE_GAP, RANK_GAP = "score gap", "rank gap"
-REMAINS = "what remains"
 QUESTION = (
-    "Which properties of texts go with the gap between twins, and what remains? All of it is correlation: a ranker may "
-    "go by something that comes with a property."
+    "Which properties of texts go with the gap between twins, and what remains? All of it is "
+    "correlation: a ranker may go by something that comes with a property."
 )
 CITATION = (
     "shares of R²: Lindeman, Merenda & Gold 1980; clustered errors: Cameron, Gelbach & Miller 2011"
@@ -65,11 +69,64 @@ _SAME = 1e-9
 """Differences whose spread is less than this share of the largest are the same but for rounding."""
 _COLLINEAR = 10
 """Variance inflation from which properties are said to follow from each other."""
-_PART, _COEFFICIENT = "part of the gap, sd", "coefficient"
-_DECIMALS = {_PART: 3, _COEFFICIENT: 3, "% of R²": 1, "R² without": 4, "inflation": 2}
 
-Measured = Mapping[str, tuple[TextProbe, Floats]]
-Row = Mapping[str, Any]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TextProperty:
+    """A property of texts, measured for every document."""
+
+    name: str
+    probe: TextProbe
+    values: Floats
+    """What the probe measured, in the order of ``collection.docs``."""
+
+    def differences(self, collection: Collection, pairs: TwinPairRows) -> Floats:
+        """Return how much more of it the reference has than its twin, for each pair."""
+        of_reference = self.probe.of_pairs(collection, self.values, pairs.query, pairs.reference)
+        of_twin = self.probe.of_pairs(collection, self.values, pairs.query, pairs.twin)
+        return of_reference - of_twin
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TwinPairRows:
+    """Pairs of twins under a query, by their rows in the collection."""
+
+    query: Rows
+    reference: Rows
+    twin: Rows
+
+    @classmethod
+    def from_gaps(cls, gaps_of_pairs: pl.DataFrame) -> TwinPairRows:
+        """Take the rows from a table of `gaps`."""
+        return cls(
+            query=gaps_of_pairs["query"].to_numpy(),
+            reference=gaps_of_pairs["reference"].to_numpy(),
+            twin=gaps_of_pairs["twin"].to_numpy(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScoredTwins:
+    """A run whose gaps are attributed."""
+
+    run: Run
+    note: DocumentsScored | None
+    """How many documents were drawn and scored; None where the run has what was retrieved."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapAttribution:
+    """The regressions of one run's gaps for one source, as rows."""
+
+    rows: tuple[Row, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def score_rows(self) -> list[Row]:
+        """The rows of the score gap."""
+        return [row for row in self.rows if row["of"] == SCORE_GAP]
 
 
 def default_properties() -> list[TextProbe]:
@@ -94,7 +151,9 @@ def attribute(
     reference: str | None = None,
     seed: int = 0,
 ) -> ProbeResult:
-    """Regress the gaps between twins on the differences between their texts, for each ranker and source.
+    """Regress the gaps between twins on the differences between their texts.
+
+    Each ranker and source has a regression of its own:
 
     y = b₀ + Σ b_j · z_j + e over the judged twins, query by query, or over all that are scored
     where fewer than 30 pairs are judged: y is the score gap in standard deviations of the query's
@@ -110,48 +169,61 @@ def attribute(
     their scores, so that no property is named.
     """
     first = reference_of(collection, reference, to="explain")
-    chosen = list(default_properties() if properties is None else properties)
-    if not 1 <= len(chosen) <= MOST_REGRESSORS:
-        raise UserError(
-            f"attribution: expected 1 to {MOST_REGRESSORS} properties, got {len(chosen)}"
-        )
-    names = [one.label or one.name for one in chosen]
-    refuse_twice(names, "attribution: property")
+    probes = _checked_probes(default_properties() if properties is None else properties)
     sources = twin_sources(collection, first)
     if not sources:
         raise UserError(f"nothing to attribute: no source has twins of {first}")
-    measured = {
-        name: (one, one.measure(collection, first, ranker))
-        for name, one in zip(names, chosen, strict=True)
-    }
-    runs = [_scored(collection, one, (first, *sources), seed) for one in rankers]
-    notes: list[Note] = [note for _, note in runs if note is not None]
-    rows, shown = list[Row](), list[tuple[ProbeTable, ProbeFigure]]()
+    text_properties = [
+        TextProperty(
+            name=probe.label or probe.name,
+            probe=probe,
+            values=probe.measure(collection, first, ranker),
+        )
+        for probe in probes
+    ]
+    scored_runs = [_scored(collection, scorer, (first, *sources), seed) for scorer in rankers]
+    notes: list[Note] = [scored.note for scored in scored_runs if scored.note is not None]
+    rows = list[Row]()
+    tables = list[ProbeTable]()
+    figures = list[ProbeFigure]()
     for source in sources:
-        same = list[list[Row]]()
-        for run, note in runs:
-            found, cautions = _attribution(
-                collection, run, note is not None, (first, source), measured
-            )
-            notes += cautions
-            rows += found
-            same.append([row for row in found if row["of"] == SCORE_GAP])
-        shown += _shown(same, first)
-    units = [PropertyUnit(name=name, unit=one.what) for name, (one, _) in measured.items()]
+        attributions = [
+            _attribution(collection, scored, (first, source), text_properties)
+            for scored in scored_runs
+        ]
+        for attribution in attributions:
+            notes += attribution.notes
+            rows += attribution.rows
+        score_rows = [attribution.score_rows for attribution in attributions]
+        for table, figure in tables_and_figures(score_rows, first):
+            tables.append(table)
+            figures.append(figure)
+    units = [
+        PropertyUnit(name=measured.name, unit=measured.probe.unit) for measured in text_properties
+    ]
     notes += [GapsOfTwins(), GapUnits(reference=first, properties=tuple(units))]
-    tables, figures = zip(*shown, strict=True)
     return ProbeResult(
         probe="attribution",
         question=QUESTION,
         citation=CITATION,
         rows=tuple(rows),
         effects=(),
-        figures=figures,
+        figures=tuple(figures),
         reference=first,
-        findings=tuple(finding for table in tables for finding in table.findings),
-        tables=tables,
+        findings=tuple(chain.from_iterable(table.findings for table in tables)),
+        tables=tuple(tables),
         notes=tuple(notes),
     )
+
+
+def _checked_probes(probes: Sequence[TextProbe]) -> list[TextProbe]:
+    """Refuse too few or too many properties, and any that occurs twice."""
+    if not 1 <= len(probes) <= MOST_REGRESSORS:
+        raise UserError(
+            f"attribution: expected 1 to {MOST_REGRESSORS} properties, got {len(probes)}"
+        )
+    refuse_twice([probe.label or probe.name for probe in probes], "attribution: property")
+    return list(probes)
 
 
 def gaps(collection: Collection, run: Run, reference: str, source: str) -> pl.DataFrame:
@@ -162,108 +234,134 @@ def gaps(collection: Collection, run: Run, reference: str, source: str) -> pl.Da
     (`rank`). The signs are those of the card's score gap and rank gap.
     """
     docs = collection.docs.select("source", "origin", reference=pl.int_range(pl.len()))
+    query_codes = codes(pl.Series(run.queries, dtype=pl.String), collection.queries["id"])
+    entries = pl.DataFrame(
+        {
+            "query": query_codes[run.entry_queries],
+            "reference": collection_rows(run, collection)[run.docs],
+            "score": run.scores,
+        }
+    )
     scored = (
-        pl.DataFrame(
-            {
-                "query": codes(pl.Series(run.queries, dtype=pl.String), collection.queries["id"])[
-                    run.entry_queries
-                ],
-                "reference": collection_rows(run, collection)[run.docs],
-                "score": run.scores,
-            }
-        )
-        .with_columns(
+        entries.with_columns(
             spread=pl.col("score").std(ddof=0).over("query"),
-            place=pl.col("score").rank("average", descending=True).over("query"),
+            position=pl.col("score").rank("average", descending=True).over("query"),
         )
         .filter(pl.col("query") >= 0)
         .join(docs, on="reference", maintain_order="left")
     )
-    sides = [scored.filter(pl.col("source") == name) for name in (reference, source)]
-    twins = sides[0].join(sides[1], on=["query", "origin"], suffix="_twin", maintain_order="left")
+    of_reference = scored.filter(pl.col("source") == reference)
+    of_source = scored.filter(pl.col("source") == source)
+    twins = of_reference.join(
+        of_source, on=["query", "origin"], suffix="_twin", maintain_order="left"
+    )
     ahead = (pl.col("score") - pl.col("score_twin")) / pl.col("spread")
     return twins.select(
         "query",
         "reference",
         twin="reference_twin",
-        rank=pl.col("place_twin") - pl.col("place"),
+        rank=pl.col("position_twin") - pl.col("position"),
         score=pl.when(pl.col("spread") > 0).then(ahead).otherwise(0.0),
     )
 
 
 def _attribution(
-    collection: Collection, run: Run, drawn: bool, sources: tuple[str, str], measured: Measured
-) -> tuple[list[Row], list[Note]]:
-    """Regress one run's gaps of one source: rows of both gaps, and notes."""
-    found = gaps(collection, run, *sources)
-    queries = int(np.isin(run.queries, collection.queries["id"]).sum())
-    selection = "retrieved"
-    if drawn or found.height == queries * collection.pairs(*sources).height:
-        found, selection = _judged(collection, found)
-    query, first, second = (found[name].to_numpy() for name in ("query", "reference", "twin"))
-    names = np.array(list(measured))
-    columns = np.stack(
-        [
-            one.of_pairs(collection, values, query, first)
-            - one.of_pairs(collection, values, query, second)
-            for one, values in measured.values()
-        ],
-        axis=1,
+    collection: Collection,
+    scored: ScoredTwins,
+    sources: tuple[str, str],
+    properties: Sequence[TextProperty],
+) -> GapAttribution:
+    """Regress one run's gaps for one source: rows of both gaps, and notes."""
+    run = scored.run
+    _reference, source = sources
+    pair_gaps, selection = _selected_gaps(collection, scored, sources)
+    pairs = TwinPairRows.from_gaps(pair_gaps)
+    names = np.array([measured.name for measured in properties])
+    differences = np.stack(
+        [measured.differences(collection, pairs) for measured in properties], axis=1
     )
-    undefined = np.isnan(columns)
-    known = np.flatnonzero(~undefined.any(axis=1))
-    lacking = {str(name): int(n) for name, n in zip(names, undefined.sum(axis=0), strict=True) if n}
+    unknown = np.isnan(differences)
+    known = np.flatnonzero(~unknown.any(axis=1))
+    lacking = _count_by_name(names, unknown)
     if len(known) < _FEWEST:
-        held = counted(len(undefined), "pair", "pairs")
-        properties = [f"{name} ({number:,})" for name, number in lacking.items()]
-        fault = (
-            f", less those without {join_words(properties)}"
-            if lacking
-            else ": rank deeper, or more queries"
-        )
-        raise UserError(
-            f"attribution needs {_FEWEST} pairs of {sources[0]} and {sources[1]} in the same rankings; {run.name} "
-            f"holds {held}{fault}"
-        )
-    columns, query, origin = columns[known], query[known], collection.origin_codes()[first[known]]
-    spread = columns.std(axis=0)
-    varies = spread > _SAME * np.abs(columns).max(axis=0)
-    scaled = columns[:, varies] / spread[varies]
-    fits = [
-        regress(found[gap].to_numpy()[known], scaled, query, origin) for gap in ("score", "rank")
-    ]
+        raise _too_few_pairs(run, sources, len(unknown), lacking)
+    differences, query = differences[known], pairs.query[known]
+    origin = collection.origin_codes()[pairs.reference[known]]
+    spread = differences.std(axis=0)
+    varies = spread > _SAME * np.abs(differences).max(axis=0)
+    scaled = differences[:, varies] / spread[varies]
+    score_fit, rank_fit = (
+        regress(pair_gaps[gap].to_numpy()[known], scaled, query, origin)
+        for gap in ("score", "rank")
+    )
     notes = list[Note]()
     if lacking:
-        left_out = len(undefined) - len(known)
         notes.append(
             PairsWithoutValues(
-                run=run.name, source=sources[1], pairs=left_out, properties=counts_of(lacking)
+                run=run.name,
+                source=source,
+                pairs=len(unknown) - len(known),
+                properties=counts_of(lacking),
             )
         )
     if not varies.all():
-        same = zip(names[~varies].tolist(), columns[0, ~varies].tolist(), strict=True)
-        values = tuple(PropertyValue(name=name, value=gap) for name, gap in same)
-        notes.append(PropertiesConstant(run=run.name, source=sources[1], properties=values))
-    properties = names[varies].tolist()
-    notes += _cautions((run.name, sources[1]), properties, fits[0], query)
-    front = {"source": sources[1], "ranker": run.name}
-    held_by = {"twins": len(query), "selection": selection}
-    rows: list[Row] = [
-        {**front, "of": of, "property": name, **held_by, **numbers}
-        for of, fit in zip((SCORE_GAP, RANK_GAP), fits, strict=True)
-        for name, numbers in zip((REMAINS, *properties), _numbers(fit), strict=True)
-    ]
-    return rows, notes
+        constant = _property_values(names[~varies].tolist(), differences[0, ~varies].tolist())
+        notes.append(PropertiesConstant(run=run.name, source=source, properties=constant))
+    varying = names[varies].tolist()
+    notes += _cautions((run.name, source), varying, score_fit, query)
+    rows = list[Row]()
+    for gap, fit in ((SCORE_GAP, score_fit), (RANK_GAP, rank_fit)):
+        for name, numbers in zip((REMAINS, *varying), _numbers(fit), strict=True):
+            subject = {"source": source, "ranker": run.name, "of": gap, "property": name}
+            rows.append({**subject, "twins": len(query), "selection": selection, **numbers})
+    return GapAttribution(rows=tuple(rows), notes=tuple(notes))
 
 
-def _judged(collection: Collection, found: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Keep the judged pairs where they are enough, and say which pairs these are."""
-    pair = (
-        found["query"].to_numpy() * collection.docs.height
-        + collection.origin_codes()[found["reference"].to_numpy()]
+def _selected_gaps(
+    collection: Collection, scored: ScoredTwins, sources: tuple[str, str]
+) -> tuple[pl.DataFrame, str]:
+    """Return the gaps to regress, and which pairs they are: all, judged or retrieved ones."""
+    pair_gaps = gaps(collection, scored.run, *sources)
+    queries = int(np.isin(scored.run.queries, collection.queries["id"]).sum())
+    holds_all_pairs = pair_gaps.height == queries * collection.pairs(*sources).height
+    if scored.note is not None or holds_all_pairs:
+        return _judged(collection, pair_gaps)
+    return pair_gaps, "retrieved"
+
+
+def _count_by_name(names: npt.NDArray[np.str_], is_unknown: Bools) -> dict[str, int]:
+    """Count the pairs without a value of each property that has such pairs."""
+    counts = zip(names.tolist(), is_unknown.sum(axis=0).tolist(), strict=True)
+    return {name: count for name, count in counts if count}
+
+
+def _too_few_pairs(
+    run: Run, sources: tuple[str, str], pairs: int, lacking: Mapping[str, int]
+) -> UserError:
+    reference, source = sources
+    properties = [f"{name} ({count:,})" for name, count in lacking.items()]
+    fault = ": rank deeper, or more queries"
+    if lacking:
+        fault = f", less those without {join_words(properties)}"
+    return UserError(
+        f"attribution needs {_FEWEST} pairs of {reference} and {source} in the same rankings; "
+        f"{run.name} holds {counted(pairs, 'pair', 'pairs')}{fault}"
     )
-    judged = np.isin(pair, _judged_origins(collection))
-    return (found, "all") if judged.sum() < _FEWEST else (found.filter(judged), "judged")
+
+
+def _property_values(names: Sequence[str], values: Sequence[float]) -> tuple[PropertyValue, ...]:
+    pairs = zip(names, values, strict=True)
+    return tuple(PropertyValue(name=name, value=value) for name, value in pairs)
+
+
+def _judged(collection: Collection, pair_gaps: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Keep the judged pairs where they are enough, and say which pairs these are."""
+    origin = collection.origin_codes()[pair_gaps["reference"].to_numpy()]
+    pair = pair_gaps["query"].to_numpy() * collection.docs.height + origin
+    is_judged = np.isin(pair, _judged_origins(collection))
+    if is_judged.sum() < _FEWEST:
+        return pair_gaps, "all"
+    return pair_gaps.filter(is_judged), "judged"
 
 
 def _cautions(
@@ -283,127 +381,46 @@ def _cautions(
 
 
 def _numbers(fit: Regression) -> Iterator[Row]:
-    """What a regression says of what remains, then of each property."""
-    gap = dict(zip(("mean gap", "gap low", "gap high"), fit.mean.tolist(), strict=True))
-    for number, (coefficient, part) in enumerate(
-        zip(fit.coefficients.tolist(), fit.parts.tolist(), strict=True)
-    ):
-        of_property = (fit.shares, fit.without, fit.inflation)
-        share, without, inflation = (
-            float(one[number - 1]) if number else None for one in of_property
-        )
+    """Give the numbers of the constant, which is what remains, then those of each property."""
+    gap, gap_low, gap_high = fit.mean.tolist()
+    coefficients = zip(fit.coefficients.tolist(), fit.parts.tolist(), strict=True)
+    for number, (coefficient, part) in enumerate(coefficients):
+        is_constant = number == 0  # the properties follow, and their numbers lack the constant
         yield {
-            **gap,
+            "mean gap": gap,
+            "gap low": gap_low,
+            "gap high": gap_high,
             **dict(zip(("coefficient", "low", "high"), coefficient, strict=True)),
             **dict(zip(("part", "part low", "part high"), part, strict=True)),
-            "share of R²": share,
+            "share of R²": None if is_constant else float(fit.shares[number - 1]),
             "R²": fit.r2,
-            "R² without": without,
-            "inflation": inflation,
+            "R² without": None if is_constant else float(fit.without[number - 1]),
+            "inflation": None if is_constant else float(fit.inflation[number - 1]),
         }
-
-
-def _shown(
-    same: Sequence[Sequence[Row]], reference: str
-) -> Iterator[tuple[ProbeTable, ProbeFigure]]:
-    """Show the score gaps of one source, a ranker each: in one order, the largest parts first, and on one scale."""
-    every = [row for rows in same for row in rows]
-    largest = dict.fromkeys((row["property"] for row in every), 0.0)
-    for row in every:
-        largest[row["property"]] = max(abs(row["part"]), largest[row["property"]])
-    largest[REMAINS] = np.inf
-    ends = tuple(
-        end(row[name] for row in every) for end in (min, max) for name in ("part low", "part high")
-    )
-    for rows in same:
-        yield _table(sorted(rows, key=lambda row: -largest[row["property"]]), reference, ends)
-
-
-def _table(
-    rows: Sequence[Row], reference: str, ends: tuple[float, ...]
-) -> tuple[ProbeTable, ProbeFigure]:
-    one = rows[0]
-    pairs = counted(one["twins"], "pair of twins", "pairs of twins")
-    pairs = pairs if one["selection"] == "all" else pairs.replace(" ", f" {one['selection']} ", 1)
-    gap = f"{_sd(one['mean gap'])} [{one['gap low']:+.3f}, {one['gap high']:+.3f}] over {pairs}".replace(
-        "-", "−"
-    )
-    parts = {row["property"]: (row["part"], row["part low"], row["part high"]) for row in rows}
-    table = [
-        {
-            "property": row["property"],
-            _PART: parts[row["property"]],
-            _COEFFICIENT: (row["coefficient"], row["low"], row["high"]) if row is not one else None,
-            "% of R²": 100 * row["share of R²"] / row["R²"]
-            if row is not one and row["R²"]
-            else None,
-            "R² without": row["R² without"],
-            "inflation": "∞" if row["inflation"] == np.inf else row["inflation"],
-        }
-        for row in rows
-    ]
-    front = f"{one['ranker']}, {one['source']}"
-    title = f"{front}: mean score gap {gap}, R² {one['R²']:.4f}"
-    parts_shown = GapPartsShown(
-        gap=one["mean gap"], is_of_retrieved=one["selection"] == "retrieved"
-    )
-    figure = ProbeFigure(
-        kind="forest",
-        title=f"{front}: what the mean score gap goes with",
-        axis=_PART,
-        edges=ends,
-        series=parts,
-        findings=(parts_shown,),
-    )
-    probe_table = ProbeTable(
-        title=title,
-        rows=tuple(table),
-        decimals=_DECIMALS,
-        findings=(_gap_attributed(rows, reference),),
-    )
-    return probe_table, figure
-
-
-def _gap_attributed(rows: Sequence[Row], reference: str) -> GapAttributed:
-    """Note which side a ranker scores higher, and which properties are shown to have a part in it."""
-    remains, *properties = rows
-    gap = remains["mean gap"]
-    involved = [row for row in properties if not row["part low"] <= 0 <= row["part high"]]
-    with_gap = tuple(row["property"] for row in involved if row["part"] * gap > 0)
-    against_gap = tuple(row["property"] for row in involved if row["part"] * gap <= 0)
-    return GapAttributed(
-        run=remains["ranker"],
-        source=remains["source"],
-        reference=reference,
-        gap=gap,
-        low=remains["gap low"],
-        high=remains["gap high"],
-        is_of_retrieved=remains["selection"] == "retrieved",
-        with_gap=with_gap,
-        against_gap=against_gap,
-    )
-
-
-def _sd(value: float) -> str:
-    return f"{value:+.3f} sd".replace("-", "−")
 
 
 def _scored(
     collection: Collection, ranker: Ranker | Run, sources: Sequence[str], seed: int
-) -> tuple[Run, DocumentsScored | None]:
-    """Score twins by a ranker, and note how many; where it scores only what it retrieves, rank with it."""
+) -> ScoredTwins:
+    """Score twins by a ranker, and note how many.
+
+    A ranker that scores only what it retrieves ranks instead.
+    """
     if isinstance(ranker, Run):
-        return ranker, None
+        return ScoredTwins(run=ranker, note=None)
     run = score_documents(ranker, collection, _sample(collection, ranker, sources, seed))
     if run is None:
-        return check_reranked(ranker.rank(collection), None, ranker), None
+        return ScoredTwins(run=check_reranked(ranker.rank(collection), None, ranker), note=None)
     documents, queries = len(run.docs), len(run.queries)
     note = DocumentsScored(run=run.name, documents=documents, queries=queries, seed=seed)
-    return run, note
+    return ScoredTwins(run=run, note=note)
 
 
 def _judged_origins(collection: Collection) -> Rows:
-    """Return a number for each judged pair of query and origin: the query's row · documents + the origin's number."""
+    """Return a number for each judged pair of query and origin.
+
+    It is the query's row · documents + the origin's number.
+    """
     query = codes(collection.qrels["query_id"], collection.queries["id"])
     row = codes(collection.qrels["doc_id"], collection.ids)
     known = (query >= 0) & (row >= 0)
@@ -411,42 +428,57 @@ def _judged_origins(collection: Collection) -> Rows:
 
 
 def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed: int) -> Run:
-    """Choose the documents of each query that are scored, without scores yet; `sources` begin with the reference.
+    """Choose the documents of each query to score, without scores yet.
 
-    As many as the ranker ranks (``@k``; of a pipeline's last stage, as many as it re-ranks): judged
-    ones first, others drawn at random, each with all its twins.
+    `sources` begin with the reference. As many documents as the ranker ranks (``@k``; of a
+    pipeline's last stage, as many as it re-ranks): judged ones first, others drawn at random, each
+    with all its twins.
     """
     stages, size = stages_of(ranker), collection.docs.height
-    docs = collection.docs.select(
-        "source", row=pl.int_range(pl.len()), origin=pl.Series(collection.origin_codes())
-    )
-    reference = (pl.col("source") == sources[0]).any().over("origin")
-    twins = docs.filter(pl.col("source").is_in(sources)).filter(
-        reference & (pl.col("source").n_unique().over("origin") > 1)
-    )
+    twins = _twins(collection, sources)
     origins, rows = twins.group_by("origin").agg("row").sort("origin")
-    place = np.full(size, -1)
-    place[origins.to_numpy()] = np.arange(len(origins))
-    depth = next(
-        (k for one in reversed(stages[:-1] or stages) if (k := getattr(one, "k", None))), DEPTH
-    )
-    count = min(max(depth * len(origins) // max(twins.height, 1), _FEWEST_ORIGINS), len(origins))
-    names, generator, judged = (
-        collection.queries_with_judgments["id"],
-        np.random.default_rng(seed),
-        _judged_origins(collection),
-    )
+    origin_index = np.full(size, -1)
+    origin_index[origins.to_numpy()] = np.arange(len(origins))
+    affordable = _depth(stages) * len(origins) // max(twins.height, 1)
+    count = min(max(affordable, _FEWEST_ORIGINS), len(origins))
+    names = collection.queries_with_judgments["id"]
+    generator = np.random.default_rng(seed)
+    judged = _judged_origins(collection)
     excluded = self_documents(collection, getattr(stages[0], "exclude_self", None))
-    parts, none = [np.empty(0, np.int64)], np.empty(0, np.int64)
+    none = np.empty(0, np.int64)
+    parts = [none]
     for number, query in enumerate(codes(names, collection.queries["id"]).tolist()):
         low, high = np.searchsorted(judged, (query * size, (query + 1) * size))
-        first = place[judged[low:high] - query * size]
+        first = origin_index[judged[low:high] - query * size]
         first = generator.permutation(first[first >= 0])
         drawn = generator.choice(len(origins), count, replace=False)
         chosen = np.concatenate([first, drawn[~np.isin(drawn, first)]])[:count]
-        found = rows.gather(chosen).explode().to_numpy().astype(np.int64)
-        parts.append(found[~np.isin(found, excluded.get(number, none))])
+        documents = rows.gather(chosen).explode().to_numpy().astype(np.int64)
+        parts.append(documents[~np.isin(documents, excluded.get(number, none))])
     entries = np.concatenate(parts).astype(np.int32)
     return Run(
-        tuple(names), np.cumsum([*map(len, parts)]), entries, np.zeros(len(entries)), collection.ids
+        queries=tuple(names),
+        offsets=np.cumsum([*map(len, parts)]),
+        docs=entries,
+        scores=np.zeros(len(entries)),
+        ids=collection.ids,
     )
+
+
+def _twins(collection: Collection, sources: Sequence[str]) -> pl.DataFrame:
+    """Return the documents of the sources that have a twin, where the reference has the text too."""
+    docs = collection.docs.select(
+        "source", row=pl.int_range(pl.len()), origin=pl.Series(collection.origin_codes())
+    )
+    has_reference = (pl.col("source") == sources[0]).any().over("origin")
+    has_twin = pl.col("source").n_unique().over("origin") > 1
+    return docs.filter(pl.col("source").is_in(sources)).filter(has_reference & has_twin)
+
+
+def _depth(stages: Sequence[Any]) -> int:
+    """Return how many documents the last stage but one ranks, or the nearest before it that says."""
+    for stage in reversed(stages[:-1] or stages):
+        depth = getattr(stage, "k", None)
+        if depth:
+            return int(depth)
+    return DEPTH

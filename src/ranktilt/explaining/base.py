@@ -1,8 +1,8 @@
 """What a probe is: a question about texts, answered for every source of a collection.
 
-A probe is one class in one file and one line in `ranktilt.explaining.explain.PROBES` (or, in another
-package, one entry point of the group ``ranktilt.probes``). Where it measures a number of every
-document, it is a `TextProbe`, which makes rows, effect size, figure and summary of them.
+A probe is one class in one file and one line in `ranktilt.explaining.explain.PROBES` (or, in
+another package, one entry point of the group ``ranktilt.probes``). Where it measures a number of
+every document, it is a `TextProbe`, which makes rows, effect size, figure and summary of them.
 """
 
 from __future__ import annotations
@@ -59,14 +59,17 @@ class Distribution:
 
     @property
     def quartiles(self) -> tuple[float, float, float]:
-        """The values below which a quarter, half and three quarters lie (linear interpolation); NaN without values."""
+        """The values below which a quarter, half and three quarters lie; NaN without values.
+
+        Linear interpolation.
+        """
         if not self.count:
             return np.nan, np.nan, np.nan
         low, middle, high = np.quantile(self.defined, (0.25, 0.5, 0.75)).tolist()
         return low, middle, high
 
     def above(self, limit: float) -> float:
-        """Return the share of the defined values that are larger than `limit`, 0 to 1; NaN without values."""
+        """Return the share of the defined values above `limit`, 0 to 1; NaN without values."""
         return float(np.mean(self.defined > limit)) if self.count else np.nan
 
     def derived(self) -> dict[str, Any]:
@@ -85,19 +88,19 @@ M = TypeVar("M")
 _BINS = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EffectSize:
     """How far the texts of one source differ from their twins in the reference."""
 
     source: str
     what: str
-    """What was measured of every text: ``words``."""
+    """The quantity, by its unit: ``words``."""
     pairs: int
     """Twins with a value on both sides."""
     reference_mean: float
     source_mean: float
     g: float
-    """Hedges' g; positive where the source has more of it than the reference. NaN where it is undefined."""
+    """Hedges' g; positive where the source has more of it than the reference. NaN where undefined."""
     low: float
     high: float
     """95 % interval."""
@@ -110,12 +113,21 @@ class EffectSize:
         return {"shown": self.shown}
 
 
-def effect_size(source: str, what: str, reference: Floats, values: Floats) -> EffectSize:
-    """Compare a property of twins, which stand in one row of both arrays; pairs with a NaN are left out."""
+def effect_size(source: str, unit: str, reference: Floats, values: Floats) -> EffectSize:
+    """Compare a property of twins, which share a row of both arrays; pairs with a NaN are left out."""
     known = ~(np.isnan(reference) | np.isnan(values))
-    a, b = reference[known], values[known]
-    means = (float(a.mean()), float(b.mean())) if len(a) else (np.nan, np.nan)
-    return EffectSize(source, what, len(a), *means, *hedges_g(a, b))
+    of_reference, of_source = reference[known], values[known]
+    g, low, high = hedges_g(of_reference, of_source)
+    return EffectSize(
+        source=source,
+        what=unit,
+        pairs=len(of_reference),
+        reference_mean=float(of_reference.mean()) if len(of_reference) else np.nan,
+        source_mean=float(of_source.mean()) if len(of_source) else np.nan,
+        g=g,
+        low=low,
+        high=high,
+    )
 
 
 @dataclass(frozen=True)
@@ -125,27 +137,27 @@ class ProbeFigure:
     kind: Literal["histogram", "curve", "forest"]
     title: str
     axis: str
-    """What stands along the horizontal axis."""
+    """Label of the horizontal axis."""
     edges: tuple[float, ...]
-    """Of a histogram's bins, rising; of a forest plot values that its axis reaches too, so that several have one scale;
-    empty for a curve over 1, 2, 3 …"""
+    """Edges of a histogram's bins, rising. In a forest plot: values that its axis reaches too, so
+    that several plots have one scale. Empty for a curve over 1, 2, 3 …"""
     series: Mapping[str, tuple[float, ...]]
-    """By name: of a histogram the share of the values in each bin, in %; of a curve its heights; of a forest plot a
-    value and its interval."""
+    """Numbers by the name of their series. In a histogram: the share of the values in each bin, in
+    %. In a curve: its heights. In a forest plot: a value and its interval."""
     findings: tuple[Coded[Note], ...]
     """What a reader who cannot see it needs to know."""
 
 
 @dataclass(frozen=True)
 class ProbeTable:
-    """A table as data, where it is to be read otherwise than as a probe's rows are."""
+    """A table as data, for probes whose rows are not what a reader should see."""
 
     title: str
     rows: tuple[Mapping[str, Any], ...]
-    """By column, alike in every row: a text, a number, a number with its interval (three numbers), or None. A narrow
-    terminal goes without the columns after the third."""
+    """Cells by column, alike in every row: a text, a number, a number with its interval (three
+    numbers), or None. A narrow terminal goes without the columns after the third."""
     decimals: Mapping[str, int]
-    """Of the columns of numbers."""
+    """Number of decimals of each column of numbers."""
     findings: tuple[Coded[Note], ...]
     """What it shows."""
 
@@ -181,11 +193,11 @@ class Probe(ABC, Generic[M]):
     """A question about the texts of a collection's sources; called with a collection it answers."""
 
     name: ClassVar[str]
-    """What is typed: ``overlap``."""
+    """The name that you type: ``overlap``."""
     question: ClassVar[str]
-    """What it answers, in one sentence."""
+    """The question that it answers, in one sentence."""
     citation: ClassVar[str] = ""
-    """Where it comes from: ``Dai et al., KDD 2024, Fig. 3``."""
+    """Source of the method: ``Dai et al., KDD 2024, Fig. 3``."""
     needs_encoder: ClassVar[bool] = False
     """Whether it must be given a ranker that makes vectors."""
 
@@ -253,14 +265,14 @@ class Probe(ABC, Generic[M]):
 class TextProbe(Probe[Floats]):
     """A probe that measures a number of every document."""
 
-    what: ClassVar[str]
-    """What is measured, as it stands behind a number: ``words``."""
+    unit: ClassVar[str]
+    """Unit of the measured numbers, as it follows a number: ``words``."""
     label: ClassVar[str] = ""
-    """What the property is called beside others: ``length``; by default the probe's name."""
+    """Name of the property among others: ``length``; by default the probe's name."""
 
     @abstractmethod
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
-        """Measure every document, in the order of ``collection.docs``; NaN where it is undefined."""
+        """Measure every document, in the order of ``collection.docs``; NaN where undefined."""
 
     def of_pairs(
         self, collection: Collection, measured: Floats, queries: Rows, documents: Rows
@@ -275,45 +287,44 @@ class TextProbe(Probe[Floats]):
     def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
         """Describe the values of every source, and compare those of twins."""
         source = collection.docs["source"].to_numpy()
-        found = {
-            name: Distribution(self.what, measured[source == name])
-            for name in (reference, *others(collection, reference))
+        compared_sources = others(collection, reference)
+        distributions = {
+            name: Distribution(self.unit, measured[source == name])
+            for name in (reference, *compared_sources)
         }
-        effects = [
-            effect_size(
-                other,
-                self.what,
-                *(measured[rows] for rows in twin_rows(collection, reference, other)),
+        effects = []
+        for name in compared_sources:
+            reference_rows, source_rows = twin_rows(collection, reference, name)
+            effects.append(
+                effect_size(name, self.unit, measured[reference_rows], measured[source_rows])
             )
-            for other in others(collection, reference)
-        ]
-        title = f"{self.what[:1].upper()}{self.what[1:]} of the documents of each source"
-        figures = [histogram(title, self.what, found)]
+        title = f"{self.unit[:1].upper()}{self.unit[1:]} of the documents of each source"
+        figures = [histogram(title, self.unit, distributions)]
         means = [
             SourceMean(source=name, mean=values.mean, unit=values.name)
-            for name, values in found.items()
+            for name, values in distributions.items()
         ]
         return self.result(
             reference,
-            self.rows(collection, found),
+            self.rows(collection, distributions),
             effects=effects,
             figures=figures,
             findings=() if effects else means,
         )
 
     def rows(
-        self, collection: Collection, found: Mapping[str, Distribution]
+        self, collection: Collection, distributions: Mapping[str, Distribution]
     ) -> list[dict[str, Any]]:
-        """Make a row a source: documents with a value, their mean and quartiles."""
-        return [described(name, one) for name, one in found.items()]
+        """Make a row for each source: documents with a value, their mean and quartiles."""
+        return [described(name, values) for name, values in distributions.items()]
 
 
-def described(source: str, found: Distribution, **more: Any) -> dict[str, Any]:
+def described(source: str, values: Distribution, **more: Any) -> dict[str, Any]:
     """Return a row of numbers about the values of one source."""
-    low, median, high = found.quartiles
+    low, median, high = values.quartiles
     numbers = {
-        "values": found.count,
-        "mean": found.mean,
+        "values": values.count,
+        "mean": values.mean,
         "25 %": low,
         "median": median,
         "75 %": high,
@@ -321,16 +332,16 @@ def described(source: str, found: Distribution, **more: Any) -> dict[str, Any]:
     return {"source": source, **more, **numbers}
 
 
-def histogram(title: str, axis: str, found: Mapping[str, Distribution]) -> ProbeFigure:
-    """Count values in twenty bins over all that there is."""
-    defined = [one.defined for one in found.values() if one.count]
+def histogram(title: str, axis: str, distributions: Mapping[str, Distribution]) -> ProbeFigure:
+    """Count the values of each series in twenty bins over their common range."""
+    defined = [values.defined for values in distributions.values() if values.count]
     together = np.concatenate(defined) if defined else np.zeros(1)
     edges = np.histogram_bin_edges(together, _BINS)
-    shares = {
-        name: tuple((100 * np.histogram(one.defined, edges)[0] / max(one.count, 1)).tolist())
-        for name, one in found.items()
-    }
-    findings = tuple(_values_shown(name, values) for name, values in found.items())
+    shares = {}
+    for name, values in distributions.items():
+        counts, _ = np.histogram(values.defined, edges)
+        shares[name] = tuple((100 * counts / max(values.count, 1)).tolist())
+    findings = tuple(_values_shown(name, values) for name, values in distributions.items())
     return ProbeFigure(
         kind="histogram",
         title=title,
@@ -349,7 +360,10 @@ def _values_shown(series: str, values: Distribution) -> ValuesShown:
 
 
 def reference_of(collection: Collection, reference: str | None, *, to: str = "look at") -> str:
-    """Return the source that the others are held against; `UserError` if there is none, or not this one."""
+    """Return the source that the others are compared with.
+
+    `UserError` if no document has a source, or `reference` is none.
+    """
     sources = collection.sources
     collection.require_few_sources()
     if not sources and collection.docs.height:
@@ -376,7 +390,8 @@ def twin_sources(collection: Collection, reference: str) -> list[str]:
 
 
 def twin_rows(collection: Collection, reference: str, source: str) -> tuple[Rows, Rows]:
-    """Return the rows of the documents of every pair of twins: the reference's, and the source's."""
+    """Return the rows of every pair of twins: the reference's documents, and the source's."""
     pairs = collection.pairs(reference, source)
-    a, b = (codes(pairs[side], collection.ids).astype(np.int64) for side in "ab")
-    return a, b
+    reference_rows = codes(pairs["a"], collection.ids).astype(np.int64)
+    source_rows = codes(pairs["b"], collection.ids).astype(np.int64)
+    return reference_rows, source_rows

@@ -1,4 +1,4 @@
-"""Whether a collection makes a fair comparison: what it holds, what is at fault, and how alike its sides are."""
+"""Whether a collection makes a fair comparison: its contents, faults, and how alike its sides are."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ TEXT_FEATURES: tuple[TextProbe, ...] = (
     SpecificityProbe(),
     QueryWordsProbe(),
 )
-"""What is measured of every text: the probes of `explain` that need no model."""
+"""Properties measured for every text: the probes of `explain` that need no model."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,7 +116,7 @@ class CheckResult(
 
     @property
     def is_void(self) -> bool:
-        """Whether a fault voids the comparison, or an audit names a side more often than chance does."""
+        """Whether a fault voids the comparison, or audits name a side more often than chance."""
         return bool(self.of("void")) or not all(row.is_calibrated for row in self.instrument)
 
     @property
@@ -147,7 +147,7 @@ def check(
     seed: int = 0,
     examples: int = 3,
 ) -> CheckResult:
-    """Check whether a collection makes a fair comparison: whether its sides are alike in all but who wrote them.
+    """Check that a collection makes a fair comparison: its sides differ only in who wrote them.
 
     Parameters
     ----------
@@ -161,8 +161,8 @@ def check(
     measures : sequence of str or Measure, optional
         Of effectiveness, ``nDCG@10`` by default; with `instrument` those of its audits, too.
     reference : str, optional
-        The source that each of the others is held against: ``"human"`` where there is one, or else
-        the first.
+        The source that the others are compared with: ``"human"`` where there is one, or else the
+        first.
     limits : CheckLimits, optional
         From where on a fault voids the comparison.
     similarity : Ranker, optional
@@ -240,6 +240,12 @@ def check(
         "alpha": alpha,
         "seed": seed,
     }
+    instrument_rows: tuple[InstrumentRow, ...] = ()
+    if instrument and first:
+        instrument_rows = check_instrument(stated, rankers, measures, seed=seed)
+    omissions = _omission_notes(
+        asked_parts, is_sided=bool(first), has_twins=bool(twinned), is_judged=is_judged
+    )
     return CheckResult(
         spec=_provenance(collection) | options,
         reference=first,
@@ -251,14 +257,10 @@ def check(
         terms=OverlapProbe().measure(stated, first, None) if twinned else (),
         similarity=similarities,
         effectiveness=rows,
-        instrument=(
-            check_instrument(stated, rankers, measures, seed=seed) if instrument and first else ()
-        ),
+        instrument=instrument_rows,
         notes=(
             *_source_notes(collection, first),
-            *_omission_notes(
-                asked_parts, is_sided=bool(first), has_twins=bool(twinned), is_judged=is_judged
-            ),
+            *omissions,
             *_effectiveness_notes(rows, first),
         ),
     )
@@ -285,9 +287,10 @@ def _reference_and_others(
 
 def _provenance(collection: Collection) -> dict[str, Any]:
     """Say where the collection comes from, and what read it."""
-    place = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
+    origin = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
     provenance = audit_provenance(collection, [])
-    return place | {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}
+    readers = {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}
+    return origin | readers
 
 
 def _feature_effects(
@@ -297,7 +300,7 @@ def _feature_effects(
     if not sources:
         return
     values = {
-        feature.what: feature.measure(collection, reference, None) for feature in TEXT_FEATURES
+        feature.unit: feature.measure(collection, reference, None) for feature in TEXT_FEATURES
     }
     for source in sources:
         reference_rows, source_rows = twin_rows(collection, reference, source)
@@ -332,7 +335,7 @@ def _omission_notes(
 
 
 def _effectiveness_notes(rows: Sequence[Equivalence], reference: str) -> Iterator[Note]:
-    """Note on which documents and queries effectiveness stands."""
+    """Note which documents and queries effectiveness is based on."""
     for row in {row.source: row for row in rows if row.left_out}.values():
         yield EffectivenessOfPairs(
             source=row.source, reference=reference, pairs=row.pairs, left_out=row.left_out

@@ -1,4 +1,4 @@
-"""Whether either side of a collection is easier to search: each ranked alone, and compared query by query."""
+"""Whether either side of a collection is easier to search: each ranked alone, query by query."""
 
 from __future__ import annotations
 
@@ -26,21 +26,24 @@ MARGIN, ALPHA = 0.02, 0.05
 def split_by_source(
     collection: Collection, reference: str, source: str
 ) -> tuple[Collection, Collection]:
-    """Take a collection apart into two that can be searched alone: the same content, written by two sources.
+    """Split a collection into two with the same content, each written by one source.
 
     Both hold all queries, the documents of their source that have a twin on the other side, and the
     judgments of these. Without that restriction the side with more documents would be the harder
     one to search, and a collection of which only a part was rewritten would say nothing.
     """
-    sides = [collection.docs.filter(pl.col("source") == name) for name in (reference, source)]
-    left, right = (
-        a.join(b, on="origin", how="semi", maintain_order="left") for a, b in (sides, sides[::-1])
-    )
-    return alone(collection, left, reference), alone(collection, right, source)
+    of_reference = collection.docs.filter(pl.col("source") == reference)
+    of_source = collection.docs.filter(pl.col("source") == source)
+    originals = of_reference.join(of_source, on="origin", how="semi", maintain_order="left")
+    versions = of_source.join(of_reference, on="origin", how="semi", maintain_order="left")
+    return alone(collection, originals, reference), alone(collection, versions, source)
 
 
 def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection:
-    """The collection of some documents only, which `source` names: all queries, and the judgments of these."""
+    """Return a collection of some documents only, with all queries and these documents' judgments.
+
+    Its spec names them by `source`.
+    """
     judged = collection.qrels.join(
         docs, left_on="doc_id", right_on="id", how="semi", maintain_order="left"
     )
@@ -48,11 +51,12 @@ def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection
 
 
 def reference_alone(mixed: Collection, reference: str = "human", by: str = "source") -> Collection:
-    """Return the reference's documents with all queries and the judgments of these, to be searched alone."""
-    found = alone(mixed, mixed.docs.filter(pl.col(by).cast(pl.String) == reference), reference)
-    if not found.docs.height:
-        raise unknown(by, reference, mixed.docs[by].cast(pl.String).unique().drop_nulls().sort())
-    return found
+    """Return the reference's documents to search alone, with all queries and their judgments."""
+    labels = mixed.docs[by].cast(pl.String)
+    collection = alone(mixed, mixed.docs.filter(labels == reference), reference)
+    if not collection.docs.height:
+        raise unknown(by, reference, labels.unique().drop_nulls().sort())
+    return collection
 
 
 def equivalences(
@@ -65,13 +69,15 @@ def equivalences(
     margin: float = MARGIN,
     alpha: float = ALPHA,
 ) -> tuple[Equivalence, ...]:
-    """Rank each source alone with each ranker, and compare them query by query; by source, ranker and measure.
+    """Rank each source alone with each ranker, and compare them query by query.
 
-    Equivalence is shown where `tost_p` is below `alpha`, a difference where the corrected p is.
+    The rows come by source, ranker and measure. Equivalence is shown where `tost_p` is below
+    `alpha`, a difference where the corrected p is.
     """
     if not 0 < margin < 1:
         raise UserError(
-            f"expected a margin of equivalence above 0 and below 1, such as {MARGIN:g}, got {margin:g}"
+            f"expected a margin of equivalence above 0 and below 1, such as {MARGIN:g}, "
+            f"got {margin:g}"
         )
     if not 0 < alpha < 0.5:
         raise UserError(
@@ -79,16 +85,17 @@ def equivalences(
         )
     for ranker in rankers:
         ranker.check()
-    ranked_side = _RankedSides(measures, collection.queries_with_judgments["id"])
+    ranked_sides = _RankedSides(measures, collection.queries_with_judgments["id"])
     tasks = list[EquivalenceTask]()
     for source in sources:
         sides = split_by_source(collection, reference, source)
         pairs = sides[0].docs["origin"].n_unique()
         documents = collection.docs.filter(pl.col("source").is_in([reference, source])).height
+        left_out = documents - sum(side.docs.height for side in sides)
         for ranker in rankers if pairs else ():
-            values = [ranked_side.values(ranker, side) for side in sides]
-            tasks += [
-                EquivalenceTask(
+            values = [ranked_sides.values(ranker, side) for side in sides]
+            for measure, values_a, values_b in zip(measures, *values, strict=True):
+                task = EquivalenceTask(
                     run=repr(ranker),
                     measure=measure,
                     a=reference,
@@ -96,10 +103,9 @@ def equivalences(
                     values_a=values_a,
                     values_b=values_b,
                     pairs=pairs,
-                    left_out=documents - sum(side.docs.height for side in sides),
+                    left_out=left_out,
                 )
-                for measure, values_a, values_b in zip(measures, *values, strict=True)
-            ]
+                tasks.append(task)
     return equivalence_rows(tasks, margin=margin, alpha=alpha)
 
 
@@ -123,6 +129,6 @@ class _RankedSides:
         run = check_reranked(ranker.rank(side), None, ranker)
         judged_run = JudgedRun.from_run(run, side, judgments)
         values = group_values(judged_run, self.measures, groups, "expected")[:, 0]
-        place = codes(self.queries, pl.Series(judgments.queries, dtype=pl.String))
-        # The last column is that of queries without judgments on this side.
-        return np.pad(values, ((0, 0), (0, 1)), constant_values=np.nan)[:, place]
+        column = codes(self.queries, pl.Series(judgments.queries, dtype=pl.String))
+        # Code -1, a query without judgments on this side, takes the last column: NaN.
+        return np.pad(values, ((0, 0), (0, 1)), constant_values=np.nan)[:, column]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from ranktilt.data.notes.texts import (
 from ranktilt.data.run import Run
 from ranktilt.data.stated_sources import with_stated_sources
 from ranktilt.errors import UserError, refuse_twice
-from ranktilt.explaining.attribution import attribute as attributed
+from ranktilt.explaining.attribution import attribute as attribute_gaps
 from ranktilt.explaining.base import (
     Probe,
     ProbeResult,
@@ -71,11 +71,11 @@ class Explanation(
     spec : mapping
         How it was made: collection, ranker, versions.
     reference : str
-        The source that each of the others is held against.
+        The source that the others are compared with.
     sources : tuple of str
         The others.
     results : tuple of ProbeResult
-        One a probe, in the order asked for.
+        A result for each probe, in the order of the call.
     notes : tuple of Note
         What was left out, and why.
     """
@@ -111,11 +111,11 @@ def explain(
         Whose view is asked for; ``similarity``, ``spectrum`` and ``truncation`` need one with an
         encoder, such as ``ranker("dense:minilm")``.
     reference : str, optional
-        The source that each of the others is held against: ``"human"`` where there is one, or else
-        the first.
+        The source that the others are compared with: ``"human"`` where there is one, or else the
+        first.
     by : str, optional
-        Column whose groups are held against each other, such as ``"gender"``, where documents of
-        one origin are twins.
+        Column whose groups are compared, such as ``"gender"``, where documents of one origin are
+        twins.
     lm : sequence of str, optional
         Language models, folders or names on the hub, by which ``perplexity`` is measured in place
         of trigrams.
@@ -144,62 +144,104 @@ def explain(
     first = reference_of(collection, reference, to="explain")
     if not twin_sources(collection, first):
         raise UserError(
-            f"nothing to explain: no other source has twins of {first} (documents with the same origin); "
+            f"nothing to explain: no other source has twins of {first} "
+            "(documents with the same origin); "
             "which properties go with a ranker's gap without twins: --attribution -r RANKER"
         )
-    by_default = probes is None and not attribute
-    asked = list[str | Probe[Any]]()
-    for one in PROBES if by_default else probes or ():
-        asked += [f'perplexity:"{model}"' for model in lm] if one == "perplexity" and lm else [one]
-    chosen = [probe(one) for one in asked]
+    is_default = probes is None and not attribute
+    chosen = [probe(name) for name in _with_models(PROBES if is_default else probes or (), lm)]
     notes = list[Note]()
-    if by_default and ranker is None:
-        notes += [ProbeNeedsEncoder(probe=one.name) for one in chosen if one.needs_encoder]
-        chosen = [one for one in chosen if not one.needs_encoder]
-    for named in attribute:
-        if isinstance(named, Ranker):
-            named.check()
-    for one in chosen:
-        one.check()
-        if one.needs_encoder:
-            require_encoder(ranker, one.name)
-    names = [one.name for one in chosen]
-    refuse_twice(names, "probe")
-    spec = {
-        **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
-        **({} if by == "source" else {"by": by}),
-        "probes": names,
-        "ranker": None if ranker is None else repr(ranker),
-        **(
-            {"attribute": [one.name if isinstance(one, Run) else repr(one) for one in attribute]}
-            if attribute
-            else {}
-        ),
-        "ranktilt": __version__,
-    }
+    if is_default and ranker is None:
+        for chosen_probe in chosen:
+            if chosen_probe.needs_encoder:
+                notes.append(ProbeNeedsEncoder(probe=chosen_probe.name))
+        chosen = [chosen_probe for chosen_probe in chosen if not chosen_probe.needs_encoder]
+    _check(chosen, ranker, attribute)
     results = []
-    for number, one in enumerate(chosen):
+    for number, chosen_probe in enumerate(chosen):
         report("probing texts", number, len(chosen))
         try:
-            results.append(one(collection, ranker, reference=first))
+            results.append(chosen_probe(collection, ranker, reference=first))
         except UserError as error:
-            if not by_default or (lm and one.name.startswith("perplexity")):
+            is_of_named_model = bool(lm) and chosen_probe.name.startswith("perplexity")
+            if not is_default or is_of_named_model:
                 raise
-            notes.append(ProbeLeftOut(probe=one.name, error=str(error)))
+            notes.append(ProbeLeftOut(probe=chosen_probe.name, error=str(error)))
     report("probing texts", len(chosen), len(chosen))
     if attribute:
-        properties = [one for one in chosen if isinstance(one, TextProbe)] or None
+        properties = [
+            chosen_probe for chosen_probe in chosen if isinstance(chosen_probe, TextProbe)
+        ]
         results.append(
-            attributed(collection, attribute, properties, ranker=ranker, reference=first)
+            attribute_gaps(
+                collection, attribute, properties or None, ranker=ranker, reference=first
+            )
         )
     notes += _notes(collection, first)
     if sourceless:
         notes.append(DocumentsUnlabelled(by="source", documents=sourceless))
-    return Explanation(spec, first, tuple(others(collection, first)), tuple(results), tuple(notes))
+    return Explanation(
+        spec=_spec(collection, chosen, ranker, by=by, attribute=attribute),
+        reference=first,
+        sources=tuple(others(collection, first)),
+        results=tuple(results),
+        notes=tuple(notes),
+    )
+
+
+def _with_models(
+    names: Iterable[str | Probe[Any]], models: Sequence[str]
+) -> Iterator[str | Probe[Any]]:
+    """Put a probe of each language model in the place of ``perplexity``, where models are named."""
+    for name in names:
+        if name == "perplexity" and models:
+            for model in models:
+                yield f'perplexity:"{model}"'
+        else:
+            yield name
+
+
+def _check(
+    probes: Sequence[Probe[Any]], ranker: Ranker | None, attribute: Sequence[Ranker | Run]
+) -> None:
+    """Refuse, before any text is read, what cannot rank or measure."""
+    for scorer in attribute:
+        if isinstance(scorer, Ranker):
+            scorer.check()
+    for chosen_probe in probes:
+        chosen_probe.check()
+        if chosen_probe.needs_encoder:
+            require_encoder(ranker, chosen_probe.name)
+    refuse_twice([chosen_probe.name for chosen_probe in probes], "probe")
+
+
+def _spec(
+    collection: Collection,
+    probes: Sequence[Probe[Any]],
+    ranker: Ranker | None,
+    *,
+    by: str,
+    attribute: Sequence[Ranker | Run],
+) -> dict[str, Any]:
+    """Return how an explanation was made."""
+    spec = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
+    if by != "source":
+        spec["by"] = by
+    spec["probes"] = [chosen_probe.name for chosen_probe in probes]
+    spec["ranker"] = None if ranker is None else repr(ranker)
+    if attribute:
+        spec["attribute"] = [
+            scorer.name if isinstance(scorer, Run) else repr(scorer) for scorer in attribute
+        ]
+    spec["ranktilt"] = __version__
+    return spec
 
 
 def _grouped(collection: Collection, by: str) -> Collection:
-    """Put the groups of another column in the place of the sources; documents of no group are left out."""
+    """Put the groups of another column in the place of the sources.
+
+    Documents of no group are left out.
+    """
     groups = grouping(collection, by)
     warn_of_labels(groups.remarks)
     docs = collection.docs.with_columns(
@@ -211,7 +253,7 @@ def _grouped(collection: Collection, by: str) -> Collection:
 
 
 def _notes(collection: Collection, reference: str) -> Iterator[Note]:
-    """Note sources without twins, and how many twins are one text, in which no property can differ."""
+    """Note sources without twins, and how many twins have the same text."""
     texts = collection.docs["text"]
     for name in others(collection, reference):
         rows = twin_rows(collection, reference, name)
@@ -223,7 +265,7 @@ def _notes(collection: Collection, reference: str) -> Iterator[Note]:
 
 
 def probe_classes() -> dict[str, str]:
-    """Where the class of each probe is defined, by name: ours, and those of installed packages (entry points)."""
+    """Return where the class of each probe is defined, by name: ours, and installed packages'."""
     return probe_table().paths()
 
 
@@ -238,7 +280,10 @@ def _fault(loaded: object, name: str) -> str:
 
 
 def probe(name: str | Probe[Any]) -> Probe[Any]:
-    """Return the probe of a name: one of ours, or one that a package announces; a probe comes back as it is."""
+    """Return the probe of a name: one of ours, or one that a package announces.
+
+    A probe comes back as it is.
+    """
     if isinstance(name, Probe):
         return name
     try:

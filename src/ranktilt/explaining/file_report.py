@@ -1,4 +1,4 @@
-"""What a file is, whatever it is: what can be asked of it, what is missing for more, and the command to type.
+"""What a file is, the questions that it answers, what more of them need, and the command to type.
 
 `describe_file` recognises a file and reads it as what it is; `_PARTS` has a function for each kind.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -59,25 +59,26 @@ _MOST_GRADES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class FileReport:
-    """What a file is, and what to do with it."""
+    """The kind of a file, and what to do with it."""
 
     path: str
     """The file as its user named it."""
     kind: str
-    """What it is read as."""
+    """Kind of file that it is read as."""
     format: str
-    """How it is written, with what was understood of its columns."""
+    """Layout, with the columns that were understood."""
     contents: Mapping[str, str] = field(default_factory=dict)
-    """What it holds: counts, by their names."""
+    """Counts of its contents, by their names."""
     first: str = ""
     """Its first record."""
     answers: tuple[str, ...] = ()
-    """What can be asked of it."""
+    """Sentences on the questions that it answers."""
     missing: tuple[str, ...] = ()
-    """What is needed for more."""
+    """Inputs that more questions need."""
     commands: tuple[str, ...] = ()
+    """Commands to type next."""
     notes: tuple[Note, ...] = ()
-    """What a reader should know, such as why it cannot be read yet."""
+    """Remarks for its reader, such as why it cannot be read yet."""
     is_readable: bool = True
 
     def to_json(self) -> bytes:
@@ -94,8 +95,10 @@ def describe_file(text: str | Path) -> FileReport:
     DataError
         If it is nothing that is read, with what it is instead.
     """
+    path, columns = Path(text), dict[str, str]()
     parts = split_notation(text)
-    path, columns = (Path(text), {}) if parts is None else (Path(parts[0]), dict(parts[1]))
+    if parts is not None:
+        path, columns = Path(parts[0]), dict(parts[1])
     if path.is_dir():
         return _run_report(str(text), Recognition(format=_folder_format(path), kinds=(RUN,)))
     with rereadable(path) as file:
@@ -130,11 +133,11 @@ def _as_named(report: FileReport, file: str, path: str, text: str) -> FileReport
         report,
         path=text,
         commands=tuple(line.replace(file, path) for line in report.commands),
-        notes=tuple(_called(note, file, path) for note in report.notes),
+        notes=tuple(_note_as_named(note, file, path) for note in report.notes),
     )
 
 
-def _called(note: Note, file: str, path: str) -> Note:
+def _note_as_named(note: Note, file: str, path: str) -> Note:
     if isinstance(note, FileNotReadable):
         return replace(note, error=note.error.replace(file, path))
     return note
@@ -146,12 +149,12 @@ def _report(text: str, recognition: Recognition) -> FileReport:
     if RUN in kinds and JUDGMENTS in kinds and _holds_scores(text):
         kinds = (RUN,)
     reports = [_PARTS[kind](text, recognition) for kind in kinds]
-    report = next((report for report in reports if report.is_readable), reports[0])
-    rest = [reading for reading in reports if reading is not report and reading.is_readable]
-    if not rest:
-        return report
-    note = FileHasOtherReadings(kinds=tuple(reading.kind for reading in rest))
-    commands = chain.from_iterable(reading.commands[:1] for reading in rest)
+    readable = [report for report in reports if report.is_readable]
+    if len(readable) < 2:
+        return readable[0] if readable else reports[0]
+    report, *alternatives = readable
+    note = FileHasOtherReadings(kinds=tuple(reading.kind for reading in alternatives))
+    commands = chain.from_iterable(reading.commands[:1] for reading in alternatives)
     return replace(report, notes=(*report.notes, note), commands=(*report.commands, *commands))
 
 
@@ -190,23 +193,23 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
     frame = run.frame()
     lengths = frame.group_by("query_id").len()["len"]
     read_as = str(run.spec.get("read_as", ""))
+    median_length = float(np.median(lengths.to_numpy())) if len(lengths) else 0.0
     contents = {
         "queries": f"{len(run.queries):,}",
         "documents": f"{len(run.ids):,}",
         "results": f"{frame.height:,}",
-        "results a query": f"{float(np.median(lengths.to_numpy())) if len(lengths) else 0:g} (median)",
+        "results a query": f"{median_length:g} (median)",
         "scores": "yes" if run.scored else "no: their order alone",
     }
     answers = [
-        "With labels of its documents you can ask whose documents stand on top (Share@10, exposure)."
-    ]
-    answers += [
-        "With judgments, too, you can ask whose relevant documents rank higher (Relative Δ)."
+        "With labels of its documents you can ask whose documents stand on top "
+        "(Share@10, exposure).",
+        "With judgments, too, you can ask whose relevant documents rank higher (Relative Δ).",
     ]
     if run.scored:
-        answers += [
+        answers.append(
             "With twins (column origin of the labels) you can ask which of two versions wins."
-        ]
+        )
     return FileReport(
         path=text,
         kind=RUN,
@@ -215,12 +218,13 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
         first=recognition.first,
         answers=tuple(answers),
         missing=(
-            "labels: which group each document belongs to (--groups LABELS), or the collection (DIR)",
+            "labels: which group each document belongs to (--groups LABELS), "
+            "or the collection (DIR)",
             "judgments (--qrels QRELS)",
         ),
         commands=(
-            _command("audit", "--run", text, "--groups", "LABELS", "--qrels", "QRELS"),
-            _command("audit", "DIR", "--run", text),
+            _command(["audit", "--run", text, "--groups", "LABELS", "--qrels", "QRELS"]),
+            _command(["audit", "DIR", "--run", text]),
         ),
     )
 
@@ -247,14 +251,15 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
         first=recognition.first,
         answers=(
             "With runs and labels you can ask whose relevant documents rank higher.",
-            "With grades of another judge you can ask how far the two agree, and whom each favours.",
+            "With grades of another judge you can ask how far the two agree, "
+            "and whom each favours.",
         ),
         missing=(
             "a run (--run RUN) with labels (--groups LABELS), or a judge's grades (--judge JUDGE)",
         ),
         commands=(
-            _command("audit", "--run", "RUN", "--groups", "LABELS", "--qrels", text),
-            _command("judge", "--human", text, "--judge", "JUDGE", "--runs", "RUNS"),
+            _command(["audit", "--run", "RUN", "--groups", "LABELS", "--qrels", text]),
+            _command(["judge", "--human", text, "--judge", "JUDGE", "--runs", "RUNS"]),
         ),
     )
 
@@ -285,17 +290,17 @@ def _label_report(text: str, recognition: Recognition) -> FileReport:
         first=recognition.first,
         answers=("With a run of these documents you can ask which group stands on top.",),
         missing=tuple(missing),
-        commands=(_command("audit", "--run", "RUN", "--groups", text, *by_words),),
+        commands=(_command(["audit", "--run", "RUN", "--groups", text, *by_words]),),
     )
 
 
-def _command(*words: str) -> str:
-    """Return a command as one types it."""
+def _command(words: Sequence[str]) -> str:
+    """Return a command as you type it."""
     return shlex.join(["ranktilt", *words])
 
 
 def _few_values(text: str, name: str) -> pl.DataFrame | None:
-    """Return the labels of a column that has a few values; None where it has many, or is none of labels."""
+    """Return the labels of a column that has a few values; None for any other column."""
     try:
         labels = read_labels(text, by=name)
     except UserError:
@@ -319,10 +324,11 @@ def _query_report(text: str, recognition: Recognition) -> FileReport:
             "A live engine is asked them.",
         ),
         missing=(
-            "a run (--run RUN) or an engine (-r engine:MODULE:FUNCTION), and labels (--groups LABELS)",
+            "a run (--run RUN) or an engine (-r engine:MODULE:FUNCTION), "
+            "and labels (--groups LABELS)",
         ),
         commands=(
-            _command("audit", "--run", "RESPONSES", "--queries", text, "--groups", "LABELS"),
+            _command(["audit", "--run", "RESPONSES", "--queries", text, "--groups", "LABELS"]),
         ),
     )
 
@@ -336,11 +342,11 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
     few = columns_of_few_values(documents)
     has_source = "source" in documents.columns
     missing = ["queries.jsonl and qrels/test.tsv beside it"]
-    commands = [_command("check", folder), _command("audit", folder, "-r", "bm25")]
+    commands = [_command(["check", folder]), _command(["audit", folder, "-r", "bm25"])]
     if not has_source:
         missing.insert(0, "a field source: who wrote each document")
-        commands = [_command("audit", folder, "-r", "bm25", "--by", name) for name in few[:1]]
-        commands.append(_command("check", folder))
+        commands = [_command(["audit", folder, "-r", "bm25", "--by", name]) for name in few[:1]]
+        commands.append(_command(["check", folder]))
     contents = {"documents": f"{documents.height:,}"}
     if has_source:
         counts = documents["source"].drop_nulls().cast(pl.String).value_counts(sort=True).rows()
@@ -370,10 +376,11 @@ def _evaluation_report(text: str, recognition: Recognition) -> FileReport:
         format=_format(recognition),
         first=recognition.first,
         answers=(
-            "With values of the same systems under another judge you can ask whether they change places.",
+            "With values of the same systems under another judge you can ask whether they change "
+            "places.",
         ),
         missing=("a second file of values: first those under human grades, then each judge's",),
-        commands=(_command("judge", "--scores", "HUMAN", "--scores", text),),
+        commands=(_command(["judge", "--scores", "HUMAN", "--scores", text]),),
     )
 
 
@@ -385,7 +392,7 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
             kind=RESULT,
             format=str(content.get("format")),
             answers=("It is a result already.",),
-            commands=(_command("report", text),),
+            commands=(_command(["report", text]),),
         )
     audit = Audit.load(text)
     return FileReport(
@@ -403,11 +410,11 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
             "compare it with another audit.",
         ),
         commands=(
-            _command("report", text, "-o", "page.html"),
-            _command("explain", text),
-            _command("mitigate", text),
-            _command("gate", text, "--max-tilt", "5"),
-            _command("compare", text, "OTHER.json"),
+            _command(["report", text, "-o", "page.html"]),
+            _command(["explain", text]),
+            _command(["mitigate", text]),
+            _command(["gate", text, "--max-tilt", "5"]),
+            _command(["compare", text, "OTHER.json"]),
         ),
     )
 
@@ -424,7 +431,7 @@ _PARTS: dict[str, Callable[[str, Recognition], FileReport]] = {
 
 
 def is_described(text: Any) -> bool:
-    """Return whether `describe_file` is meant: a file, standard input, or a folder of responses."""
+    """Return whether a path is for `describe_file`: a file, standard input, or response folder."""
     parts = split_notation(text)
     path = Path(text if parts is None else parts[0])
     if str(path) == "-" or parts is not None or os.path.isfile(path) or path.is_fifo():

@@ -1,4 +1,4 @@
-"""How predictable texts are to a language model: their log perplexity (Dai et al., KDD 2024, sec. 4.2)."""
+"""How predictable texts are to a language model: log perplexity (Dai et al., KDD 2024, sec. 4.2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.notes.probes import SourceMean
 from ranktilt.data.text.ngram import cross_fitted_perplexity
 from ranktilt.errors import UserError, unknown
-from ranktilt.explaining.base import Distribution, Floats, ProbeResult, TextProbe, described
+from ranktilt.explaining.base import Distribution, Floats, ProbeResult, TextProbe
 from ranktilt.models import checkpoint
 from ranktilt.models.likelihood import CLASSES, EVERY, Likelihood
 from ranktilt.rankers.base import Ranker
@@ -56,20 +56,21 @@ class PerplexityProbe(TextProbe):
             raise unknown("kind of language model", kind, ("auto", *CLASSES))
         if lm == NGRAM and (given is not None or kind != "auto"):
             raise UserError(
-                "perplexity: given and kind are options of a model of transformers: perplexity:MODEL(…)"
+                "perplexity: given and kind are options of a model of transformers: "
+                "perplexity:MODEL(…)"
             )
         self.lm, self.given, self.seed = lm, given, seed
         self.name = "perplexity" if lm == NGRAM else f"perplexity:{lm}"  # type: ignore[misc]
         given_origin = ", given the origin" if given else ""
         unit = "nats per word (trigrams)" if lm == NGRAM else f"nats per token ({lm}{given_origin})"
-        self.what = unit  # type: ignore[misc]
+        self.unit = unit  # type: ignore[misc]
         self._options: dict[str, Any] = {
             "kind": kind,
             "every": every,
             "precision": precision,
             "device": device,
         }
-        self._more: dict[str, float] = {}
+        self._extra_columns: dict[str, float] = {}
 
     @property
     def options(self) -> dict[str, Any]:
@@ -79,9 +80,9 @@ class PerplexityProbe(TextProbe):
     def model(self) -> Likelihood:
         """Find and check the language model."""
         folder = checkpoint.find(self.lm, for_=f"perplexity:{self.lm}")
-        found = Likelihood(folder=folder, model_name=self.lm, **self._options)
-        found.check()
-        return found
+        model = Likelihood(folder=folder, model_name=self.lm, **self._options)
+        model.check()
+        return model
 
     def check(self) -> None:
         """Find and check the language model, without loading it."""
@@ -98,64 +99,70 @@ class PerplexityProbe(TextProbe):
         model = self.model()
         if self.given:
             values, cut = _given_origin(collection, reference, model, label)
-            self._more = {"origins cut": cut}
+            self._extra_columns = {"origins cut": cut}
             return values
         texts = docs["text"].to_list()
         if model.resolved_kind == "masked" and model.every:
             bias, spread = _masking_error(model, texts, self.seed, label)
-            self._more = {"masking error": bias, "masking error sd": spread}
+            self._extra_columns = {"masking error": bias, "masking error sd": spread}
         return model.score(texts, label=label).perplexity
 
     def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
-        """Describe the values of every source, and compare those of twins; after their origins there are none."""
-        found = super().describe(collection, reference, measured)
+        """Describe the values of every source, and compare those of twins.
+
+        Values after an origin are not compared: the reference has none.
+        """
+        result = super().describe(collection, reference, measured)
         if not self.given:
-            return found
+            return result
         means = tuple(
             SourceMean(
-                source=row["source"], mean=row["mean"], unit=self.what, is_per_document=False
+                source=row["source"], mean=row["mean"], unit=self.unit, is_per_document=False
             )
-            for row in found.rows
+            for row in result.rows
             if row["values"]
         )
-        return replace(found, effects=(), findings=means)
+        return replace(result, effects=(), findings=means)
 
     def rows(
-        self, collection: Collection, found: Mapping[str, Distribution]
+        self, collection: Collection, distributions: Mapping[str, Distribution]
     ) -> list[dict[str, Any]]:
-        return [{**described(name, one), **self._more} for name, one in found.items()]
+        """Make a row for each source; models of transformers add how exact their values are."""
+        rows = super().rows(collection, distributions)
+        return [{**row, **self._extra_columns} for row in rows]
 
 
 def _given_origin(
     collection: Collection, reference: str, model: Likelihood, label: str
 ) -> tuple[Floats, int]:
-    """Score documents after their origins; says of how many origins only the beginning is read."""
+    """Score documents after their origins; count the origins that the model reads in part."""
     docs = collection.docs.with_row_index("row")
     known = docs.filter(pl.col("source") == reference).select("origin", before="text")
     others = docs.filter(pl.col("source") != reference).join(
         known, on="origin", maintain_order="left"
     )
     values = np.full(docs.height, np.nan)
-    found = model.score(others["text"].to_list(), others["before"].to_list(), label=label)
-    values[others["row"].to_numpy()] = found.perplexity
-    cut = sum(not model.reads_whole(*both) for both in others.select("before", "text").iter_rows())
+    scores = model.score(others["text"].to_list(), others["before"].to_list(), label=label)
+    values[others["row"].to_numpy()] = scores.perplexity
+    pairs = others.select("before", "text").iter_rows()
+    cut = sum(not model.reads_whole(before, text) for before, text in pairs)
     return values, cut
 
 
 def _masking_error(
     model: Likelihood, texts: list[str], seed: int, label: str
 ) -> tuple[float, float]:
-    """Compare masking several tokens at once with one at a time, on a sample: mean difference and its spread."""
-    some = [
-        texts[place]
-        for place in np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE].tolist()
-    ]
-    exact = Likelihood(
-        **{**{name: getattr(model, name) for name in model.__dataclass_fields__}, "every": 0}
-    )
-    apart = (
-        model.score(some, label=label).perplexity
-        - exact.score(some, label=f"{label}, exactly").perplexity
-    )
-    apart = apart[~np.isnan(apart)]
-    return (float(apart.mean()), float(apart.std())) if len(apart) else (np.nan, np.nan)
+    """Compare masking several tokens at once with one at a time, on a sample.
+
+    Returns the mean difference and its spread.
+    """
+    rows = np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE].tolist()
+    sample = [texts[row] for row in rows]
+    exact = replace(model, every=0)
+    at_once = model.score(sample, label=label).perplexity
+    one_at_a_time = exact.score(sample, label=f"{label}, exactly").perplexity
+    differences = at_once - one_at_a_time
+    differences = differences[~np.isnan(differences)]
+    if not len(differences):
+        return np.nan, np.nan
+    return float(differences.mean()), float(differences.std())

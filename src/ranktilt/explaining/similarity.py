@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note
@@ -41,38 +42,44 @@ _PERPLEXITY = 30.0
 _LABEL = "drawing the map (t-SNE)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Separation:
     """How well the sources can be told apart by their vectors."""
 
     auc: float
-    """Area under the ROC curve of a logistic regression on documents that it was not fitted to; versions of one text
-    are never parted by the folds. 0.5: the sources cannot be told apart; 1: they always can. NaN below ten origins."""
+    """Area under the ROC curve of a logistic regression on documents that it was not fitted to.
+
+    Versions of one text are in one fold. 0.5: the sources cannot be told apart; 1: they always can.
+    NaN below ten origins.
+    """
     auc_low: float
     auc_high: float
-    """The least and the largest of the folds."""
+    """The least and the largest area of the folds."""
     pairs: int
     """Pairs that the regression saw; a seeded sample of large collections."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Map:
-    """Both sides of some pairs in the plane; near points have near vectors, distances mean little else."""
+    """Both sides of some pairs in the plane.
+
+    Near points have near vectors; distances mean little else.
+    """
 
     x: Floats
     y: Floats
-    """First the reference's documents, then their twins in the same order."""
+    """Both coordinates: first of the reference's documents, then of their twins, in one order."""
     ids: tuple[str, ...]
     sources: tuple[str, ...]
     of: int
-    """Pairs that there are; those shown are a seeded sample."""
+    """Number of all pairs; the map has a seeded sample."""
 
     @property
     def pairs(self) -> int:
         return len(self.ids) // 2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Similarity:
     """How near the twins of one source lie to the reference's documents."""
 
@@ -80,24 +87,27 @@ class Similarity:
     model: str
     """The encoder, as typed."""
     text: str
-    """What of a document it read."""
+    """Part of a document that the encoder read."""
     twins: Cosines
     other_pairs: Cosines
-    """Of a document of the reference and the rewrite of another one, drawn at random."""
+    """Cosines of a reference document and the rewrite of another one, drawn at random."""
     separation: Separation
     map: Map | None
 
 
 def other_pairs(pairs: Rows, origin: Rows, seed: int) -> tuple[Rows, Rows]:
-    """Draw pairs of a text and the rewrite of another one, neighbours on a ring in random order, as rows of `pairs`."""
+    """Draw pairs of a text and the rewrite of another one, as rows of `pairs`.
+
+    They are neighbours on a ring in random order.
+    """
     ring = np.random.default_rng(seed).permutation(len(pairs))
-    other = np.roll(ring, 1)
-    apart = origin[pairs[ring, 0]] != origin[pairs[other, 1]]
-    return ring[apart][:MOST_OTHERS], other[apart][:MOST_OTHERS]
+    neighbour = np.roll(ring, 1)
+    is_apart = origin[pairs[ring, 0]] != origin[pairs[neighbour, 1]]
+    return ring[is_apart][:MOST_OTHERS], neighbour[is_apart][:MOST_OTHERS]
 
 
 def _twins_near(similarity: Similarity) -> TwinsNear:
-    """Note how near twins are, beside other pairs, and whether the sources can be told apart all the same."""
+    """Note how near twins and other pairs are, and whether the sources can be told apart."""
     twins, others = similarity.twins, similarity.other_pairs
     return TwinsNear(
         source=similarity.source,
@@ -113,10 +123,16 @@ def _twins_near(similarity: Similarity) -> TwinsNear:
 
 
 class SimilarityProbe(Probe[tuple[Similarity, ...]]):
-    """How near rewrites lie to what they were made of; `map_pairs` is the most pairs in the picture, 0 for none."""
+    """How near rewrites lie to their originals.
+
+    `map_pairs` is the most pairs in the picture, 0 for none.
+    """
 
     name = "similarity"
-    question = "How near is a text to its rewrite in an encoder's space, and can the sources be told apart there?"
+    question = (
+        "How near is a text to its rewrite in an encoder's space, and can the sources be told "
+        "apart there?"
+    )
     citation = "Dai et al., KDD 2024, sec. 4, Fig. 4 and 5"
     needs_encoder = True
 
@@ -126,39 +142,42 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
     def measure(
         self, collection: Collection, reference: str, ranker: Ranker | None
     ) -> tuple[Similarity, ...]:
-        """Compare the vectors of every pair of twins with those of other pairs, at most 10,000 of them.
+        """Compare the vectors of all twins with those of other pairs, at most 10,000 of them.
 
         Vectors are those that the ranker ranks with, and are cached as for ranking.
         """
-        vectors, origin = (
-            DocumentVectors.from_ranker(collection, ranker, self.name),
-            collection.origin_codes(),
-        )
+        vectors = DocumentVectors.from_ranker(collection, ranker, self.name)
+        origin = collection.origin_codes()
         twins = {
             source: np.stack(twin_rows(collection, reference, source), axis=1)
             for source in twin_sources(collection, reference)
         }
         maps = self._maps(collection, vectors, twins) if self.map_pairs else {}
-        found = []
+        similarities = []
         for source, pairs in twins.items():
             first, second = other_pairs(pairs, origin, self.seed)
-            found.append(
+            of_twins = vectors.cosines(pairs[:, 0], pairs[:, 1])
+            of_others = vectors.cosines(pairs[first, 0], pairs[second, 1])
+            similarities.append(
                 Similarity(
-                    source,
-                    repr(ranker),
-                    str(getattr(ranker, "text", "")),
-                    Cosines("twins", vectors.cosines(pairs[:, 0], pairs[:, 1])),
-                    Cosines("other pairs", vectors.cosines(pairs[first, 0], pairs[second, 1])),
-                    separation(vectors, pairs, origin, seed=self.seed),
-                    maps.get(source),
+                    source=source,
+                    model=repr(ranker),
+                    text=str(getattr(ranker, "text", "")),
+                    twins=Cosines("twins", of_twins),
+                    other_pairs=Cosines("other pairs", of_others),
+                    separation=separation(vectors, pairs, origin, seed=self.seed),
+                    map=maps.get(source),
                 )
             )
-        return tuple(found)
+        return tuple(similarities)
 
     def _maps(
         self, collection: Collection, vectors: DocumentVectors, twins: Mapping[str, Rows]
     ) -> Mapping[str, Map | None]:
-        """Lay all sources out in one plane where they share enough texts, else each with the reference alone."""
+        """Lay all sources out in one plane where they share enough texts.
+
+        Otherwise each source has a plane with the reference.
+        """
         together = shared_pairs(vectors, twins)
         if len(twins) > 1 and len(next(iter(together.values()))) >= FEWEST:
             return scatter_together(
@@ -172,13 +191,17 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
     def describe(
         self, collection: Collection, reference: str, measured: tuple[Similarity, ...]
     ) -> ProbeResult:
-        """Make a row a source and kind of pair; a cosine belongs to both sides, so that there is no effect size."""
+        """Make a row for each source and kind of pair.
+
+        A cosine belongs to both sides, so that there is no effect size.
+        """
         rows, figures = [], []
-        for one in measured:
-            kinds = {"twins": one.twins, "other pairs": one.other_pairs}
-            rows += [described(one.source, kind, of=name) for name, kind in kinds.items()]
+        for similarity in measured:
+            source = similarity.source
+            cosines = {"twins": similarity.twins, "other pairs": similarity.other_pairs}
+            rows += [described(source, values, of=kind) for kind, values in cosines.items()]
             figures.append(
-                histogram(f"Cosine similarity of {reference} and {one.source}", "cosine", kinds)
+                histogram(f"Cosine similarity of {reference} and {source}", "cosine", cosines)
             )
         findings: list[Note] = [*map(_twins_near, measured)] or [NoTwinsToCompare()]
         return self.result(reference, rows, figures=figures, findings=findings)
@@ -190,13 +213,23 @@ def separation(vectors: DocumentVectors, pairs: Rows, origin: Rows, *, seed: int
     `pairs` holds the rows of the twins, `origin` a number for each document's origin. Pairs with a
     vector of zeros are left out.
     """
-    fitted = sample(pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))], MOST_FITTED, seed)
-    folds = told_apart(
+    fitted = sample(_with_vectors(vectors, pairs), MOST_FITTED, seed)
+    folds = fold_aucs(
         vectors.unit(fitted[:, 0]), vectors.unit(fitted[:, 1]), origin[fitted[:, 0]], seed=seed
     )
     if not len(folds):
-        return Separation(np.nan, np.nan, np.nan, 0)
-    return Separation(float(folds.mean()), float(folds.min()), float(folds.max()), len(fitted))
+        return Separation(auc=np.nan, auc_low=np.nan, auc_high=np.nan, pairs=0)
+    return Separation(
+        auc=float(folds.mean()),
+        auc_low=float(folds.min()),
+        auc_high=float(folds.max()),
+        pairs=len(fitted),
+    )
+
+
+def _with_vectors(vectors: DocumentVectors, pairs: Rows) -> Rows:
+    """Keep the pairs of which neither vector is zero."""
+    return pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))]
 
 
 def sample(pairs: Rows, most: int, seed: int) -> Rows:
@@ -206,12 +239,12 @@ def sample(pairs: Rows, most: int, seed: int) -> Rows:
     return pairs[np.sort(np.random.default_rng(seed).choice(len(pairs), most, replace=False))]
 
 
-def told_apart(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 0) -> Floats:
-    """Area under the ROC curve in each of five folds: a logistic regression on the standardised vectors of the others.
+def fold_aucs(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 0) -> Floats:
+    """Return the area under the ROC curve in each of five folds; empty below ten origins.
 
-    Twins stand in one row of `a` and `b`; pairs that share an origin are in one fold, because a
-    document that stands in several pairs would otherwise be known by heart. Empty below ten
-    origins.
+    A logistic regression is fitted to the standardised vectors of the other folds. Twins share a
+    row of `a` and `b`. Pairs that share an origin are in one fold, because the regression would
+    otherwise know documents of several pairs by heart.
     """
     groups = np.arange(len(a)) if origin is None else origin
     if len(np.unique(groups)) < 2 * FOLDS:
@@ -224,7 +257,7 @@ def told_apart(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 
     folds = model_selection.StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
     sides = np.repeat([0, 1], len(a))
     with one_thread():
-        found: Floats = model_selection.cross_val_score(
+        aucs: Floats = model_selection.cross_val_score(
             model,
             np.concatenate([a, b]),
             sides,
@@ -232,22 +265,24 @@ def told_apart(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 
             scoring="roc_auc",
             cv=folds,
         )
-    return found
+    return aucs
 
 
 def shared_pairs(vectors: DocumentVectors, twins: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Keep the pairs of each source whose text has a version with a vector in every source, in one order."""
-    known = {
-        source: pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))]
-        for source, pairs in twins.items()
+    """Keep the pairs of each source whose text has a version in every source, in one order.
+
+    Only versions with a vector count.
+    """
+    twin_of = {
+        source: dict(_with_vectors(vectors, pairs).tolist()) for source, pairs in twins.items()
     }
-    version = {source: dict(pairs.tolist()) for source, pairs in known.items()}
-    in_all = set.intersection(*(set(rows) for rows in version.values())) if version else set()
-    texts = sorted(in_all)
-    return {
-        source: np.array([(row, rows[row]) for row in texts], dtype=np.int64).reshape(-1, 2)
-        for source, rows in version.items()
-    }
+    in_all = set.intersection(*map(set, twin_of.values())) if twin_of else set()
+    texts = np.array(sorted(in_all), dtype=np.int64)
+    shared = {}
+    for source, twins_by_row in twin_of.items():
+        versions = np.array([twins_by_row[row] for row in texts.tolist()], dtype=np.int64)
+        shared[source] = np.stack([texts, versions], axis=1)
+    return shared
 
 
 def scatter_together(
@@ -258,42 +293,47 @@ def scatter_together(
     most: int,
     seed: int = 0,
 ) -> dict[str, Map | None]:
-    """Lay the same texts of all sources out in one plane; each map holds the reference's points and one source's."""
-    shown = {source: sample(pairs, most, seed) for source, pairs in twins.items()}
-    count = len(next(iter(shown.values())))
-    of_reference = next(iter(shown.values()))[:, 0]
-    rows = np.concatenate([of_reference, *(pairs[:, 1] for pairs in shown.values())])
-    points, names = _plane(vectors, rows, seed), collection.docs[rows]
+    """Lay the same texts of all sources out in one plane.
+
+    Each map holds the points of the reference and of one source.
+    """
+    samples = {source: sample(pairs, most, seed) for source, pairs in twins.items()}
+    reference_rows = next(iter(samples.values()))[:, 0]
+    count = len(reference_rows)
+    rows = np.concatenate([reference_rows, *(pairs[:, 1] for pairs in samples.values())])
+    points, docs = _plane(vectors, rows, seed), collection.docs[rows]
     maps: dict[str, Map | None] = {}
-    for number, source in enumerate(shown, start=1):
+    for number, source in enumerate(samples, start=1):
+        # The reference's points come first, then those of each source in turn.
         chosen = np.r_[0:count, number * count : (number + 1) * count]
-        drawn, texts = points[chosen], names[chosen]
-        maps[source] = Map(
-            x=drawn[:, 0],
-            y=drawn[:, 1],
-            ids=tuple(texts["id"]),
-            sources=tuple(texts["source"]),
-            of=len(twins[source]),
-        )
+        maps[source] = _map(points[chosen], docs[chosen], len(twins[source]))
     return maps
 
 
 def scatter(
     collection: Collection, vectors: DocumentVectors, pairs: Rows, *, most: int, seed: int = 0
 ) -> Map | None:
-    """Lay both sides of some pairs out in the plane by t-SNE; at most `most` of them, drawn at random; None below four.
+    """Lay both sides of some pairs out in the plane by t-SNE; None below four pairs.
 
-    scikit-learn's, with perplexity 30 or what few points allow, started from the first two
-    principal components, on vectors of length 1 (van der Maaten and Hinton, Journal of Machine
-    Learning Research 9, 2008).
+    At most `most` pairs are drawn at random. The t-SNE is scikit-learn's, with perplexity 30 or
+    what few points allow, started from the first two principal components, on vectors of length 1
+    (van der Maaten and Hinton, Journal of Machine Learning Research 9, 2008).
     """
-    shown = sample(pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))], most, seed)
-    if len(shown) < FEWEST:
+    drawn = sample(_with_vectors(vectors, pairs), most, seed)
+    if len(drawn) < FEWEST:
         return None
-    rows = shown.T.ravel()
-    points = _plane(vectors, rows, seed)
-    names = collection.docs[rows]
-    return Map(points[:, 0], points[:, 1], tuple(names["id"]), tuple(names["source"]), len(pairs))
+    rows = drawn.T.ravel()
+    return _map(_plane(vectors, rows, seed), collection.docs[rows], len(pairs))
+
+
+def _map(points: Floats, docs: pl.DataFrame, pairs: int) -> Map:
+    return Map(
+        x=points[:, 0],
+        y=points[:, 1],
+        ids=tuple(docs["id"]),
+        sources=tuple(docs["source"]),
+        of=pairs,
+    )
 
 
 def _plane(vectors: DocumentVectors, rows: Rows, seed: int) -> Floats:
@@ -301,10 +341,9 @@ def _plane(vectors: DocumentVectors, rows: Rows, seed: int) -> Floats:
     manifold = need("sklearn.manifold", extra="neural", for_="the map")
     report(_LABEL, 0, 1)
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
-    made = manifold.TSNE(perplexity=perplexity, init="pca", random_state=seed)
+    tsne = manifold.TSNE(perplexity=perplexity, init="pca", random_state=seed)
     with one_thread():
-        points: Floats = np.asarray(
-            made.fit_transform(vectors.unit(rows).astype(np.float32)), dtype=np.float64
-        )
+        coordinates = tsne.fit_transform(vectors.unit(rows).astype(np.float32))
+    points: Floats = np.asarray(coordinates, dtype=np.float64)
     report(_LABEL, 1, 1)
     return points

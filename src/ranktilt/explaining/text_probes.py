@@ -1,4 +1,4 @@
-"""Small probes of texts: what a collection holds, what twins share, how varied and hard to read texts are."""
+"""Small probes of texts: their length, what twins share, how varied and hard to read they are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WordsProbe(TextProbe):
 
     name = "words"
     question = "Are the texts of one source longer than those of the other?"
-    what = "words"
+    unit = "words"
     label = "length"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
@@ -45,7 +45,7 @@ class WordsProbe(TextProbe):
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """What the twins of one source share with the reference."""
+    """Words that the twins of one source share with the reference."""
 
     source: str
     jaccard: Distribution
@@ -55,21 +55,21 @@ class Overlap:
 
 
 def shared_terms(collection: Collection, reference: str, source: str) -> Overlap:
-    """Compare the terms of every pair of twins, in the order of `Collection.pairs`; NaN where a side has no term.
+    """Compare the terms of every pair of twins, in the order of `Collection.pairs`.
 
     Terms are lower-cased runs of letters, digits and underscores of the texts without their titles
-    (Dai et al., KDD 2024, sec. 2.3.1 and Fig. 3).
+    (Dai et al., KDD 2024, sec. 2.3.1 and Fig. 3). NaN where a side has no term.
     """
-    left, right, both = _twin_terms(collection, reference, source)
+    of_reference, of_twin, of_both = _twin_terms(collection, reference, source)
     return Overlap(
-        source,
-        Distribution("Jaccard", share(both, left + right - both)),
-        Distribution("overlap", share(both, left)),
+        source=source,
+        jaccard=Distribution("Jaccard", share(of_both, of_reference + of_twin - of_both)),
+        overlap=Distribution("overlap", share(of_both, of_reference)),
     )
 
 
 def _twin_terms(collection: Collection, reference: str, source: str) -> tuple[Rows, ...]:
-    """Distinct terms of each text of the reference, of its twin, and of both."""
+    """Count the distinct terms of each text of the reference, of its twin, and of both."""
     texts = collection.docs.select("id", "text")
     table = collection.pairs(reference, source).join(
         texts, left_on="a", right_on="id", maintain_order="left"
@@ -96,26 +96,26 @@ class OverlapProbe(Probe[tuple[Overlap, ...]]):
     def describe(
         self, collection: Collection, reference: str, measured: tuple[Overlap, ...]
     ) -> ProbeResult:
-        """Make a row a source and quantity; the effect size is that of distinct terms a text."""
-        found = [(one.source, kind) for one in measured for kind in (one.jaccard, one.overlap)]
-        rows = [described(source, kind, of=kind.name) for source, kind in found]
+        """Make a row for each source and quantity; effect sizes are of distinct terms per text."""
+        rows = []
         effects = []
-        for one in measured:
-            left, right, _ = _twin_terms(collection, reference, one.source)
+        for overlap in measured:
+            for quantity in (overlap.jaccard, overlap.overlap):
+                rows.append(described(overlap.source, quantity, of=quantity.name))
+            of_reference, of_twin, _ = _twin_terms(collection, reference, overlap.source)
             effects.append(
-                effect_size(one.source, "distinct terms", left.astype(float), right.astype(float))
+                effect_size(
+                    overlap.source,
+                    "distinct terms",
+                    of_reference.astype(float),
+                    of_twin.astype(float),
+                )
             )
+        jaccards = {overlap.source: overlap.jaccard for overlap in measured}
+        overlaps = {overlap.source: overlap.overlap for overlap in measured}
         figures = [
-            histogram(
-                "Jaccard similarity of twins' terms",
-                "Jaccard",
-                {one.source: one.jaccard for one in measured},
-            ),
-            histogram(
-                "Share of terms that rewrites keep",
-                "overlap",
-                {one.source: one.overlap for one in measured},
-            ),
+            histogram("Jaccard similarity of twins' terms", "Jaccard", jaccards),
+            histogram("Share of terms that rewrites keep", "overlap", overlaps),
         ]
         findings: list[Note] = [
             TermsKept(
@@ -142,7 +142,7 @@ class SpecificityProbe(TextProbe):
     name = "specificity"
     question = "Are the words of one source more specific than those of the other?"
     citation = "inverse document frequency: Spärck Jones, Journal of Documentation 28, 1972"
-    what = "median idf"
+    unit = "median idf"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         docs = collection.docs
@@ -168,24 +168,28 @@ def _terms(texts: pl.Series) -> pl.DataFrame:
 
 
 def _medians(texts: pl.Series, idf: pl.DataFrame, documents: int) -> Floats:
+    """Return the median idf of each text's terms; NaN for a text without a term."""
     unseen = float(np.log(documents))
-    found = (
+    medians = (
         _terms(texts)
         .join(idf, on="term", how="left")
         .group_by("row")
         .agg(pl.col("idf").fill_null(unseen).median())
     )
     values = np.full(len(texts), np.nan)
-    values[found["row"].to_numpy()] = found["idf"].to_numpy()
+    values[medians["row"].to_numpy()] = medians["idf"].to_numpy()
     return values
 
 
 class TypeTokenProbe(TextProbe):
-    r"""Distinct terms over all terms of a text, 0 to 1; shorter texts have more. NaN for a text without a term."""
+    """Distinct terms over all terms of a text, 0 to 1; NaN for a text without a term.
+
+    Shorter texts have more.
+    """
 
     name = "type-token"
     question = "Does one source repeat its words more than the other?"
-    what = "distinct terms per term"
+    unit = "distinct terms per term"
     label = "type/token ratio"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
@@ -193,12 +197,15 @@ class TypeTokenProbe(TextProbe):
 
 
 class QueryWordsProbe(TextProbe):
-    """The share of a query's distinct terms that stand in a document relevant to it, 0 to 1; see `query_words`."""
+    """The share of a query's distinct terms that a relevant document has, 0 to 1.
+
+    See `query_words`.
+    """
 
     name = "query-words"
     question = "Do the relevant texts of one source hold more of the query's words?"
     citation = "Askari et al., 2023, sec. 4"
-    what = "share of query words"
+    unit = "share of query words"
     label = "query words"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
@@ -207,7 +214,7 @@ class QueryWordsProbe(TextProbe):
     def of_pairs(
         self, collection: Collection, measured: Floats, queries: Rows, documents: Rows
     ) -> Floats:
-        """Compare the terms of each document with those of the query beside it; NaN where the query has no term."""
+        """Return the share of each query's terms in its document; NaN where a query has none."""
         return query_word_shares(collection.queries["text"], collection.texts(), queries, documents)
 
 
@@ -216,7 +223,7 @@ class SentenceLengthProbe(TextProbe):
 
     name = "sentences"
     question = "Are the sentences of one source longer than those of the other?"
-    what = "words per sentence"
+    unit = "words per sentence"
     label = "sentence length"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
@@ -234,18 +241,18 @@ class ReadabilityProbe(TextProbe):
     name = "readability"
     question = "Are the texts of one source harder to read than those of the other?"
     citation = "Coleman & Liau, Journal of Applied Psychology 60, 1975"
-    what = "Coleman-Liau grade"
+    unit = "Coleman-Liau grade"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         return readability(collection.docs["text"])
 
 
 class TruncationProbe(TextProbe):
-    """The share of a document's tokens, special ones included, beyond what an encoder reads, in %."""
+    """The share of a document's tokens that an encoder does not read, in %, special ones included."""
 
     name = "truncation"
     question = "Does the model cut off more of one source than of the other?"
-    what = "% of tokens unread"
+    unit = "% of tokens unread"
     needs_encoder = True
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:

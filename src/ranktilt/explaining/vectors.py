@@ -21,7 +21,10 @@ _AT_ONCE = 2_048
 
 
 def require_encoder(ranker: Ranker | None, for_: str = "similarity") -> Any:
-    """Return a ranker that has an encoder, such as `Dense`; `UserError` if it has none or its model is not there."""
+    """Return a ranker that has an encoder, such as `Dense`.
+
+    `UserError` if it has none, or its model is not there.
+    """
     if ranker is None:
         raise UserError(
             f"{for_} needs the vectors of an encoder; choose one: --encoder dense:minilm (ranker=)"
@@ -36,18 +39,20 @@ def require_encoder(ranker: Ranker | None, for_: str = "similarity") -> Any:
 
 @dataclass(frozen=True, eq=False)
 class DocumentVectors:
-    """Vectors of all documents of a collection, by row; they lie in the cache's files, one a distinct text."""
+    """Vectors of all documents of a collection, read from the cache's files."""
 
     stored: Any
+    """The cache's vectors: one for each distinct text."""
     row: Rows
+    """The stored row of each document."""
     store: str = "float32"
-    """How the numbers are kept, which bounds what can be known of them."""
+    """Type of the stored numbers, which bounds how exact they are."""
 
     @classmethod
     def from_ranker(
         cls, collection: Collection, ranker: Ranker | None, for_: str = "similarity"
     ) -> DocumentVectors:
-        """Encode a collection's documents as a dense ranker does; what is cached is not computed again."""
+        """Encode a collection's documents as a dense ranker does, except those in the cache."""
         dense = require_encoder(ranker, for_)
         texts = collection.texts(dense.text)
         stored, row = dense.encoder.encode(texts, "document", f"{dense!r}: encoding documents")
@@ -55,30 +60,32 @@ class DocumentVectors:
 
     def unit(self, documents: Rows) -> Floats:
         """Read documents' vectors, each divided by its length; NaN for a vector of zeros."""
-        found = self.stored.take(self.row[documents]).astype(np.float64)
-        length = np.sqrt(np.vecdot(found, found))[:, None]
-        unit: Floats = np.divide(found, length, out=np.full_like(found, np.nan), where=length > 0)
+        vectors = self.stored.take(self.row[documents]).astype(np.float64)
+        length = np.sqrt(np.vecdot(vectors, vectors))[:, None]
+        undefined = np.full_like(vectors, np.nan)
+        unit: Floats = np.divide(vectors, length, out=undefined, where=length > 0)
         return unit
 
     def cosines(self, a: Rows, b: Rows) -> Floats:
-        """Compute the cosine of each pair of documents, given by rows; NaN where a vector is zero."""
-        out = np.empty(len(a))
+        """Compute the cosine of each pair of documents, by their rows; NaN where a vector is zero."""
+        cosines = np.empty(len(a))
         for part in parts(len(a)):
-            out[part] = np.vecdot(self.unit(a[part]), self.unit(b[part]))
-        return np.clip(out, -1.0, 1.0)
+            cosines[part] = np.vecdot(self.unit(a[part]), self.unit(b[part]))
+        return np.clip(cosines, -1.0, 1.0)
 
 
 def parts(count: int) -> Iterator[slice]:
-    """Cut so many rows into slices of which one fits the memory."""
+    """Cut so many rows into slices, each of which fits the memory."""
     for start in range(0, count, _AT_ONCE):
         yield slice(start, min(start + _AT_ONCE, count))
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Compute on one thread within the ``with`` block: the same result to the last bit on any machine.
+    """Compute on one thread within the ``with`` block.
 
-    Sums over several threads depend on how many there are, and threads that wait for each other
-    take ten times as long while other work shares the processor.
+    The result is then the same to the last bit on any machine: sums over several threads depend on
+    how many there are. Threads that wait for each other also take ten times as long while other
+    work shares the processor.
     """
     limits: AbstractContextManager[Any] = need(
         "threadpoolctl", extra="neural", for_="comparing vectors"

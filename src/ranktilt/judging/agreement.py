@@ -1,4 +1,4 @@
-"""How far a judge agrees with human grades, over all pairs and over those that have something in common."""
+"""How far a judge agrees with human grades, over all pairs and in strata of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def agreements(
     relevant: int,
     draws: QueryDraws,
 ) -> Iterator[Agreement]:
-    """Give the agreement over all pairs and over those of each stratum, with intervals over queries."""
+    """Compute the agreement over all pairs and in each stratum, with intervals over queries."""
     masks = {"all": np.ones(graded.pairs.height, dtype=bool), **strata}
     for stratum, mask in masks.items():
         if mask.any():
@@ -63,12 +63,12 @@ class QueryDraws:
 
 
 def query_tables(pairs: pl.DataFrame, top: int) -> Floats:
-    """Count the pairs of grades of each query, in the order of the queries: (queries, top + 1, top + 1)."""
+    """Count the pairs of grades of each query: (queries, top + 1, top + 1)."""
     query = pairs["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
     size = top + 1
-    place = (query * size + pairs["human"].to_numpy()) * size + pairs["judged"].to_numpy()
+    cell = (query * size + pairs["human"].to_numpy()) * size + pairs["judged"].to_numpy()
     shape = int(query.max(initial=-1)) + 1, size, size
-    return np.bincount(place, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+    return np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
 
 
 def per_query(graded: Graded, top: int) -> Iterator[QueryAgreement]:
@@ -77,12 +77,12 @@ def per_query(graded: Graded, top: int) -> Iterator[QueryAgreement]:
     for name, table in zip(names, query_tables(graded.pairs, top), strict=True):
         values = _coefficients(table, 1)
         yield QueryAgreement(
-            graded.judge,
-            name,
-            int(table.sum()),
-            float(values["exact"]),
-            float(values["weighted_kappa"]),
-            float(values["gap"]),
+            judge=graded.judge,
+            query=name,
+            pairs=int(table.sum()),
+            exact=float(values["exact"]),
+            weighted_kappa=float(values["weighted_kappa"]),
+            gap=float(values["gap"]),
         )
 
 
@@ -95,7 +95,10 @@ def confusion(graded: Graded, top: int) -> Iterator[GradeCount]:
 
 
 def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:
-    """Tell pairs apart by their document's source, its length, and its share of the query's words, each in thirds."""
+    """Divide pairs by their document's source, length, and share of the query's words.
+
+    Lengths and shares are divided in thirds.
+    """
     docs = collection.docs.select(doc_id="id", source="source").with_columns(
         text=collection.texts()
     )
@@ -103,19 +106,17 @@ def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:
     both = graded.pairs.join(docs, on="doc_id", how="left", maintain_order="left")
     both = both.join(queries, on="query_id", how="left", maintain_order="left")
     names = both["source"].drop_nulls().unique(maintain_order=True)
-    found = {
-        f"source {name}": (both["source"] == name).fill_null(value=False).to_numpy()
-        for name in names
-    }
-    found = found if len(names) > 1 else {}
+    strata = {}
+    for name in names if len(names) > 1 else ():
+        strata[f"source {name}"] = (both["source"] == name).fill_null(value=False).to_numpy()
     if (both["text"].fill_null("") != "").any():
-        found |= _thirds(_LENGTHS, words(both["text"]).cast(pl.Float64))
-        found |= _thirds(_SHARES, _query_share(both))
-    return found
+        strata |= _thirds(_LENGTHS, words(both["text"]).cast(pl.Float64))
+        strata |= _thirds(_SHARES, _query_share(both))
+    return strata
 
 
 def _query_share(both: pl.DataFrame) -> pl.Series:
-    """Share of the query's words that the document has; null where either has none."""
+    """Return the share of the query's words that the document has; null where either has none."""
     rows = np.arange(both.height)
     shares = query_word_shares(both["query"].fill_null(""), both["text"].fill_null(""), rows, rows)
     has_text = both["text"].is_not_null()
@@ -128,7 +129,10 @@ def _query_share(both: pl.DataFrame) -> pl.Series:
 
 
 def _thirds(labels: tuple[str, str, str], cue: pl.Series) -> dict[str, Bools]:
-    """Cut pairs into thirds by a number; equal numbers stay together, and a third that is empty is left out."""
+    """Cut pairs into thirds by a number.
+
+    Equal numbers stay together; an empty third is left out.
+    """
     known = cue.drop_nulls()
     if known.n_unique() < len(labels):
         return {}
@@ -139,7 +143,7 @@ def _thirds(labels: tuple[str, str, str], cue: pl.Series) -> dict[str, Bools]:
 
 
 def _coefficients(tables: Floats, relevant: int) -> dict[str, Floats]:
-    """Every number of an agreement from tables of counts: (…, grades, grades)."""
+    """Compute every number of an agreement from tables of counts: (…, grades, grades)."""
     size = tables.shape[-1]
     total = tables.sum((-2, -1))
     rows = [tables[..., part, :].sum(-2) for part in (slice(0, relevant), slice(relevant, size))]

@@ -1,13 +1,15 @@
-"""Evaluations per query: one value of each measure, system and query, as evaluation programs write them.
+"""Evaluations per query: a value for each measure, system and query, as programs write them.
 
-Three layouts are read, each told by the first line:
+Three layouts are read; the first line shows which it is:
 
-- trec_eval's (``-q``): measure, query, value. A line ``runid all NAME`` names the system of the lines before it; blocks
-  of several systems may follow each other. ir_measures writes the query first.
-- a table with a column a measure: ``runid,topic,ndcg@20,err@20`` of gdeval, ndeval and others.
-- a table with a row a value: ``name,qid,measure,value`` of PyTerrier and others.
+- trec_eval's (``-q``): measure, query, value. A line ``runid all NAME`` names the system of the
+  lines before it; blocks of several systems may follow each other. ir_measures writes the query
+  first.
+- a table with a column for each measure: ``runid,topic,ndcg@20,err@20`` of gdeval, ndeval and
+  others.
+- a table with a row for each value: ``name,qid,measure,value`` of PyTerrier and others.
 
-Where a file names no system, it is one system, called as the file. Means (``all``, ``amean``) are
+A file that names no system is one system, with the name of the file. Means (``all``, ``amean``) are
 left out.
 """
 
@@ -17,6 +19,7 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -36,9 +39,9 @@ _DOCUMENT = ("corpus-id", "corpus_id", "doc_id", "docid", "docno", "document")
 _MEASURE = ("measure", "metric")
 _VALUE = ("value", "score")
 _INDEX = ("", "unnamed: 0")
-"""What pandas calls the column of row numbers."""
+"""Names that pandas gives the column of row numbers."""
 _MEANS = ("all", "amean")
-"""What stands for the query where a line gives a mean over queries."""
+"""Words in the place of the query where a line gives a mean over queries."""
 _MISSING = ("", "nan", "na")
 _NO_MEASURE = re.compile("num_.*|relstring.*")
 """Lines of trec_eval that count or quote."""
@@ -46,8 +49,8 @@ _ENDINGS = re.compile(
     r"(\.(ndcgeval|gdeval|ndeval|treceval|trec_eval|eval|results?|res|txt|csv|tsv))*(\.gz)?$"
 )
 _EXPECTED = (
-    "expected values per query: measure, query, value (trec_eval -q), or a table whose header names the query "
-    "(runid,topic,ndcg@20)"
+    "expected values per query: measure, query, value (trec_eval -q), or a table whose header "
+    "names the query (runid,topic,ndcg@20)"
 )
 
 _GRADES = "grades are named with --human and --judge, runs with --runs"
@@ -71,13 +74,16 @@ class _Row(NamedTuple):
 
 
 def evaluation_name(path: Path) -> str:
-    """Return a file's name without what only tells its format."""
+    """Return a file's name without the endings that only tell its format."""
     return _ENDINGS.sub("", path.name) or path.name
 
 
 @cache
 def measure_name(text: str) -> str:
-    """Write a measure's name as RankTilt does, ``ndcg_cut_10`` as ``nDCG@10``; one that it does not know stays."""
+    """Write a measure's name as RankTilt does: ``nDCG@10`` for ``ndcg_cut_10``.
+
+    An unknown name stays as it is.
+    """
     try:
         return repr(measure(text))
     except UserError:
@@ -123,8 +129,9 @@ def _files_of(folder: Path) -> list[Path]:
 
 def _repeated(file: Path, value: Value, earlier: str) -> DataError:
     message = (
-        f"a second value of {value.measure} for query {value.query!r} of system {value.run!r} (the first: {earlier}); "
-        "a system is named by a column runid, by a line 'runid all NAME' after its queries, or by its file"
+        f"a second value of {value.measure} for query {value.query!r} of system {value.run!r} "
+        f"(the first: {earlier}); a system is named by a column runid, "
+        "by a line 'runid all NAME' after its queries, or by its file"
     )
     return DataError(file, message, line=value.line)
 
@@ -178,27 +185,45 @@ def _rows(lines: Sequence[str], delimiter: str | None) -> Iterator[_Row]:
 
 
 def _trec_eval_values(path: Path, rows: Sequence[_Row]) -> Iterator[Value]:
-    """Read lines of three fields, block by block, a block a system."""
+    """Read lines of three fields, in a block for each system."""
     for row in rows:
         if len(row.fields) != 3:
             line = shorten(" ".join(row.fields))
             message = f"expected measure, query, value (3 fields), got {len(row.fields)}: {line}"
             raise DataError(path, message, line=row.line)
-    is_query_first = not _is_measure(rows[0].fields[0]) and _is_measure(rows[0].fields[1])
-    if is_query_first:
-        rows = [_Row(row.line, [row.fields[1], row.fields[0], row.fields[2]]) for row in rows]
+    first, second, _value = rows[0].fields
+    if not _is_measure(first) and _is_measure(second):
+        rows = [_with_measure_first(row) for row in rows]
     for block in _blocks(rows):
-        names = [row.fields[2] for row in block if row.fields[0] == "runid"]
-        run = names[0] if names else evaluation_name(path)
-        for row in block:
-            name, query, text = row.fields
-            if name != "runid" and query not in _MEANS and not _NO_MEASURE.fullmatch(name):
-                value = _number(path, row.line, name, text)
-                yield Value(row.line, run, query, measure_name(name), value)
+        yield from _block_values(path, block)
+
+
+def _with_measure_first(row: _Row) -> _Row:
+    query, name, value = row.fields
+    return _Row(row.line, [name, query, value])
+
+
+def _block_values(path: Path, block: Sequence[_Row]) -> Iterator[Value]:
+    """Read the values of one system; its name, which may follow them, is the file's by default."""
+    names = [row.fields[2] for row in block if row.fields[0] == "runid"]
+    run = names[0] if names else evaluation_name(path)
+    for row in block:
+        name, query, text = row.fields
+        if name != "runid" and query not in _MEANS and not _NO_MEASURE.fullmatch(name):
+            yield Value(
+                line=row.line,
+                run=run,
+                query=query,
+                measure=measure_name(name),
+                value=_number(path, row.line, name, text),
+            )
 
 
 def _blocks(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
-    """Cut lines into blocks of one system each: its queries, then its means, or what follows each line ``runid``."""
+    """Cut lines into blocks of one system each.
+
+    A block is queries, then their means; or what follows a line ``runid``, where one comes first.
+    """
     is_named_first = rows[0].fields[0] == "runid"
     block = list[_Row]()
     for row in rows:
@@ -213,7 +238,7 @@ def _blocks(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
 
 
 def _is_measure(name: str) -> bool:
-    """Whether trec_eval or ir_measures would print this as the name of a measure."""
+    """Return whether trec_eval or ir_measures would print this as the name of a measure."""
     return name == "runid" or bool(_NO_MEASURE.fullmatch(name)) or _is_known(name)
 
 
@@ -226,43 +251,78 @@ def _is_known(name: str) -> bool:
 
 
 def _table_values(path: Path, header: list[str], rows: Sequence[_Row]) -> Iterator[Value]:
-    """Read a table with a header, with a column a measure or with a row a value."""
+    """Read a table with a header, with a column for each measure or a row for each value."""
+    columns = _TableColumns.from_header(path, header, rows[0])
     names = rows[0].fields
-    run, query, name, value = (_column(header, known) for known in (_RUN, _QUERY, _MEASURE, _VALUE))
-    if query is None:
-        raise DataError(path, _EXPECTED, line=rows[0].line)
-    ignored = {run, query, *(index for index, title in enumerate(header) if title in _INDEX)}
-    measures = [index for index in range(len(names)) if index not in ignored]
-    if not measures:
-        raise DataError(
-            path, f"expected a column for each measure, got {', '.join(names)}", line=rows[0].line
-        )
     for row in rows[1:]:
         if row.fields == names:  # files of several systems, one after the other
             continue
         if len(row.fields) != len(names):
             message = f"expected {len(names)} fields as in the header, got {len(row.fields)}"
             raise DataError(path, message, line=row.line)
-        if row.fields[query].lower() in _MEANS:
+        query = row.fields[columns.query]
+        if query.lower() in _MEANS:
             continue
-        system = evaluation_name(path) if run is None else row.fields[run]
-        if not system or not row.fields[query]:
+        run = evaluation_name(path) if columns.run is None else row.fields[columns.run]
+        if not run or not query:
             raise DataError(path, "expected a system and a query, one is empty", line=row.line)
-        cells = [(names[i], row.fields[i]) for i in measures]
-        if name is not None and value is not None:
-            cells = [(row.fields[name], row.fields[value])]
-        for title, text in cells:
-            number = _number(path, row.line, title, text)
-            yield Value(row.line, system, row.fields[query], measure_name(title), number)
+        for name, text in columns.cells(row):
+            yield Value(
+                line=row.line,
+                run=run,
+                query=query,
+                measure=measure_name(name),
+                value=_number(path, row.line, name, text),
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TableColumns:
+    """Columns of a table of values, by their index."""
+
+    query: int
+    run: int | None
+    measure: int | None
+    value: int | None
+    """Columns of a table with a row for each value; None where it has none."""
+    values: tuple[tuple[int, str], ...]
+    """The other columns with their names: the measures of a table with a column for each."""
+
+    @classmethod
+    def from_header(cls, path: Path, header: Sequence[str], titles: _Row) -> _TableColumns:
+        """Find the columns by their lower-case names in `header`; `titles` is that row as written."""
+        query, run = _column(header, _QUERY), _column(header, _RUN)
+        if query is None:
+            raise DataError(path, _EXPECTED, line=titles.line)
+        values = []
+        for index, (title, name) in enumerate(zip(header, titles.fields, strict=True)):
+            if index not in (query, run) and title not in _INDEX:
+                values.append((index, name))
+        if not values:
+            message = f"expected a column for each measure, got {', '.join(titles.fields)}"
+            raise DataError(path, message, line=titles.line)
+        return cls(
+            query=query,
+            run=run,
+            measure=_column(header, _MEASURE),
+            value=_column(header, _VALUE),
+            values=tuple(values),
+        )
+
+    def cells(self, row: _Row) -> list[tuple[str, str]]:
+        """Return the measures and values of a row, as text."""
+        if self.measure is not None and self.value is not None:
+            return [(row.fields[self.measure], row.fields[self.value])]
+        return [(name, row.fields[index]) for index, name in self.values]
 
 
 def _column(header: Sequence[str], known: Iterable[str]) -> int | None:
-    """Return the place of the first column with one of these names."""
+    """Return the index of the first column with one of these names."""
     return next((index for index, title in enumerate(header) if title in known), None)
 
 
 def _number(path: Path, line: int, name: str, text: str) -> float:
-    """Read a value; NaN where it is undefined. A value outside of what the measure can have is refused."""
+    """Read a value; NaN where it is undefined. Refuse one outside the measure's bounds."""
     if text.lower() in _MISSING:
         return math.nan
     try:
@@ -281,5 +341,5 @@ def _number(path: Path, line: int, name: str, text: str) -> float:
 
 @cache
 def measure_bounds(name: str) -> tuple[float, float]:
-    """Return the smallest and largest value of a measure; of one that RankTilt does not know, infinite ones."""
+    """Return the smallest and largest value of a measure; infinite ones of an unknown measure."""
     return measure(name).bounds if _is_known(name) else (-math.inf, math.inf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
@@ -12,22 +12,22 @@ from ranktilt.auditing.effects import ALPHA
 from ranktilt.errors import UserError, counted
 from ranktilt.judging.result import Estimate, FamilyPreference, FamilyScale, Favour
 from ranktilt.judging.systems import SystemValues
-from ranktilt.measures.ranking import Floats
+from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.correction import holm
-from ranktilt.statistics.family_difference import family_difference
+from ranktilt.statistics.family_difference import FamilyDifference, family_difference
 
 MARGIN = 0.02
 """Half-width of what counts as level, in the measure's own values: 2 points of nDCG."""
 
 
 def _ranks(values: Floats) -> Floats:
-    """Share of the other systems that each beats in its query; a tie counts half: 0 to 1."""
+    """Return the share of the other systems that each beats in its query, 0 to 1; ties count half."""
     share: Floats = (stats.rankdata(values, axis=0) - 1) / max(len(values) - 1, 1)
     return share
 
 
 def _z(values: Floats) -> Floats:
-    """Standard scores within each query; 0 where all systems are equal."""
+    """Return standard scores within each query; 0 where all systems are equal."""
     spread = values.std(0)
     score: Floats = np.divide(
         values - values.mean(0), spread, out=np.zeros_like(values), where=spread > 0
@@ -53,17 +53,61 @@ def families_of(
     lost = [run for run in runs if run not in families]
     if lost:
         raise UserError(
-            f"no family for {counted(len(lost), 'run', 'runs')}: {', '.join(lost[:3])}; see --systems"
+            f"no family for {counted(len(lost), 'run', 'runs')}: {', '.join(lost[:3])}; "
+            "see --systems"
         )
-    found: dict[str, list[str]] = {}
+    members_of: dict[str, list[str]] = {}
     for run, family in families.items():
         if run in runs:
-            found.setdefault(family, []).append(run)
-    if len(found) < 2:
-        raise UserError(f"expected systems of two families or more, got only {next(iter(found))!r}")
-    if not joined and not any(min(len(some), len(runs) - len(some)) > 1 for some in found.values()):
+            members_of.setdefault(family, []).append(run)
+    if len(members_of) < 2:
+        only = next(iter(members_of))
+        raise UserError(f"expected systems of two families or more, got only {only!r}")
+    smaller_sides = [min(len(members), len(runs) - len(members)) for members in members_of.values()]
+    if not joined and max(smaller_sides) < 2:
         raise UserError("a family needs two systems, and two others, to be compared; no family has")
-    return found
+    return members_of
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedFamily:
+    """A family of systems to compare with all others, under one judge and measure."""
+
+    values: SystemValues
+    family: str
+    is_member: Bools
+    """Whether each system belongs to the family."""
+
+    def differences(self) -> list[FamilyDifference]:
+        """Compare the family with the others on each scale."""
+        values = self.values
+        return [
+            family_difference(scale(values.rescaled), scale(values.judged), self.is_member)
+            for scale in _SCALES.values()
+        ]
+
+    def preference(
+        self, differences: Sequence[FamilyDifference], corrected: Sequence[float]
+    ) -> FamilyPreference:
+        """Return the verdict on the family, with the numbers of each scale."""
+        values = self.values
+        scales = [
+            _family_scale(name, difference, p_corrected)
+            for name, difference, p_corrected in zip(_SCALES, differences, corrected, strict=True)
+        ]
+        # The textbook difference is in the judges' own points, before any rescaling.
+        plain = family_difference(values.human, values.judged, self.is_member).plain
+        scales[0] = replace(scales[0], plain=plain)
+        return FamilyPreference(
+            judge=values.judge,
+            measure=values.measure,
+            family=self.family,
+            systems=int(self.is_member.sum()),
+            others=int((~self.is_member).sum()),
+            queries=len(values.queries),
+            scales=tuple(scales),
+            verdict=verdict_of(scales),
+        )
 
 
 def family_preferences(
@@ -73,59 +117,53 @@ def family_preferences(
 
     `joined` says whether clusters of repeats count as one system each.
     """
-    of = [
-        (values, family, np.isin(values.runs, members))
-        for values in every
-        for family, members in _compared(families_of(values.runs, families, joined=joined)).items()
+    compared = list[ComparedFamily]()
+    for values in every:
+        members_of = families_of(values.runs, families, joined=joined)
+        for family in _families_to_test(members_of):
+            is_member = np.isin(values.runs, members_of[family])
+            compared.append(ComparedFamily(values=values, family=family, is_member=is_member))
+    differences = [family.differences() for family in compared]
+    # One family of tests a scale: a preference must show on all of them anyway.
+    corrected = []
+    for on_scale in zip(*differences, strict=True):
+        corrected.append(holm(np.array([difference.p for difference in on_scale])))
+    p_corrected = np.stack(corrected, axis=1).tolist()
+    return [
+        family.preference(on_scales, ps)
+        for family, on_scales, ps in zip(compared, differences, p_corrected, strict=True)
     ]
-    tests = [
-        [
-            family_difference(scale(values.rescaled), scale(values.judged), member)
-            for scale in _SCALES.values()
-        ]
-        for values, _, member in of
-    ]
-    corrected = np.stack(
-        [holm(np.array(ps)) for ps in zip(*([one.p for one in row] for row in tests), strict=True)],
-        1,
+
+
+def _family_scale(name: str, difference: FamilyDifference, p_corrected: float) -> FamilyScale:
+    return FamilyScale(
+        name=name,  # type: ignore[arg-type]
+        preference=Estimate(difference.value, difference.low, difference.high),
+        p=difference.p,
+        p_corrected=p_corrected,
+        slope=difference.slope,
+        plain=difference.plain,
     )
-    found = []
-    for (values, family, member), row, ps in zip(of, tests, corrected.tolist(), strict=True):
-        scales = tuple(
-            FamilyScale(name, Estimate(*one[:3]), one.p, p, one.slope, one.plain)  # type: ignore[arg-type]
-            for name, one, p in zip(_SCALES, row, ps, strict=True)
-        )
-        plain = family_difference(values.human, values.judged, member).plain
-        scales = (replace(scales[0], plain=plain), *scales[1:])
-        found.append(
-            FamilyPreference(
-                judge=values.judge,
-                measure=values.measure,
-                family=family,
-                systems=int(member.sum()),
-                others=int((~member).sum()),
-                queries=len(values.queries),
-                scales=scales,
-                verdict=verdict_of(scales),
-            )
-        )
-    return found
 
 
-def _compared(families: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Families to test against all others; of two, whose answers are each other's opposite, the first."""
-    return dict(list(families.items())[: 1 if len(families) == 2 else None])
+def _families_to_test(families: Mapping[str, list[str]]) -> list[str]:
+    """Name the families to test against all others.
+
+    Of two families, whose answers are each other's opposite, the first is enough.
+    """
+    names = list(families)
+    return names[:1] if len(names) == 2 else names
 
 
 def verdict_of(scales: Sequence[FamilyScale], margin: float = MARGIN) -> Favour:
     """Give one verdict: a preference only where every scale shows it, the same way."""
     points = scales[0].preference
-    if points.value != points.value:
+    if np.isnan(points.value):
         return "not tested"
-    signs = {float(np.sign(one.preference.value)) for one in scales if one.p_corrected < ALPHA}
-    shown = sum(one.p_corrected < ALPHA for one in scales)
-    if shown == len(scales) and len(signs) == 1:
+    significant = [scale for scale in scales if scale.p_corrected < ALPHA]
+    signs = {float(np.sign(scale.preference.value)) for scale in significant}
+    if len(significant) == len(scales) and len(signs) == 1:
         return "favours" if signs == {1.0} else "disfavours"
-    if shown:
+    if significant:
         return "depends on scale"
     return "level" if -margin <= points.low and points.high <= margin else "inconclusive"

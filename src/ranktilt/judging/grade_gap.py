@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -15,19 +15,19 @@ from ranktilt.auditing.significance import InferenceOptions, Sample, effects
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import TwinsWithoutGap
-from ranktilt.measures.grade_gap import GradeGap
+from ranktilt.measures.grade_gap import GradeGap, GradeGapOfTwins
 from ranktilt.statistics.permutation import exchanged_sums
 from ranktilt.statistics.two_way import Clusters
 from ranktilt.statistics.variation import Variation, grade_variation
 
 _SEED = 13
-"""Draws of its own."""
+"""Added to the user's seed, so that these draws are independent of other tests' draws."""
 
 
 def twin_grades(
     collection: Collection, judged: pl.DataFrame, pair: Pair
 ) -> tuple[pl.DataFrame, int]:
-    """List the twins that a judge graded for one query, and count those of which it graded one side alone.
+    """List the twins that a judge graded for a query, and count those with one grade only.
 
     Columns ``query_id``, ``origin``, ``gap`` (grade of the first side less that of the second),
     ``human`` (their human grade, null where they have none) and ``same`` (whether it is the same,
@@ -38,40 +38,51 @@ def twin_grades(
         human, on=["query_id", "doc_id"], how="left"
     )
     twins = collection.pairs(*pair)
-    sides = [
-        twins.select("origin", doc_id=side)
-        .with_row_index("pair")
-        .join(grades, on="doc_id")
-        .drop("doc_id")
-        for side in ("a", "b")
-    ]
-    both = sides[0].join(sides[1], on=["pair", "origin", "query_id"], suffix="_b")
-    lone = sides[0].height + sides[1].height - 2 * both.height
-    same = pl.col("human").eq_missing(pl.col("human_b"))
-    return both.select(
+    first, second = (_side_grades(twins, side, grades) for side in ("a", "b"))
+    both = first.join(second, on=["pair", "origin", "query_id"], suffix="_b")
+    lone = first.height + second.height - 2 * both.height
+    gaps = both.select(
         "query_id",
         "origin",
         "human",
         gap=(pl.col("grade") - pl.col("grade_b")).cast(pl.Float64),
-        same=same,
-    ).sort("query_id", "origin"), lone
+        same=pl.col("human").eq_missing(pl.col("human_b")),
+    )
+    return gaps.sort("query_id", "origin"), lone
+
+
+def _side_grades(twins: pl.DataFrame, side: str, grades: pl.DataFrame) -> pl.DataFrame:
+    """Return the grades of one side's documents, with the number of their pair."""
+    documents = twins.select("origin", doc_id=side).with_row_index("pair")
+    return documents.join(grades, on="doc_id").drop("doc_id")
 
 
 def grade_gaps(
-    collection: Collection, judges: dict[str, pl.DataFrame], pair: Pair, *, how: InferenceOptions
+    collection: Collection,
+    judges: dict[str, pl.DataFrame],
+    pair: Pair,
+    *,
+    inference: InferenceOptions,
 ) -> tuple[tuple[Effect, ...], list[Note]]:
-    """Give each judge's grade gap over all twins and by human grade, tested by exchanging the labels of each origin."""
+    """Test each judge's grade gap over all twins, and for each human grade.
+
+    The test exchanges the labels of each origin.
+    """
     samples, notes = list[Sample](), list[Note]()
     for name, judged in judges.items():
         twins, lone = twin_grades(collection, judged, pair)
-        other = twins.filter(~pl.col("same")).height
+        unequal = twins.filter(~pl.col("same")).height
         if lone:
             notes.append(TwinsWithoutGap(judge=name, twins=lone, reason="one side"))
-        if other:
-            notes.append(TwinsWithoutGap(judge=name, twins=other, reason="two human grades"))
-        twins = twins.filter("same")
-        samples += [_sample(name, pair, some, level, how) for level, some in _levels(twins)]
-    return effects(samples, how, primary=GradeGap), notes
+        if unequal:
+            notes.append(TwinsWithoutGap(judge=name, twins=unequal, reason="two human grades"))
+        for human_grade, graded_twins in _by_human_grade(twins.filter("same")):
+            estimand = GradeGap
+            if human_grade != "any":
+                estimand = replace(GradeGap, grade=human_grade)
+            sample = GradedTwins(judge=name, pair=pair, estimand=estimand, twins=graded_twins)
+            samples.append(sample.sample(inference))
+    return effects(samples, inference, primary=GradeGap), notes
 
 
 def judge_variation(pairs: pl.DataFrame) -> Variation:
@@ -87,35 +98,54 @@ def judge_variation(pairs: pl.DataFrame) -> Variation:
     return grade_variation(max(apart.height, 1), apart.filter(pl.col("judged") == 1).height)
 
 
-def _levels(twins: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """All twins, then those of each human grade, where there are several."""
+def _by_human_grade(twins: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield all twins as ``any``, then those of each human grade, if there are several."""
     yield "any", twins
-    known = sorted(twins["human"].drop_nulls().unique())
-    if len(known) > 1:
-        yield from ((f"{grade:g}", twins.filter(pl.col("human") == grade)) for grade in known)
+    human_grades = sorted(twins["human"].drop_nulls().unique())
+    if len(human_grades) > 1:
+        for human_grade in human_grades:
+            yield f"{human_grade:g}", twins.filter(pl.col("human") == human_grade)
 
 
-def _sample(
-    judge: str, pair: Pair, twins: pl.DataFrame, level: str, how: InferenceOptions
-) -> Sample:
-    names = twins["query_id"].unique().sort()
-    query = twins["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
-    origin = twins["origin"].rank("dense").to_numpy().astype(np.int64) - 1
-    gap = twins["gap"].to_numpy()
-    total = np.bincount(query, weights=gap, minlength=len(names)).astype(np.float64)
-    weight = np.bincount(query, minlength=len(names)).astype(np.float64)
-    parts = {
-        "pairs": float(len(gap)),
-        "higher": float((gap > 0).sum()),
-        "lower": float((gap < 0).sum()),
-    }
-    of = GradeGap if level == "any" else replace(GradeGap, grade=level)
-    clusters = Clusters(query, origin, gap, np.ones(len(gap)))
-    sample = Sample(judge, of, *pair, total, weight, parts, clusters=clusters)
-    if not len(gap):
-        return replace(sample, clusters=None)
-    null = exchanged_sums(
-        clusters.origin_totals, draws=how.resamples, seed=[how.seed, _SEED]
-    ) / len(gap)
-    p = NullDistribution.from_draws(sample.value, null).p
-    return replace(sample, null=NullDistribution(0.0, 0.0, p))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GradedTwins:
+    """The twins behind one grade gap of a judge; see `twin_grades`."""
+
+    judge: str
+    pair: Pair
+    estimand: GradeGapOfTwins
+    twins: pl.DataFrame
+
+    def sample(self, inference: InferenceOptions) -> Sample:
+        """Sum the gaps of each query, with the p of exchanged labels."""
+        names = self.twins["query_id"].unique().sort()
+        query = self.twins["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
+        origin = self.twins["origin"].rank("dense").to_numpy().astype(np.int64) - 1
+        gap = self.twins["gap"].to_numpy()
+        total = np.bincount(query, weights=gap, minlength=len(names)).astype(np.float64)
+        weight = np.bincount(query, minlength=len(names)).astype(np.float64)
+        parts = {
+            "pairs": float(len(gap)),
+            "higher": float((gap > 0).sum()),
+            "lower": float((gap < 0).sum()),
+        }
+        first, second = self.pair
+        clusters = Clusters(query=query, origin=origin, total=gap, weight=np.ones(len(gap)))
+        sample = Sample(
+            run=self.judge,
+            estimand=self.estimand,
+            a=first,
+            b=second,
+            numerator=total,
+            denominator=weight,
+            parts=parts,
+            clusters=clusters,
+        )
+        if not len(gap):
+            return replace(sample, clusters=None)
+        sums = exchanged_sums(
+            clusters.origin_totals, draws=inference.resamples, seed=[inference.seed, _SEED]
+        )
+        null = sums / len(gap)
+        p = NullDistribution.from_draws(sample.value, null).p
+        return replace(sample, null=NullDistribution(0.0, 0.0, p))

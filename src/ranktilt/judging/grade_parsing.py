@@ -42,17 +42,18 @@ def parse_grade(answer: str, *, cut_off: bool = False) -> int | None:
 
 
 def _scores(text: str) -> Iterator[int | None]:
-    for found in _SCORE.finditer(text):
-        number = _GRADE.fullmatch(found[1].strip(_DECORATION))
+    for score in _SCORE.finditer(text):
+        number = _GRADE.fullmatch(score[1].strip(_DECORATION))
         yield None if number is None else _on_scale(number[1])
 
 
 def _objects(text: str) -> Iterator[int | None]:
-    for found in _OBJECT.finditer(text):
+    for json_object in _OBJECT.finditer(text):
         try:
-            fields = {str(key).lower(): value for key, value in json.loads(found[0]).items()}
+            content = json.loads(json_object[0])
         except ValueError:
             continue
+        fields = {str(key).lower(): value for key, value in content.items()}
         for key in _KEYS:
             if key in fields:
                 value = fields[key]
@@ -61,14 +62,22 @@ def _objects(text: str) -> Iterator[int | None]:
 
 
 def _last_line(text: str, cut_off: bool) -> Iterator[int | None]:
-    """The last line, and others that are no more than a number either."""
-    bare = [_BARE.fullmatch(line.strip(_DECORATION)) for line in text.splitlines()]
-    if bare and bare[-1] and (len(bare) == 1 or not cut_off):
-        yield from (_on_scale(found[1]) for found in bare if found)
+    """Read the last line, and others that are no more than a number either."""
+    lines = [_BARE.fullmatch(line.strip(_DECORATION)) for line in text.splitlines()]
+    if lines and lines[-1] and (len(lines) == 1 or not cut_off):
+        for number in lines:
+            if number is not None:
+                yield _on_scale(number[1])
 
 
 def _on_scale(number: str) -> int | None:
     return int(number) if number in {str(grade) for grade in GRADES} else None
+
+
+def _flags(grade: int | None, finish: str | None) -> list[str]:
+    if grade is not None:
+        return []
+    return [FILTERED if finish == "content_filter" else UNREADABLE]
 
 
 def check_grade(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
@@ -77,10 +86,7 @@ def check_grade(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.Data
         parse_grade(answer, cut_off=end == "length")
         for answer, end in zip(raw, finish, strict=True)
     ]
-    flags = [
-        [] if grade is not None else [FILTERED if end == "content_filter" else UNREADABLE]
-        for grade, end in zip(grades, finish, strict=True)
-    ]
+    flags = [_flags(grade, end) for grade, end in zip(grades, finish, strict=True)]
     nothing = [None] * len(grades)
     columns = {"text": grades, "opening": nothing, "closing": nothing, "flags": flags}
     types = {

@@ -28,7 +28,7 @@ _HIGHEST = 2**31 - 1
 _STRAY = 0.01
 _MOST_STEPS = 20
 _ROUNDED = 0.005
-"""How far a fraction may be from its step, as a share of one grade: two decimals are written of it."""
+"""How far a fraction may be from its step, in grades: files have two decimals of it."""
 _COINCIDENCE = 0.05
 """Share of common pairs, of the smaller file, below which common ids may be chance."""
 
@@ -38,14 +38,14 @@ class Graded(NamedTuple):
 
     judge: str
     pairs: pl.DataFrame
-    """``query_id``, ``doc_id``, ``human`` and ``judged`` (whole numbers), in the order of the human file."""
+    """``query_id``, ``doc_id``, ``human`` and ``judged`` (whole numbers), in the humans' order."""
     human_only: int
     judge_only: int
     """Pairs that only one of them graded, in queries that both have; they count nowhere."""
     human_queries: int
     """Queries that only humans graded."""
     more: pl.DataFrame
-    """The judge's grades in queries that humans did not grade; they count where human labels are few."""
+    """The judge's grades in queries without human grades; they count where human labels are few."""
 
     def notes(self) -> Iterator[Note]:
         """Note what is left out, and where two files may not be what they seem."""
@@ -97,9 +97,10 @@ def read_grades(
 
 
 def grade_steps(grades: Sequence[Any]) -> int:
-    """Return how many steps make one grade in files and tables of grades: 1 where all are whole, 4 for quarters.
+    """Return how many steps make one grade in files and tables of grades.
 
-    `UserError` where grades are fractions of no common step.
+    That is 1 where all grades are whole, 4 where they are quarters. `UserError` where grades are
+    fractions of no common step.
     """
     values = [_values(table) for table in grades if isinstance(table, str | Path | pl.DataFrame)]
     if all(np.mean(part != np.round(part)) <= _STRAY for part in values if len(part)):
@@ -112,8 +113,8 @@ def grade_steps(grades: Sequence[Any]) -> int:
             return steps
     fraction = next(value for value in every if value != round(value))
     raise UserError(
-        f"grades are fractions of no common step (first: {fraction:g}): expected whole grades, or fractions "
-        f"such as halves, quarters or tenths; round them"
+        f"grades are fractions of no common step (first: {fraction:g}): expected whole grades, "
+        "or fractions such as halves, quarters or tenths; round them"
     )
 
 
@@ -138,7 +139,7 @@ def stepped(grades: Any, steps: int) -> Any:
 
 
 def _grade_columns(grades: Any, name: str) -> pl.DataFrame:
-    """Return the columns of a table of grades: ids as strings, and finite numbers, one for each pair."""
+    """Return ids as strings and finite grades, one for each pair, from a table of grades."""
     frame = require_frame(grades, ("query_id", "doc_id", "grade"), name)
     frame = frame.with_columns(
         ids_of(frame[column], f"{name}: column {column!r}").alias(column)
@@ -148,7 +149,8 @@ def _grade_columns(grades: Any, name: str) -> pl.DataFrame:
     if not (finite := np.isfinite(values)).all():
         row = int(finite.argmin())
         raise UserError(
-            f"{name}: expected numbers in column 'grade', got {shorten(frame['grade'][row])} in row {row}"
+            f"{name}: expected numbers in column 'grade', got {shorten(frame['grade'][row])} "
+            f"in row {row}"
         )
     repeated = frame.filter(~pl.struct("query_id", "doc_id").is_first_distinct())
     if repeated.height:
@@ -164,19 +166,28 @@ def side_by_side(human: pl.DataFrame, judged: pl.DataFrame, name: str) -> Graded
     human, judged = (frame.select("query_id", "doc_id", "grade") for frame in (human, judged))
     key = ["query_id", "doc_id"]
     pairs = human.join(judged, on=key, how="inner", maintain_order="left", suffix="_judge")
-    known, asked = human["query_id"].unique(), judged["query_id"].unique()
-    common = known.filter(known.is_in(asked.implode()))
+    human_queries, judged_queries = human["query_id"].unique(), judged["query_id"].unique()
+    common = human_queries.filter(human_queries.is_in(judged_queries.implode()))
     if not judged.height:
         raise UserError(f"{name} gives no grade: expected grades for the pairs that humans graded")
     if not pairs.height:
-        ids = f"share {counted(len(common), 'query id', 'query ids')} but no query with the same document"
-        what = ids if len(common) else "have no query in common"
-        raise UserError(f"{name} and the human grades {what}: expected grades for the same pairs")
+        overlap = "have no query in common"
+        if len(common):
+            ids = counted(len(common), "query id", "query ids")
+            overlap = f"share {ids} but no query with the same document"
+        raise UserError(
+            f"{name} and the human grades {overlap}: expected grades for the same pairs"
+        )
     inside = pl.col("query_id").is_in(common.implode())
     human_only, judge_only = (
         frame.filter(inside).height - pairs.height for frame in (human, judged)
     )
     pairs = pairs.rename({"grade": "human", "grade_judge": "judged"})
     return Graded(
-        name, pairs, human_only, judge_only, len(known) - len(common), judged.filter(~inside)
+        judge=name,
+        pairs=pairs,
+        human_only=human_only,
+        judge_only=judge_only,
+        human_queries=len(human_queries) - len(common),
+        more=judged.filter(~inside),
     )

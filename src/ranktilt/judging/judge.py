@@ -5,38 +5,30 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.compare import compare
-from ranktilt.auditing.confounds import Confound, confounds
-from ranktilt.auditing.groups import Pair, grouped_pairs, grouping, twin_rows
-from ranktilt.auditing.judgments import Judgments
-from ranktilt.auditing.notes import variation_notes
-from ranktilt.auditing.null_distributions.twins import TwinPairs
+from ranktilt.auditing.groups import Pair, grouped_pairs
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.notation import file_of
-from ranktilt.data.notes.base import Note, notes_within
+from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import (
     GradeSteps,
     JudgedWithoutIntervals,
     RepeatedGrades,
     RequestsWithoutGrade,
 )
-from ranktilt.data.run import Run, named_apart, require_runs
+from ranktilt.data.run import Run
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.judging.agreement import QueryDraws, agreements, confusion, per_query, strata_of
 from ranktilt.judging.comparison import compare_kappas
 from ranktilt.judging.corrected import sampled_queries
-from ranktilt.judging.grade_gap import grade_gaps, judge_variation
 from ranktilt.judging.grade_parsing import GRADES, UNREADABLE
 from ranktilt.judging.grades import Graded, grade_steps, read_grades, side_by_side, stepped
 from ranktilt.judging.grading import Grades
@@ -47,14 +39,19 @@ from ranktilt.judging.result import (
     Agreement,
     GradeCount,
     JudgeAudit,
-    JudgedTilt,
     QueryAgreement,
     Weakness,
 )
-from ranktilt.judging.system_groups import SystemGroups, run_tags
-from ranktilt.judging.system_results import system_results
+from ranktilt.judging.source_results import (
+    EvaluatedRuns,
+    GradedCollection,
+    SourceResults,
+    source_results,
+)
+from ranktilt.judging.system_groups import SystemGroups
+from ranktilt.judging.system_results import SystemResults, system_results
 from ranktilt.judging.systems import SystemValues, system_values
-from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.base import Measure
 from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -81,10 +78,11 @@ def judge(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> JudgeAudit:
-    """Hold a judge's grades against human ones: agreement, order of systems, favoured families and sources.
+    """Compare a judge's grades with human ones.
 
-    Only pairs of query and document that both graded count; those of one side are counted and left
-    out, never 0.
+    You learn how far they agree, whether systems change places, and which families of systems and
+    sources of documents the judge favours. Only pairs of query and document that both graded count.
+    Pairs that one side graded are counted and left out, never 0.
 
     Parameters
     ----------
@@ -134,134 +132,190 @@ def judge(
         If nothing overlaps, a grade lies outside the scale, or systems have no family.
     """
     check_resamples(resamples)
-    named = named_judges(judges)
-    if not named:
+    judges_by_name = named_judges(judges)
+    if not judges_by_name:
         raise UserError("expected the grades of at least one judge: --judge FILE")
-    models = any(isinstance(grades, Grades) for grades in named.values())
-    files = {name: _file(grades) for name, grades in named.items()}
+    files = {name: _file(grades) for name, grades in judges_by_name.items()}
     human_file = "" if human is None else _file(human)
-    steps = grade_steps([human, *named.values()])
-    human = stepped(human, steps)
-    named = {name: stepped(grades, steps) for name, grades in named.items()}
-    top_grade = None if top_grade is None else top_grade * steps
-    human, top = _human(human, collection, top_grade, least=GRADES[-1] if models else 1)
-    if not 1 <= relevant <= top:
-        raise UserError(f"expected the smallest relevant grade between 1 and {top}, got {relevant}")
-    read, notes = dict[str, pl.DataFrame](), list[Note]()
-    if steps > 1:
-        notes.append(GradeSteps(steps=steps))
-    for name, grades in named.items():
-        if isinstance(grades, Grades):
-            _refuse_ungraded(name, grades)
-            notes += grading_notes(grades, top)
-        read[name], stray = read_grades(
-            grades.qrels if isinstance(grades, Grades) else grades, top, name
+    common = _common_scale(judges_by_name, human, collection, top_grade)
+    if not 1 <= relevant <= common.top:
+        raise UserError(
+            f"expected the smallest relevant grade between 1 and {common.top}, got {relevant}"
         )
-        notes += stray
-    graded = [side_by_side(human, frame, name) for name, frame in read.items()]
-    notes += chain.from_iterable(one.notes() for one in graded)
-    for pairs_of_judge in graded:
-        queries = pairs_of_judge.pairs["query_id"].n_unique()
-        if queries < FEWEST_QUERIES:
-            few = JudgedWithoutIntervals(judge=pairs_of_judge.judge, measure="", queries=queries)
-            notes.append(few)
-    how = {"resamples": resamples, "seed": seed}
+    by_judge, reading_notes = _read_judges(common)
+    graded = [side_by_side(common.human, frame, name) for name, frame in by_judge.items()]
+    notes = [*reading_notes, *chain.from_iterable(pairs.notes() for pairs in graded)]
+    notes += _few_query_notes(graded)
+    inference = InferenceOptions(
+        resamples=resamples, seed=seed, test="interval", correction=correction, rounding="none"
+    )
     draws = QueryDraws(resamples=resamples, seed=seed)
-    found = _agreement_fields(graded, collection, top=top, relevant=relevant, draws=draws)
-    comparisons = compare_kappas(graded, top=top, correction=correction, draws=draws)
-    tags = run_tags(require_runs(runs))
-    runs = named_apart(require_runs(runs))
-    asked = [
-        measure(one) for one in ([measures] if isinstance(measures, str | Measure) else measures)
-    ]
-    if runs:
+    agreement = _grade_agreement(graded, collection, top=common.top, relevant=relevant, draws=draws)
+    comparisons = compare_kappas(graded, top=common.top, correction=correction, draws=draws)
+    evaluated = EvaluatedRuns.from_arguments(runs, measures)
+    systems = SystemResults()
+    if evaluated.runs:
         system_groups = SystemGroups(families=families or {}, clusters=clusters or {})
-        fields, more_notes = _systems(
-            graded,
-            runs,
-            asked,
-            system_groups,
-            tags={run.name: tags.get(run.spec.get("file", ""), "") for run in runs},
-            human_sample=human_sample,
-            correction=correction,
-            **how,
-        )
-        comparisons += fields.pop("comparisons", ())
-        found |= fields
-        notes += more_notes
+        systems = _systems(graded, evaluated, system_groups, human_sample, inference)
+        notes += systems.notes
     elif families or clusters or human_sample is not None:
         raise UserError(f"{_systems_question(families, clusters)}: need runs (--runs DIR)")
+    sources = SourceResults()
     if collection is not None and len(collection.sources) > 1:
         groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
         notes += groups.remarks
-        statistics = InferenceOptions(resamples, seed, "interval", correction, "none")
-        found |= _sources(graded, read, collection, (runs, asked, pairs[0]), notes, how=statistics)
-    weaknesses = tuple(Weakness(one.judge, gap) for one in probed for gap in one.gaps)
+        sources = source_results(
+            GradedCollection(
+                collection=collection, graded=tuple(graded), by_judge=by_judge, pair=pairs[0]
+            ),
+            evaluated,
+            inference,
+        )
+        notes += sources.notes
     spec = {
         "ranktilt": __version__,
         "human": human_file,
         "judges": files,
-        "top_grade": top,
+        "top_grade": common.top,
         "relevant": relevant,
-        "measures": [repr(one) for one in asked],
-        "runs": [run.name for run in runs],
+        "measures": [repr(evaluated_measure) for evaluated_measure in evaluated.measures],
+        "runs": [run.name for run in evaluated.runs],
         "human_sample": human_sample,
         "correction": correction,
-        **how,
+        "resamples": resamples,
+        "seed": seed,
     }
     return JudgeAudit(
-        spec,
-        tuple(named),
+        spec=spec,
+        judges=tuple(judges_by_name),
+        agreements=agreement.by_stratum,
+        by_query=agreement.by_query,
+        confusions=agreement.counts,
         notes=tuple(dict.fromkeys(notes)),
-        weaknesses=weaknesses,
-        comparisons=tuple(comparisons),
-        **found,
+        comparisons=(*comparisons, *systems.comparisons),
+        rank_agreements=systems.rank_agreements,
+        systems=systems.systems,
+        system_pairs=systems.system_pairs,
+        preferences=systems.preferences,
+        grade_gaps=sources.grade_gaps,
+        tilts=sources.tilts,
+        corrected=systems.corrected,
+        weaknesses=tuple(chain.from_iterable(map(_weaknesses, probed))),
+        confounds=sources.confounds,
     )
 
 
-def _agreement_fields(
-    every_graded: Sequence[Graded],
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CommonScale:
+    """Grades of humans and judges, before those of the judges are read, on one scale."""
+
+    human: pl.DataFrame
+    judges: Mapping[str, GradesOf]
+    top: int
+    """Highest grade; the lowest is 0."""
+    steps: int
+    """Steps that make one grade in the files; each counts as one here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradeAgreement:
+    """How far each judge agrees with humans."""
+
+    by_stratum: tuple[Agreement, ...]
+    by_query: tuple[QueryAgreement, ...]
+    counts: tuple[GradeCount, ...]
+
+
+def _common_scale(
+    judges: Mapping[str, GradesOf],
+    human: str | Path | pl.DataFrame | None,
+    collection: Collection | None,
+    top_grade: int | None,
+) -> CommonScale:
+    """Read the human grades, and count fractions of grades in steps."""
+    steps = grade_steps([human, *judges.values()])
+    has_model = any(isinstance(grades, Grades) for grades in judges.values())
+    human_grades, top = _human(
+        stepped(human, steps),
+        collection,
+        None if top_grade is None else top_grade * steps,
+        least=GRADES[-1] if has_model else 1,
+    )
+    return CommonScale(
+        human=human_grades,
+        judges={name: stepped(grades, steps) for name, grades in judges.items()},
+        top=top,
+        steps=steps,
+    )
+
+
+def _read_judges(common: CommonScale) -> tuple[dict[str, pl.DataFrame], list[Note]]:
+    """Read every judge's grades, with notes on what was left out."""
+    by_judge, notes = dict[str, pl.DataFrame](), list[Note]()
+    if common.steps > 1:
+        notes.append(GradeSteps(steps=common.steps))
+    for name, grades in common.judges.items():
+        if isinstance(grades, Grades):
+            _refuse_ungraded(name, grades)
+            notes += grading_notes(grades, common.top)
+            grades = grades.qrels
+        by_judge[name], stray_notes = read_grades(grades, common.top, name)
+        notes += stray_notes
+    return by_judge, notes
+
+
+def _few_query_notes(graded: Sequence[Graded]) -> Iterator[Note]:
+    for pairs_of_judge in graded:
+        queries = pairs_of_judge.pairs["query_id"].n_unique()
+        if queries < FEWEST_QUERIES:
+            yield JudgedWithoutIntervals(judge=pairs_of_judge.judge, measure="", queries=queries)
+
+
+def _weaknesses(probes: JudgeProbes) -> Iterator[Weakness]:
+    for gap in probes.gaps:
+        yield Weakness(judge=probes.judge, edit=gap)
+
+
+def _grade_agreement(
+    graded: Sequence[Graded],
     collection: Collection | None,
     *,
     top: int,
     relevant: int,
     draws: QueryDraws,
-) -> dict[str, Any]:
-    """Say how far each judge agrees with humans: fields of a `JudgeAudit`."""
-    by_judge, by_query, counts = list[Agreement](), list[QueryAgreement](), list[GradeCount]()
-    for graded in every_graded:
-        strata = {} if collection is None else strata_of(graded, collection)
-        by_judge += agreements(graded, strata, top=top, relevant=relevant, draws=draws)
-        by_query += per_query(graded, top)
-        counts += confusion(graded, top)
-    return {
-        "agreements": tuple(by_judge),
-        "by_query": tuple(by_query),
-        "confusions": tuple(counts),
-    }
+) -> GradeAgreement:
+    """Compute how far each judge agrees with humans: by stratum, by query, and grade by grade."""
+    by_stratum, by_query, counts = list[Agreement](), list[QueryAgreement](), list[GradeCount]()
+    for pairs_of_judge in graded:
+        strata = {} if collection is None else strata_of(pairs_of_judge, collection)
+        by_stratum += agreements(pairs_of_judge, strata, top=top, relevant=relevant, draws=draws)
+        by_query += per_query(pairs_of_judge, top)
+        counts += confusion(pairs_of_judge, top)
+    return GradeAgreement(
+        by_stratum=tuple(by_stratum), by_query=tuple(by_query), counts=tuple(counts)
+    )
 
 
 def named_judges(
     judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf],
 ) -> dict[str, GradesOf]:
-    """Give judges their names: a file's is its stem."""
+    """Return grades by their judge's name; a file's is its stem."""
     if isinstance(judges, Mapping):
         return dict(judges)
     if isinstance(judges, Grades):
         return {judges.judge: judges}
     if isinstance(judges, pl.DataFrame):
         return {"judge": judges}
-    named_files = (
-        [judges]
-        if isinstance(judges, str | Path) or not isinstance(judges, Iterable)
-        else list(judges)
+    files = (
+        list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
     )
-    wrong = next((file for file in named_files if not isinstance(file, str | Path)), None)
+    wrong = next((file for file in files if not isinstance(file, str | Path)), None)
     if wrong is not None or judges is None:
         raise UserError(
-            f"judges: expected files of grades, frames by name, or what grade made, got {shorten(wrong)}"
+            "judges: expected files of grades, frames by name, or what grade made, "
+            f"got {shorten(wrong)}"
         )
-    paths = [Path(file) for file in named_files]
+    paths = [Path(file) for file in files]
     names = [_ENDING.sub("", file_of(path).name) for path in paths]
     refuse_twice(names, "judge")
     return dict(zip(names, paths, strict=True))
@@ -284,7 +338,9 @@ def _human(
     frame, _ = read_grades(human, top, HUMAN)
     if not frame.height:
         raise UserError("no human grades: the table has no row")
-    return frame, max(int(frame["grade"].max()), least) if top is None else top  # type: ignore[arg-type]
+    if top is None:
+        top = max(int(frame["grade"].max()), least)  # type: ignore[arg-type]
+    return frame, top
 
 
 def _file(grades: GradesOf | pl.DataFrame) -> str:
@@ -301,19 +357,18 @@ def _refuse_ungraded(name: str, grades: Grades) -> None:
         first = f" (first: {shorten(answers[0], 100)})" if len(answers) else ""
         unparsed = f"{counts.rejected[UNREADABLE]:,} of {counts.requests:,} unparsed{first}"
         raise UserError(
-            f"{name}: no answer could be read: {unparsed}; ask another model, or with another --prompt"
+            f"{name}: no answer could be read: {unparsed}; ask another model, or with another "
+            "--prompt"
         )
-    reasons = (
-        ", ".join(f"{number:,} {reason}" for reason, number in counts.rejected.items())
-        or "nothing was asked"
-    )
+    reasons = [f"{number:,} {reason}" for reason, number in counts.rejected.items()]
     raise UserError(
-        f"{name}: no pair has a grade: of {counted(counts.requests, 'request', 'requests')}, {reasons}"
+        f"{name}: no pair has a grade: of {counted(counts.requests, 'request', 'requests')}, "
+        f"{', '.join(reasons) or 'nothing was asked'}"
     )
 
 
 def grading_notes(grades: Grades, top: int) -> Iterator[Note]:
-    """Note what of a model's grading a reader should know: what has no grade, and whether it agrees with itself."""
+    """Note which requests of a model's grading have no grade, and whether it agrees with itself."""
     for reason, number in grades.counts.rejected.items():
         yield RequestsWithoutGrade(judge=grades.judge, requests=number, reason=reason)
     if not math.isnan(grades.exact_agreement):
@@ -328,37 +383,34 @@ def grading_notes(grades: Grades, top: int) -> Iterator[Note]:
 
 def _systems(
     graded: Sequence[Graded],
-    runs: Sequence[Run],
-    measures: Sequence[Measure],
+    evaluated: EvaluatedRuns,
     groups: SystemGroups,
-    *,
-    tags: Mapping[str, str],
     human_sample: int | None,
-    correction: str,
-    resamples: int,
-    seed: int,
-) -> tuple[dict[str, Any], list[Note]]:
-    """Compare systems: fields of the result, and notes."""
-    every_values, notes = list[SystemValues](), list[Note]()
+    inference: InferenceOptions,
+) -> SystemResults:
+    """Compare systems under humans and each judge."""
+    values_of_systems, notes = list[SystemValues](), list[Note]()
     labelled: dict[str, list[str]] = {}
     for pairs_of_judge in graded:
-        values, left_out = system_values(pairs_of_judge, runs, measures)
-        every_values += values
+        values, left_out = system_values(pairs_of_judge, evaluated.runs, evaluated.measures)
+        values_of_systems += values
         notes += left_out
         if human_sample is not None:
-            labelled[pairs_of_judge.judge], _ = sampled_queries(pairs_of_judge, human_sample, seed)
+            labelled[pairs_of_judge.judge], _ = sampled_queries(
+                pairs_of_judge, human_sample, inference.seed
+            )
         elif pairs_of_judge.more.height:
             labelled[pairs_of_judge.judge] = pairs_of_judge.pairs["query_id"].unique().to_list()
-    fields, more_notes = system_results(
-        every_values,
+    results = system_results(
+        values_of_systems,
         groups,
         labelled,
-        tags=tags,
-        correction=correction,
-        resamples=resamples,
-        seed=seed,
+        tags=evaluated.tags,
+        correction=inference.correction,
+        resamples=inference.resamples,
+        seed=inference.seed,
     )
-    return fields, [*notes, *more_notes]
+    return replace(results, notes=(*notes, *results.notes))
 
 
 def _systems_question(
@@ -368,69 +420,3 @@ def _systems_question(
     if families:
         return "families"
     return "clusters" if clusters else "a sample of human labels"
-
-
-def _sources(
-    graded: Sequence[Graded],
-    read: Mapping[str, pl.DataFrame],
-    collection: Collection,
-    asked: tuple[Sequence[Run], Sequence[Measure], Pair],
-    notes: list[Note],
-    *,
-    how: InferenceOptions,
-) -> dict[str, Any]:
-    """Everything about the sources of documents."""
-    runs, _, pair = asked
-    found: dict[str, Any] = {}
-    if collection.pairs(*pair).height:
-        gaps, more = grade_gaps(collection, dict(read), pair, how=how)
-        notes += more
-        varied = {one.judge: judge_variation(one.pairs) for one in graded}
-        gaps = tuple(replace(gap, variation=varied[gap.run]) for gap in gaps)
-        notes += variation_notes(gap for gap in gaps if not gap.estimand.options)
-        found |= {"grade_gaps": gaps, "confounds": _confounds(collection, pair)}
-    if runs:
-        found["tilts"] = tuple(
-            chain.from_iterable(_tilts(one, collection, asked, notes, how) for one in graded)
-        )
-    return found
-
-
-def _confounds(collection: Collection, pair: Pair) -> tuple[Confound, ...]:
-    """What else differs between the two sources."""
-    groups = grouping(collection, "source")
-    judgments = Judgments.from_collection(collection, groups)
-    twins = TwinPairs.from_rows(pair, twin_rows(collection, groups, pair), judgments)
-    return tuple(confounds(collection, groups, twins, ()))
-
-
-def _tilts(
-    graded: Graded,
-    collection: Collection,
-    asked: tuple[Sequence[Run], Sequence[Measure], Pair],
-    notes: list[Note],
-    how: InferenceOptions,
-) -> Iterator[JudgedTilt]:
-    """Relative Δ of every run under the judge less that under the human grades, on the pairs that both graded."""
-    runs, measures, pair = asked
-    audits = []
-    for column in ("judged", "human"):
-        qrels = graded.pairs.select("query_id", "doc_id", grade=column)
-        judged = Collection(collection.docs, collection.queries, qrels, collection.spec)
-        audits.append(
-            audit(
-                judged,
-                runs,
-                measures,
-                pairs=[pair],
-                confounds=False,
-                keep_top=0,
-                resamples=how.resamples,
-                seed=how.seed,
-                correction=how.correction,
-            )
-        )
-    compared = compare(*audits, resamples=how.resamples, seed=how.seed, correction=how.correction)
-    notes += notes_within(compared.notes, "judge", graded.judge)
-    for change in compared.tilts:
-        yield JudgedTilt(graded.judge, change)

@@ -1,4 +1,4 @@
-"""The call for published studies of judges: values per query of systems under human grades and under a judge's."""
+"""Published studies of judges: values per query of systems under human grades and a judge's."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class _Evaluations(NamedTuple):
         column_of = {query: index for index, query in enumerate(queries)}
         for run, query, value in chosen.select("run", "query_id", "value").iter_rows():
             matrix[row_of[run], column_of[query]] = value
-        return _Matrix(column_of, matrix)
+        return _Matrix(column_of=column_of, values=matrix)
 
 
 class _Matrix(NamedTuple):
     """Values of one measure."""
 
     column_of: dict[str, int]
-    """By query, in the order of the file."""
+    """Column of each query, in the order of the file."""
     values: Floats
     """(systems, queries), NaN where there is none."""
 
@@ -95,7 +95,7 @@ def judge_scores(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> JudgeAudit:
-    """Compare systems under human grades and a judge's from their values per query, without the grades themselves.
+    """Compare systems under human grades and a judge's from values per query, without the grades.
 
     Agreement of grades, grade gaps of twins and tilts need grades: see `judge`.
 
@@ -132,12 +132,12 @@ def judge_scores(
     """
     check_resamples(resamples)
     human_evaluations = _evaluations("human", human)
-    named_judges = _named(judges)
-    if not named_judges:
+    judges_by_name = _judges_by_name(judges)
+    if not judges_by_name:
         raise UserError(
             "expected the values of at least one judge: --scores FILE, after the human ones"
         )
-    every_judge = [_evaluations(name, values) for name, values in named_judges.items()]
+    every_judge = [_evaluations(name, values) for name, values in judges_by_name.items()]
     chosen = _measures(measures, [human_evaluations, *every_judge])
     every_values, notes = list[SystemValues](), list[Note]()
     labelled: dict[str, Sequence[str]] = {}
@@ -148,7 +148,7 @@ def judge_scores(
             notes += left_out
             if values.more.shape[1]:
                 labelled[judge.judge] = values.queries
-    fields, more_notes = system_results(
+    systems = system_results(
         every_values,
         SystemGroups(families=families or {}, clusters=clusters or {}),
         labelled,
@@ -159,27 +159,32 @@ def judge_scores(
     spec = {
         "ranktilt": __version__,
         "human": _file(human),
-        "judges": {name: _file(values) for name, values in named_judges.items()},
+        "judges": {name: _file(values) for name, values in judges_by_name.items()},
         "measures": chosen,
         "correction": correction,
         "resamples": resamples,
         "seed": seed,
     }
     return JudgeAudit(
-        spec,
-        tuple(named_judges),
+        spec=spec,
+        judges=tuple(judges_by_name),
         agreements=(),
         by_query=(),
         confusions=(),
-        notes=tuple(dict.fromkeys([*notes, *more_notes])),
-        **fields,
+        notes=tuple(dict.fromkeys([*notes, *systems.notes])),
+        comparisons=systems.comparisons,
+        rank_agreements=systems.rank_agreements,
+        systems=systems.systems,
+        system_pairs=systems.system_pairs,
+        preferences=systems.preferences,
+        corrected=systems.corrected,
     )
 
 
-def _named(
+def _judges_by_name(
     judges: EvaluationsOf | Sequence[str | Path] | Mapping[str, EvaluationsOf],
 ) -> dict[str, EvaluationsOf]:
-    """Give judges their names: a file's is its own, without its ending."""
+    """Return values by their judge's name; a file's is its own, without its ending."""
     if isinstance(judges, Mapping):
         return dict(judges)
     if isinstance(judges, pl.DataFrame):
@@ -194,9 +199,11 @@ def _file(values: EvaluationsOf) -> str:
     return "" if isinstance(values, pl.DataFrame) else str(values)
 
 
-def _evaluations(judge: str, given: EvaluationsOf) -> _Evaluations:
+def _evaluations(judge: str, source: EvaluationsOf) -> _Evaluations:
     """Read values, and leave out undefined ones."""
-    values = _checked(judge, given) if isinstance(given, pl.DataFrame) else read_evaluations(given)
+    values = (
+        _checked(judge, source) if isinstance(source, pl.DataFrame) else read_evaluations(source)
+    )
     defined = values.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
     if not defined.height:
         raise UserError(f"{judge}: no value per query is defined")
@@ -209,7 +216,8 @@ def _checked(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
     if missing:
         columns = ", ".join(frame.columns)
         raise UserError(
-            f"{judge}: expected columns {', '.join(COLUMNS)}; {join_words(missing)} not among {columns}"
+            f"{judge}: expected columns {', '.join(COLUMNS)}; {join_words(missing)} not among "
+            f"{columns}"
         )
     names = {name: measure_name(name) for name in frame["measure"].cast(pl.String).unique()}
     values = frame.select(
@@ -234,43 +242,66 @@ def _checked(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _measures(
-    given: str | Measure | Sequence[str | Measure] | None, every_evaluations: Sequence[_Evaluations]
+    measures: str | Measure | Sequence[str | Measure] | None,
+    every_evaluations: Sequence[_Evaluations],
 ) -> list[str]:
-    """Choose the measures that are compared: those that are named, or the default, or all where they are few."""
+    """Choose the measures to compare: those of the user, or the default, or all of a few."""
     human, *judges = every_evaluations
     common = [name for name in human.measures if all(name in judge.measures for judge in judges)]
-    listed = ", ".join(common[:_LISTED]) + (
-        f" and {len(common) - _LISTED} more" if len(common) > _LISTED else ""
-    )
-    if given is not None:
-        asked = [given] if isinstance(given, str | Measure) else given
-        names = [
-            measure_name(measure if isinstance(measure, str) else repr(measure))
-            for measure in asked
-        ]
-        lacking = next((name for name in names if name not in common), None)
-        if lacking is None:
-            return list(dict.fromkeys(names))
-        judge = next(one.judge for one in every_evaluations if lacking not in one.measures)
-        raise UserError(
-            f"{judge} has no values of {lacking}; all files have {listed or 'no measure in common'}"
-        )
+    if measures is not None:
+        return _common_measures(measures, common, every_evaluations)
     if not common:
+        of_humans = ", ".join(human.measures[:_LISTED])
+        of_judge = ", ".join(judges[0].measures[:_LISTED])
         raise UserError(
-            f"no measure in common: humans have {', '.join(human.measures[:_LISTED])}; {judges[0].judge} has "
-            f"{', '.join(judges[0].measures[:_LISTED])}"
+            f"no measure in common: humans have {of_humans}; {judges[0].judge} has {of_judge}"
         )
     if _DEFAULT in common:
         return [_DEFAULT]
     if len(common) > _MOST_MEASURES:
-        raise UserError(f"name the measures to compare (-m): the files have {listed}")
+        raise UserError(f"name the measures to compare (-m): the files have {_listed(common)}")
     return common
+
+
+def _common_measures(
+    measures: str | Measure | Sequence[str | Measure],
+    common: Sequence[str],
+    every_evaluations: Sequence[_Evaluations],
+) -> list[str]:
+    """Return the names of measures, each once; refuse one that a file lacks."""
+    if isinstance(measures, str | Measure):
+        measures = [measures]
+    names = list(dict.fromkeys(_name(measure) for measure in measures))
+    for name in names:
+        if name not in common:
+            lacking = [
+                evaluations for evaluations in every_evaluations if name not in evaluations.measures
+            ]
+            raise UserError(
+                f"{lacking[0].judge} has no values of {name}; all files have "
+                f"{_listed(common) or 'no measure in common'}"
+            )
+    return names
+
+
+def _name(measure: str | Measure) -> str:
+    return measure_name(measure if isinstance(measure, str) else repr(measure))
+
+
+def _listed(measures: Sequence[str]) -> str:
+    """Name the first measures, and count the rest."""
+    listed = ", ".join(measures[:_LISTED])
+    rest = len(measures) - _LISTED
+    return f"{listed} and {rest} more" if rest > 0 else listed
 
 
 def _system_values(
     human: _Evaluations, judge: _Evaluations, measure: str
 ) -> tuple[SystemValues, list[Note]]:
-    """Line up one measure of the systems that both have, over the queries where every system has a value."""
+    """Line up one measure of the systems that both have.
+
+    Queries count where every system has a value.
+    """
     human, judge = human.for_measure(measure), judge.for_measure(measure)
     runs, notes = _common_runs(human, judge, measure)
     by_human, by_judge = human.matrix(runs), judge.matrix(runs)
@@ -307,13 +338,13 @@ def _system_values(
 def _common_runs(
     human: _Evaluations, judge: _Evaluations, measure: str
 ) -> tuple[list[str], list[Note]]:
-    """Return the systems that both have, in the order of the human ones, and notes on those that one lacks."""
+    """Return the systems that both have, in the humans' order, and notes on those of one."""
     runs = [run for run in human.runs if run in set(judge.runs)]
     if len(runs) < 2:
         shared = f"one system in common, {runs[0]!r}" if runs else "no system in common"
         raise UserError(
-            f"{judge.judge} and the human values, {measure}: {shared}; two are needed ({_examples(human.runs)} against "
-            f"{_examples(judge.runs)})"
+            f"{judge.judge} and the human values, {measure}: {shared}; two are needed "
+            f"({_examples(human.runs)} against {_examples(judge.runs)})"
         )
     notes = list[Note]()
     graders: tuple[tuple[_Evaluations, Literal["humans", "judge"]], ...] = (

@@ -1,4 +1,4 @@
-"""What may fool a judge: twins of non-relevant passages that are changed by a rule, graded beside the originals.
+"""What may fool a judge: non-relevant passages changed by a rule, graded with their originals.
 
 A probe is one function from a `ProbedPair` to the text of its twin, and one line in `JUDGE_PROBES`.
 """
@@ -37,24 +37,26 @@ _DRAWS = 200
 
 @dataclass(frozen=True)
 class ProbedPair:
-    """A passage that people found not relevant to a query, and what a rule may draw on."""
+    """A passage that people found not relevant to a query, and texts for a rule to draw on."""
 
     text: str
     query: str
     texts: pl.Series
-    """Of all documents."""
+    """Texts of all documents."""
     versions: npt.NDArray[np.int64]
-    """Rows of those that have the passage's origin, itself too."""
+    """Rows of the documents with the passage's origin, its own too."""
     rng: np.random.Generator
 
     def neutral_sentences(self, words: int) -> list[str]:
-        """Draw sentences of other documents that hold no word of the query but stop words, until they have `words`."""
+        """Draw sentences of other documents until they have so many words.
+
+        No sentence has a word of the query, except stop words.
+        """
         meant = {word.lower() for word in _WORD.findall(self.query)} - stop_words("lucene")
         sentences, size = list[str](), 0
         count = min(_DRAWS, len(self.texts) - len(self.versions))
-        for row in self.rng.permutation(
-            sample_rows(self.rng, count, len(self.texts), self.versions)
-        ):
+        rows = sample_rows(self.rng, count, len(self.texts), self.versions)
+        for row in self.rng.permutation(rows):
             for sentence in _SENTENCE.findall(self.texts[int(row)]):
                 if meant.isdisjoint(word.lower() for word in _WORD.findall(sentence)):
                     sentences.append(sentence)
@@ -65,19 +67,22 @@ class ProbedPair:
 
 
 def with_query_words(pair: ProbedPair) -> str:
-    """Put each word of the query at a random position of the passage (as Alaofi et al., arXiv 2501.17969, do)."""
-    starts = [found.start() for found in re.finditer(r"\S+", pair.text)]
+    """Put each word of the query at a random position of the passage.
+
+    As Alaofi et al. do (arXiv 2501.17969).
+    """
+    starts = [word.start() for word in re.finditer(r"\S+", pair.text)]
     text = pair.text
     words = pair.query.split()
-    for start, word in sorted(
-        zip(pair.rng.choice(starts, len(words)).tolist(), words, strict=True), reverse=True
-    ):
+    positions = pair.rng.choice(starts, len(words)).tolist()
+    # From the last position on: what is put in moves no earlier one.
+    for start, word in sorted(zip(positions, words, strict=True), reverse=True):
         text = f"{text[:start]}{word} {text[start:]}"
     return text
 
 
 def with_padding(pair: ProbedPair) -> str:
-    """Add neutral sentences of other documents, as many words as the passage has: it gets twice as long."""
+    """Double the passage's length with neutral sentences of other documents."""
     return " ".join([pair.text, *pair.neutral_sentences(len(pair.text.split()))])
 
 
@@ -104,7 +109,7 @@ class ProbeGap(NamedTuple):
     original: float
     """Mean grade of the originals."""
     gap: float
-    """Mean grade of the twins minus that of the originals; NaN without pairs. Above 0 the judge is fooled."""
+    """Mean grade of the twins less the originals'; NaN without pairs. Above 0 the judge is fooled."""
     low: float
     high: float
     """95 % interval of the gap, resampled by query; NaN with fewer than two queries."""
@@ -121,9 +126,10 @@ class JudgeProbes:
     judge: str
     gaps: tuple[ProbeGap, ...]
     pairs: pl.DataFrame
-    """``probe``, ``query_id``, ``doc_id``, ``grade`` of the original and ``twin_grade`` of each pair; null if none."""
+    """``probe``, ``query_id``, ``doc_id``, ``grade`` of the original and ``twin_grade`` of each
+    pair; null where there is no grade."""
     grades: Grades
-    """Of all passages, under the ids that `probe_collection` gives them."""
+    """Grades of all passages, under the ids that `probe_collection` gives them."""
 
 
 def probe_judge(
@@ -175,10 +181,11 @@ def probe_collection(
     pairs: int = PAIRS,
     seed: int = 0,
 ) -> Collection:
-    """Make the passages that a judge is to grade: originals and, of each probe, their twins, with one origin.
+    """Make the passages for a judge to grade: originals and their twins of each probe.
 
-    ``source`` is ``original`` or the probe's name, ``given_id`` the id in the given collection, and
-    the judgments are those of people, grade 0. A passage that a rule cannot change has no twin.
+    An original and its twins have one ``origin``. ``source`` is ``original`` or the probe's name,
+    ``given_id`` the id in the given collection, and the judgments are those of people, grade 0. A
+    passage that a rule cannot change has no twin.
     """
     names = list(probes)
     for name in names:
@@ -194,7 +201,11 @@ def probe_collection(
         versions = np.flatnonzero(origins == origins[row])
         for name in names:
             pair = ProbedPair(
-                passage, query, texts, versions, np.random.default_rng([seed, number])
+                text=passage,
+                query=query,
+                texts=texts,
+                versions=versions,
+                rng=np.random.default_rng([seed, number]),
             )
             if (twin := JUDGE_PROBES[name](pair)) != passage:
                 rows.append(
@@ -214,7 +225,7 @@ def probe_collection(
 def _non_relevant(
     collection: Collection, text: str, pairs: int, rng: np.random.Generator
 ) -> pl.DataFrame:
-    """Pairs of grade 0 with a text on both sides: one of each query in turn, as many as are wanted."""
+    """Draw pairs of grade 0 with text on both sides: one of each query in turn, up to `pairs`."""
     if pairs < 1:
         raise UserError(f"expected at least 1 pair to probe, got {pairs}")
     docs = pl.DataFrame({"doc_id": collection.ids, "text": collection.texts(text)}).with_row_index(
@@ -244,8 +255,17 @@ def _gap(probe: str, table: pl.DataFrame, resamples: int, seed: int) -> ProbeGap
     )
     left_out = table.height - both.height
     if not both.height:
-        nothing = float("nan")
-        return ProbeGap(probe, 0, 0, nothing, nothing, nothing, nothing, nothing, left_out)
+        return ProbeGap(
+            probe=probe,
+            pairs=0,
+            queries=0,
+            original=np.nan,
+            gap=np.nan,
+            low=np.nan,
+            high=np.nan,
+            raised=np.nan,
+            left_out=left_out,
+        )
     by_query = both.group_by("query_id", maintain_order=True).agg(
         pl.col("gap").sum(), pl.len().alias("pairs")
     )
@@ -253,13 +273,13 @@ def _gap(probe: str, table: pl.DataFrame, resamples: int, seed: int) -> ProbeGap
     gaps, sizes = resampled_means([totals, counts], resamples=resamples, seed=seed)
     low, high, *_ = interval(gaps / sizes)
     return ProbeGap(
-        probe,
-        both.height,
-        by_query.height,
-        float(both["grade"].to_numpy().mean()),
-        float(totals.sum() / counts.sum()),
-        low,
-        high,
-        float((both["gap"].to_numpy() > 0).mean()),
-        left_out,
+        probe=probe,
+        pairs=both.height,
+        queries=by_query.height,
+        original=float(both["grade"].to_numpy().mean()),
+        gap=float(totals.sum() / counts.sum()),
+        low=low,
+        high=high,
+        raised=float((both["gap"].to_numpy() > 0).mean()),
+        left_out=left_out,
     )

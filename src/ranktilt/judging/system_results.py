@@ -1,17 +1,24 @@
-"""Everything that an audit of judges says of systems, from their values under both judges."""
+"""How systems compare under humans and judges, from their values per query."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import JudgedWithoutIntervals, OneSystem
 from ranktilt.judging.comparison import compare_orders
 from ranktilt.judging.corrected import corrected, gain_note
 from ranktilt.judging.family_preference import family_preferences
-from ranktilt.judging.result import Corrected, SystemScore
+from ranktilt.judging.result import (
+    Corrected,
+    FamilyPreference,
+    JudgeComparison,
+    RankAgreement,
+    SystemPair,
+    SystemScore,
+)
 from ranktilt.judging.system_groups import (
     SystemGroups,
     cluster_notes,
@@ -21,8 +28,21 @@ from ranktilt.judging.system_groups import (
 from ranktilt.judging.systems import SystemValues, rank_agreement, system_pairs, system_scores
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SystemResults:
+    """Systems under humans and judges; empty without systems."""
+
+    systems: tuple[SystemScore, ...] = ()
+    corrected: tuple[Corrected, ...] = ()
+    comparisons: tuple[JudgeComparison, ...] = ()
+    rank_agreements: tuple[RankAgreement, ...] = ()
+    system_pairs: tuple[SystemPair, ...] = ()
+    preferences: tuple[FamilyPreference, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
 def system_results(
-    every_values: Sequence[SystemValues],
+    values_of_systems: Sequence[SystemValues],
     groups: SystemGroups,
     labelled: Mapping[str, Sequence[str]],
     *,
@@ -30,18 +50,18 @@ def system_results(
     correction: str = "holm",
     resamples: int,
     seed: int,
-) -> tuple[dict[str, Any], list[Note]]:
-    """Compare systems under humans and judges; returns fields of a `JudgeAudit`, and notes.
+) -> SystemResults:
+    """Compare systems under humans and judges.
 
     `labelled` holds, by judge, the queries whose human values repair the judge's; judges that it
     lacks are not repaired. `tags` are those of systems whose runs have any.
     """
     repaired, scores = list[Corrected](), list[SystemScore]()
-    runs = list(dict.fromkeys(chain.from_iterable(values.runs for values in every_values)))
+    runs = list(dict.fromkeys(chain.from_iterable(values.runs for values in values_of_systems)))
     notes = list[Note](cluster_notes(runs, groups.clusters))
-    every_values = [joined(values, groups.clusters) for values in every_values]
+    values_of_systems = [joined(values, groups.clusters) for values in values_of_systems]
     families = groups.after_joining().families
-    for values in every_values:
+    for values in values_of_systems:
         notes += repeat_notes(values, tags or {})
         if not values.has_intervals:
             few = JudgedWithoutIntervals(
@@ -53,16 +73,16 @@ def system_results(
             notes.append(gain_note(rows))
             repaired += rows
         scores += system_scores(values, families, resamples=resamples, seed=seed)
-    fields: dict[str, Any] = {"systems": tuple(scores), "corrected": tuple(repaired)}
-    if any(len(values.runs) < 2 for values in every_values):
-        return fields, [*notes, OneSystem()]
-    pairs = [pair for values in every_values for pair in system_pairs(values)]
-    fields |= {
-        "comparisons": tuple(compare_orders(every_values, correction=correction, seed=seed)),
-        "rank_agreements": tuple(rank_agreement(values, seed=seed) for values in every_values),
-        "system_pairs": tuple(pairs),
-    }
+    results = SystemResults(systems=tuple(scores), corrected=tuple(repaired), notes=tuple(notes))
+    if any(len(values.runs) < 2 for values in values_of_systems):
+        return replace(results, notes=(*notes, OneSystem()))
+    preferences = list[FamilyPreference]()
     if families:
-        preferences = family_preferences(every_values, families, joined=bool(groups.clusters))
-        fields["preferences"] = tuple(preferences)
-    return fields, notes
+        preferences = family_preferences(values_of_systems, families, joined=bool(groups.clusters))
+    return replace(
+        results,
+        comparisons=tuple(compare_orders(values_of_systems, correction=correction, seed=seed)),
+        rank_agreements=tuple(rank_agreement(values, seed=seed) for values in values_of_systems),
+        system_pairs=tuple(chain.from_iterable(map(system_pairs, values_of_systems))),
+        preferences=tuple(preferences),
+    )

@@ -70,9 +70,10 @@ class SystemValues:
     judged: Floats
     """(systems, queries), without NaN."""
     rescaled: Floats
-    """Under the human grades on the judge's scale, see `on_scale_of`; `human` itself where grades are not known."""
+    """Values under the human grades on the judge's scale (see `on_scale_of`); `human` itself where
+    grades are not known."""
     more: Floats
-    """Under the judge, in queries that humans did not grade: (systems, further queries)."""
+    """Values under the judge in queries without human grades: (systems, further queries)."""
 
     @property
     def has_intervals(self) -> bool:
@@ -132,7 +133,10 @@ def resampled_orders(values: SystemValues, resamples: int, seed: int) -> Resampl
 def system_values(
     graded: Graded, runs: Sequence[Run], measures: Sequence[Measure]
 ) -> tuple[list[SystemValues], list[Note]]:
-    """Measure every run under both judges' grades of the pairs that both graded, on queries that count under both."""
+    """Measure every run under the grades of humans and of the judge.
+
+    Pairs count that both graded, and queries that count under both.
+    """
     rescaled = on_scale_of(graded.pairs)
     pairs = graded.pairs.with_columns(rescaled=rescaled, whole=rescaled.round())
     columns = [
@@ -147,7 +151,8 @@ def system_values(
         known = ~np.isnan(human + judged).any(axis=0)
         if not known.any():
             raise UserError(
-                f"{graded.judge}: no query has a relevant document under both judges, for {measure!r}"
+                f"{graded.judge}: no query has a relevant document under both judges, "
+                f"for {measure!r}"
             )
         if not known.all():
             lacking = QueriesWithoutRelevant(
@@ -156,9 +161,8 @@ def system_values(
             notes.append(lacking)
         more = np.empty((len(runs), 0)) if further is None else further[index]
         scaled = relevant_as if measure.binary else graded_as
-        scaled = np.where(
-            np.isnan(scaled), human, scaled
-        )  # where nothing is relevant on the judge's scale
+        # On the judge's scale a query may have nothing relevant.
+        scaled = np.where(np.isnan(scaled), human, scaled)
         values = SystemValues(
             judge=graded.judge,
             measure=repr(measure),
@@ -175,7 +179,9 @@ def system_values(
 
 
 def on_scale_of(pairs: pl.DataFrame) -> pl.Series:
-    """Put human grades on the judge's scale: the mean grade that it gives to each, made to rise with the human grade.
+    """Put human grades on the judge's scale.
+
+    That is the mean grade that the judge gives to each, made to rise with the human grade.
 
     A judge whose grades are a rising function of the human ones gives the same numbers, and so
     cannot prefer anybody.
@@ -191,7 +197,7 @@ def on_scale_of(pairs: pl.DataFrame) -> pl.Series:
 def _values(
     pairs: pl.DataFrame, column: str, runs: Sequence[Run], measures: Sequence[Measure]
 ) -> Floats:
-    """Every measure of every run and query: (measures, systems, queries)."""
+    """Compute every measure of every run and query: (measures, systems, queries)."""
     docs = pairs.select(id="doc_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
     queries = pairs.select(id="query_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
     collection = Collection(
@@ -206,7 +212,7 @@ def _values(
 
 
 def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLES) -> RankAgreement:
-    """Compare the two orders of systems, with intervals over queries (see `coefficient_interval`)."""
+    """Compare two orders of systems, with intervals over queries (see `coefficient_interval`)."""
     human, judged = values.human.mean(1), values.judged.mean(1)
     orders = resampled_orders(values, resamples, seed) if values.has_intervals else None
     estimates = {}
@@ -236,7 +242,10 @@ def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLE
 
 
 def _resampled_means(values: SystemValues, resamples: int, seed: int) -> tuple[Floats, Floats]:
-    """Draw queries again and again: every system's mean under humans and under the judge, (resamples, systems) each."""
+    """Resample queries; return each system's means under humans and the judge.
+
+    Both have the shape (resamples, systems).
+    """
     means = resampled_means([*values.human, *values.judged], resamples=resamples, seed=seed)
     by_resample = np.stack(means, axis=1)
     systems = len(values.runs)
@@ -244,7 +253,7 @@ def _resampled_means(values: SystemValues, resamples: int, seed: int) -> tuple[F
 
 
 def _in_parts(coefficient: Coefficient, human: Floats, judged: Floats) -> Floats:
-    """Compute a coefficient of many resamples, so many at a time that tables of two systems fit the cache."""
+    """Compute a coefficient of many resamples, in parts whose tables fit the cache."""
     parts = []
     for start, stop in blocks(len(human), human.shape[1] ** 2, _CELLS):
         parts.append(coefficient(human[start:stop], judged[start:stop]))
@@ -254,7 +263,7 @@ def _in_parts(coefficient: Coefficient, human: Floats, judged: Floats) -> Floats
 def system_scores(
     values: SystemValues, families: Mapping[str, str], *, resamples: int, seed: int
 ) -> list[SystemScore]:
-    """Give every system's means and ranks, and how much further than the mean system the judge raises it."""
+    """Return every system's means and ranks, and how far the judge raises it above the mean."""
     difference = values.judged - values.human
     relative = difference - difference.mean(0)
     samples = resampled_means(list(relative), resamples=resamples, seed=seed)
@@ -280,32 +289,42 @@ def system_scores(
 
 
 def system_pairs(values: SystemValues) -> Iterator[SystemPair]:
-    """Test every two systems under both judges; give those that differ significantly under either."""
+    """Test every two systems under both judges; yield those that differ under either."""
     first, second = np.triu_indices(len(values.runs), 1)
-    differences = [one[first] - one[second] for one in (values.human, values.judged)]
-    ps = [holm(np.array([t_test_p(row) for row in rows])) for rows in differences]
-    for place, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        human, judged = (float(rows[place].mean()) for rows in differences)
-        better, worse = (a, b) if human >= 0 else (b, a)
-        human_p, judged_p = (float(p[place]) for p in ps)
-        turned = -1.0 if human < 0 else 1.0
-        fate = _fate(abs(human), turned * judged, human_p < ALPHA, judged_p < ALPHA)
+    human_differences = values.human[first] - values.human[second]
+    judged_differences = values.judged[first] - values.judged[second]
+    human_ps, judged_ps = _corrected_ps(human_differences), _corrected_ps(judged_differences)
+    for index, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        human = float(human_differences[index].mean())
+        judged = float(judged_differences[index].mean())
+        better, worse = a, b
+        if human < 0:
+            human, judged, better, worse = -human, -judged, b, a
+        human_p, judged_p = float(human_ps[index]), float(judged_ps[index])
+        fate = _fate(judged, human_p < ALPHA, judged_p < ALPHA)
         if fate != "neither":
             yield SystemPair(
-                values.judge,
-                values.measure,
-                values.runs[better],
-                values.runs[worse],
-                abs(human),
-                turned * judged,
-                human_p,
-                judged_p,
-                fate,
+                judge=values.judge,
+                measure=values.measure,
+                better=values.runs[better],
+                worse=values.runs[worse],
+                human=human,
+                judged=judged,
+                human_p=human_p,
+                judged_p=judged_p,
+                fate=fate,
             )
 
 
-def _fate(human: float, judged: float, human_shown: bool, judged_shown: bool) -> Fate:
-    """What becomes of a difference that humans show, or do not, under the judge."""
-    if human_shown:
-        return "reversed" if judged < 0 else "agrees" if judged_shown else "lost"
-    return "new" if judged_shown else "neither"
+def _corrected_ps(differences: Floats) -> Floats:
+    """Return Holm's p of each pair of systems, from paired t tests over queries."""
+    return holm(np.array([t_test_p(per_query) for per_query in differences]))
+
+
+def _fate(judged: float, is_shown_by_humans: bool, is_shown_by_judge: bool) -> Fate:
+    """Return what a difference becomes under the judge; `judged` is above 0 where both agree."""
+    if not is_shown_by_humans:
+        return "new" if is_shown_by_judge else "neither"
+    if judged < 0:
+        return "reversed"
+    return "agrees" if is_shown_by_judge else "lost"

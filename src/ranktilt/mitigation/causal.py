@@ -200,7 +200,7 @@ def fit_causal(
         "reference": reference,
         "source": source,
         "perplexity": probe.options,
-        "unit": probe.what,
+        "unit": probe.unit,
     }
     if instrument is None:
         frames = [_drawn(collection, _twins(collection, reference, source), pairs, seed)]

@@ -119,8 +119,10 @@ class FactorDesign:
             )
         levels = np.stack([_levels(collection, name) for name in names], axis=1)
         if failed and set(failed) >= set(names):
-            failures = f"{join_words(names)} failed their checks (in Python, failed_too=True analyses them)"
-            raise UserError(f"no factor is left: {failures}")
+            raise UserError(
+                f"no factor is left: {join_words(names)} failed their checks "
+                "(in Python, failed_too=True analyses them)"
+            )
         low_high = collection.spec.get("design", {}).get("low_high", {})
         factors = []
         for name in names:
@@ -235,7 +237,7 @@ def factor_effects(
     adopters: Sequence[float] = (),
     failed_too: bool = False,
 ) -> FactorEffects:
-    """ContrastEstimate what each factor of a designed collection does to the ranks of documents.
+    """Estimate what each factor of a designed collection does to the ranks of documents.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class MeasuredProperty:
     ) -> MeasuredProperty:
         """Measure every text; a probe that learns from one side's texts takes the first group's."""
         values = feature.measure(_by_group(collection, groups), groups.names[0], None)
-        about = GapProperty(name=feature.label or feature.name, unit=feature.what, kind="text")
+        about = GapProperty(name=feature.label or feature.name, unit=feature.unit, kind="text")
         return cls(about=about, values=values, probe=feature)
 
     def of_entries(self, collection: Collection, query: Ints, document: Ints) -> Floats:

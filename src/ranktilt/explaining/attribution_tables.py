@@ -1,0 +1,123 @@
+"""Tables and figures of attributed gaps: one of each for every run and source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ranktilt.data.notes.probes import GapAttributed, GapPartsShown
+from ranktilt.errors import counted
+from ranktilt.explaining.base import ProbeFigure, ProbeTable
+
+REMAINS = "what remains"
+_PART, _COEFFICIENT = "part of the gap, sd", "coefficient"
+_DECIMALS = {_PART: 3, _COEFFICIENT: 3, "% of R²": 1, "R² without": 4, "inflation": 2}
+
+Row = Mapping[str, Any]
+"""Numbers of one property, or of what remains; a run and source begin with what remains."""
+
+
+def tables_and_figures(
+    rows_by_run: Sequence[Sequence[Row]], reference: str
+) -> Iterator[tuple[ProbeTable, ProbeFigure]]:
+    """Show the score gaps of one source, one run after another.
+
+    All have one order of properties, the largest parts first, and one scale.
+    """
+    rows = list(chain.from_iterable(rows_by_run))
+    largest = dict.fromkeys((row["property"] for row in rows), 0.0)
+    for row in rows:
+        largest[row["property"]] = max(abs(row["part"]), largest[row["property"]])
+    largest[REMAINS] = np.inf
+    ends = (
+        min(row["part low"] for row in rows),
+        min(row["part high"] for row in rows),
+        max(row["part low"] for row in rows),
+        max(row["part high"] for row in rows),
+    )
+    for run_rows in rows_by_run:
+        ordered = sorted(run_rows, key=lambda row: -largest[row["property"]])
+        yield _table(ordered, reference), _figure(ordered, ends)
+
+
+def _table(rows: Sequence[Row], reference: str) -> ProbeTable:
+    remains = rows[0]
+    return ProbeTable(
+        title=f"{_subject(remains)}: mean score gap {_mean_gap(remains)}, R² {remains['R²']:.4f}",
+        rows=(_table_row(remains, is_property=False), *map(_table_row, rows[1:])),
+        decimals=_DECIMALS,
+        findings=(_gap_attributed(rows, reference),),
+    )
+
+
+def _table_row(row: Row, is_property: bool = True) -> Row:
+    """Return the cells of a property, or of what remains."""
+    has_share = is_property and bool(row["R²"])
+    coefficient = (row["coefficient"], row["low"], row["high"])
+    return {
+        "property": row["property"],
+        _PART: _part(row),
+        _COEFFICIENT: coefficient if is_property else None,
+        "% of R²": 100 * row["share of R²"] / row["R²"] if has_share else None,
+        "R² without": row["R² without"],
+        "inflation": "∞" if row["inflation"] == np.inf else row["inflation"],
+    }
+
+
+def _figure(rows: Sequence[Row], ends: tuple[float, ...]) -> ProbeFigure:
+    remains = rows[0]
+    parts_shown = GapPartsShown(
+        gap=remains["mean gap"], is_of_retrieved=remains["selection"] == "retrieved"
+    )
+    return ProbeFigure(
+        kind="forest",
+        title=f"{_subject(remains)}: what the mean score gap goes with",
+        axis=_PART,
+        edges=ends,
+        series={row["property"]: _part(row) for row in rows},
+        findings=(parts_shown,),
+    )
+
+
+def _subject(row: Row) -> str:
+    return f"{row['ranker']}, {row['source']}"
+
+
+def _part(row: Row) -> tuple[float, float, float]:
+    return row["part"], row["part low"], row["part high"]
+
+
+def _mean_gap(row: Row) -> str:
+    """Write the mean gap with its interval, and the pairs that it is over."""
+    pairs = counted(row["twins"], "pair of twins", "pairs of twins")
+    if row["selection"] != "all":
+        pairs = pairs.replace(" ", f" {row['selection']} ", 1)
+    interval = f"[{row['gap low']:+.3f}, {row['gap high']:+.3f}]"
+    return f"{_sd(row['mean gap'])} {interval} over {pairs}".replace("-", "−")
+
+
+def _gap_attributed(rows: Sequence[Row], reference: str) -> GapAttributed:
+    """Note which side a ranker scores higher, and which properties have a part in it."""
+    remains, *properties = rows
+    gap = remains["mean gap"]
+    involved = [row for row in properties if not row["part low"] <= 0 <= row["part high"]]
+    with_gap = tuple(row["property"] for row in involved if row["part"] * gap > 0)
+    against_gap = tuple(row["property"] for row in involved if row["part"] * gap <= 0)
+    return GapAttributed(
+        run=remains["ranker"],
+        source=remains["source"],
+        reference=reference,
+        gap=gap,
+        low=remains["gap low"],
+        high=remains["gap high"],
+        is_of_retrieved=remains["selection"] == "retrieved",
+        with_gap=with_gap,
+        against_gap=against_gap,
+    )
+
+
+def _sd(value: float) -> str:
+    return f"{value:+.3f} sd".replace("-", "−")
