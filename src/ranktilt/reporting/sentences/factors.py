@@ -74,7 +74,8 @@ def _finding(effects: FactorEffects, ranker: str) -> Finding:
     variation = effects.variations.get(ranker)
     if variation is not None and not variation.enough:
         nothing = (
-            f"{ranker}: nothing is shown: {variation_words(variation)}, so that no factor could move a "
+            f"{ranker}: nothing is shown: {variation_words(variation)}, so that no factor could "
+            "move a "
             "document"
         )
         return Finding(kind="inconclusive", sentence=nothing, run=ranker)

@@ -94,7 +94,8 @@ def contest_sentence(judges: Contest) -> str:
             f"{nobody} {can} be distinguished from it"
         )
     return (
-        f"{best.judge} has the highest {value}; {_few_standings(judges.indistinct, others)} cannot be "
+        f"{best.judge} has the highest {value}; {_few_standings(judges.indistinct, others)} "
+        "cannot be "
         f"distinguished from it, {_few_standings(judges.worse, others)} "
         f"{'agrees' if len(judges.worse) == 1 else 'agree'} less"
     )

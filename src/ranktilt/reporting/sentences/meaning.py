@@ -104,7 +104,8 @@ def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
     if rest:
         others = f" That is not shown of {counted(rest, 'other ranker', 'other rankers')}."
     return (
-        f"{subject} {verb} {side} {first.noun} ahead of {unfavoured} {first.noun}{relevant}, by more "
+        f"{subject} {verb} {side} {first.noun} ahead of {unfavoured} {first.noun}{relevant}, by "
+        "more "
         f"than chance explains{size}.{others}"
     )
 

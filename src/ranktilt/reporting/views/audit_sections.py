@@ -88,7 +88,8 @@ def _tilt(audit: Audit) -> Iterator[Section]:
         pairs = drawn_pairs(audit)
         more = f"Drawn for the {len(pairs)} of {len(audit.tilted_pairs)} pairs of groups that tilt most clearly."
         lead: tuple[str, ...] = (
-            "An interval that holds 0 does not show a tilt; only a short one close to 0 shows that there is hardly any."
+            "An interval that holds 0 does not show a tilt; only a short one close to 0 shows "
+            "that there is hardly any."
             if all(t.twins for t in audit.tilts)
             else "Groups that hold different documents are level where labels dealt out at random stand, not at 0.",
             *([more] if len(pairs) < len(audit.tilted_pairs) else []),
@@ -139,7 +140,8 @@ def _card(audit: Audit) -> Iterator[Section]:
     if not audit.card:
         return
     lead = (
-        "“Does it favour one side?” can be asked in several ways, and the answers need not agree: a ranker can put one "
+        "“Does it favour one side?” can be asked in several ways, and the answers need not "
+        "agree: a ranker can put one "
         "side's right answers higher and yet fill the page with the other's."
     )
     yield Section(
@@ -233,7 +235,8 @@ def ranks_section(opened: LoadedAudit) -> Section:
     judged = any(np.isfinite(one.found).any() for one in found)
     sooner = " And of the relevant documents of each group, how many?" if judged else ""
     lead = (
-        f"Relevant or not, which documents does a searcher meet down to a rank?{sooner} Tied documents are spread "
+        f"Relevant or not, which documents does a searcher meet down to a rank?{sooner} Tied "
+        "documents are spread "
         "evenly over the ranks that they share.",
     )
     groups = found[0].groups
@@ -288,7 +291,8 @@ def _rank_figures(
         sooner = {one.run: 100 * (one.found[first] - one.found[g])[:reach] for one in found}
         yield Figure(
             f"Whose right answers are found sooner: {names[first]} less {names[g]}",
-            f"Share of the relevant documents found down to a rank, {names[first]} less {names[g]}: above 0 those of "
+            f"Share of the relevant documents found down to a rank, {names[first]} less "
+            f"{names[g]}: above 0 those of "
             f"{names[first]} are found sooner, below 0 those of {names[g]}.",
             curves(sooner, x="down to rank", y="difference, points", zeroed=True),
             half=True,

@@ -286,8 +286,10 @@ def control_sentences(audit: Audit) -> list[str]:
         )
         if before != after:
             said.append(
-                f"{one.run}, control {one.control}: Relative Δ on {raw.measure} moves from {signed(raw.value)} to "
-                f"{signed(one.tilts[place].value)} %; the verdict from {_kind(raw, before)} to {_kind(raw, after)}"
+                f"{one.run}, control {one.control}: Relative Δ on {raw.measure} moves from "
+                f"{signed(raw.value)} to "
+                f"{signed(one.tilts[place].value)} %; the verdict from {_kind(raw, before)} to "
+                f"{_kind(raw, after)}"
             )
     return said
 
@@ -325,13 +327,15 @@ def table_legend(audit: Audit) -> list[str]:
         ]
         if any(tilt.excluded for tilt in audit.tilts):
             lines.append(
-                "The mean of a group is over the queries with a relevant document in it; Relative Δ and its sentence "
+                "The mean of a group is over the queries with a relevant document in it; "
+                "Relative Δ and its sentence "
                 "are over those with one in both groups."
             )
         if False in twins:
             which = "Groups that are not twins" if True in twins else "Groups are not twins"
             lines.append(
-                f"{which}: level is the median of random labels (shuffled within each query), not 0."
+                f"{which}: level is the median of random labels (shuffled within each query), "
+                "not 0."
             )
     elif audit.card:
         bootstrap = f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples. "
@@ -351,7 +355,8 @@ def _intervals_legend(audit: Audit) -> str:
     if not any(tilt.has_interval for tilt in audit.tilts):
         return ""
     return (
-        f"95 % intervals: paired bootstrap over queries, {audit.spec['resamples']:,} resamples, widened by what "
+        f"95 % intervals: paired bootstrap over queries, {audit.spec['resamples']:,} resamples, "
+        "widened by what "
         "documents add. "
     )
 
@@ -360,7 +365,8 @@ def noise_legend(audit: Audit) -> list[str]:
     """Say how far rounding leaves Relative Δ open, and what runs without such noise were computed in."""
     many = len(audit.tilted_pairs) > 1
     noise = (
-        f"{tilt.run}{f' ({tilt.a} | {tilt.b})' if many else ''} ±{tilt.points:.1f} points ({tilt.resolution})"
+        f"{tilt.run}{f' ({tilt.a} | {tilt.b})' if many else ''} ±{tilt.points:.1f} points "
+        f"({tilt.resolution})"
         for tilt in audit.noise
     )
     lines = (
@@ -417,6 +423,7 @@ def control_legend(audit: Audit) -> list[str]:
         return []
     said = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)
     return [
-        f"Controls (Relative Δ in %, ranked again where texts changed): {said}. * corrected p < .05 over the raw and "
+        f"Controls (Relative Δ in %, ranked again where texts changed): {said}. * corrected p < "
+        ".05 over the raw and "
         "controlled values together; moved: points, with 95 % paired bootstrap interval."
     ]

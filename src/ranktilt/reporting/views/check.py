@@ -78,24 +78,30 @@ def legend(check: CheckResult) -> Iterator[str]:
     """Say how the tables are read, in a few lines."""
     reference = check.reference
     yield (
-        "Words: mean and quartiles of whitespace words of a text without its title; an empty one counts with 0. "
-        "Queries: with a relevant document of the source; relevant each: their mean number. Judged: named by a "
-        "judgment, of whatever grade. Twins: of the same origin as a document of another source. Duplicates: with the "
+        "Words: mean and quartiles of whitespace words of a text without its title; an empty "
+        "one counts with 0. "
+        "Queries: with a relevant document of the source; relevant each: their mean number. "
+        "Judged: named by a "
+        "judgment, of whatever grade. Twins: of the same origin as a document of another "
+        "source. Duplicates: with the "
         "text of an earlier document of the source."
     )
     if check.features:
         yield (
-            f"g: Hedges' g over twins, with its 95 % interval: by how many standard deviations the source has more "
+            "g: Hedges' g over twins, with its 95 % interval: by how many standard deviations "
+            "the source has more "
             f"than {reference}."
         )
     if check.terms:
         yield (
-            f"Terms: distinct lower-cased words. Jaccard: those of both texts over those of either; overlap: the share "
+            "Terms: distinct lower-cased words. Jaccard: those of both texts over those of "
+            "either; overlap: the share "
             f"of {reference}'s that the rewrite kept."
         )
     if check.similarity:
         yield (
-            f"Twins: a text of {reference} and its rewrite; unrelated pairs: a text of {reference} and the rewrite of "
+            f"Twins: a text of {reference} and its rewrite; unrelated pairs: a text of "
+            f"{reference} and the rewrite of "
             "another one, at random."
         )
     if check.effectiveness:
@@ -107,16 +113,20 @@ def _effectiveness_legend(check: CheckResult) -> Iterator[str]:
     rows = check.effectiveness
     tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
     yield (
-        f"Difference: {check.reference} − rewrite, over queries with a relevant document on both sides; 95 % interval "
+        f"Difference: {check.reference} − rewrite, over queries with a relevant document on "
+        "both sides; 95 % interval "
         f"of Student's t, uncorrected. p different: paired t test (Holm over {tests})."
     )
     yield (
-        f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: below "
-        f"{alpha_of(check):g} the difference is smaller than that. Smallest margin: the smallest that would have been "
+        f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: "
+        "below "
+        f"{alpha_of(check):g} the difference is smaller than that. Smallest margin: the "
+        "smallest that would have been "
         "shown."
     )
     yield (
-        "Inconclusive is not equivalent: there, these queries show neither a difference nor that there is none."
+        "Inconclusive is not equivalent: there, these queries show neither a difference nor "
+        "that there is none."
     )
 
 
@@ -128,11 +138,14 @@ def fault_legend(check: CheckResult) -> Iterator[str]:
         yield f"Warning: a share over {notice:g} %, or any dangling judgment or repeated query."
         return
     yield (
-        "Found: documents, pairs, judgments or queries with the fault, and their share; beside it the share in "
+        "Found: documents, pairs, judgments or queries with the fault, and their share; beside "
+        "it the share in "
         f"{check.reference} itself. Length ratio: pairs outside of the limits, and the median."
     )
     yield (
-        f"Void: beyond the limit, on either side. Warning: a share over {notice:g} % (for title prefixes and texts cut "
-        f"short, a gap of more than {notice:g} points between the sides), a median length ratio outside "
+        f"Void: beyond the limit, on either side. Warning: a share over {notice:g} % (for title "
+        "prefixes and texts cut "
+        f"short, a gap of more than {notice:g} points between the sides), a median length ratio "
+        "outside "
         f"{low:g}–{high:g}, any dangling judgment or repeated query, or nothing to count."
     )

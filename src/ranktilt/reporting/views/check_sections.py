@@ -112,7 +112,8 @@ _QUERIES = (
 
 def _features(check: CheckResult) -> Section:
     lead = (
-        "What can be measured in a text should be alike on both sides: a ranker that goes by one of these favours the "
+        "What can be measured in a text should be alike on both sides: a ranker that goes by "
+        "one of these favours the "
         "side that has more of it."
     )
     table = effect_table(
@@ -168,7 +169,8 @@ def _meanings(check: CheckResult) -> Iterator[Section]:
     for place, one in enumerate(found, start=1):
         title = f"Meaning of {one.source}" if many else "Meaning"
         lead = (
-            f"{one.model} read what each document says ({one.text}) and made a vector of it. Twins should lie close "
+            f"{one.model} read what each document says ({one.text}) and made a vector of it. "
+            "Twins should lie close "
             "together, unrelated texts should not."
         )
         figures = PageBlocks(make=partial(_meaning_figures, one, check.reference))
@@ -252,8 +254,10 @@ def _effectiveness(check: CheckResult) -> Section:
         groups=("source",) if len(sources) > 1 else (),
     )
     lead = (
-        "Each ranker searches each side alone. If one side were easier to search, a tilt in the mixed ranking could "
-        f"come from that alone. The margin is ±{rows[0].margin:g}: a smaller difference would not matter."
+        "Each ranker searches each side alone. If one side were easier to search, a tilt in the "
+        "mixed ranking could "
+        f"come from that alone. The margin is ±{rows[0].margin:g}: a smaller difference would "
+        "not matter."
     )
     figures = PageBlocks(make=partial(_effectiveness_figures, rows, check))
     return Section("effectiveness", "Is either side easier to search?", (lead,), (table, figures))
@@ -311,8 +315,10 @@ def map_figure(drawn: Map, source: str, reference: str) -> Figure:
     )
     return Figure(
         f"Figure 4. A map of the texts: {reference} and {source}",
-        f"By t-SNE; {sample}. Near points are texts of like meaning; far distances and the axes mean nothing. Sides "
-        "that mingle speak of the same things in a like way. A thin line joins twins. Point at a text to see its id; "
+        f"By t-SNE; {sample}. Near points are texts of like meaning; far distances and the axes "
+        "mean nothing. Sides "
+        "that mingle speak of the same things in a like way. A thin line joins twins. Point at "
+        "a text to see its id; "
         "drag to move, hold Shift and scroll to zoom.",
         clouds(groups, joined=True),
     )
@@ -336,7 +342,8 @@ def forest_figure(rows: Sequence[Equivalence], check: CheckResult) -> Figure:
     return Figure(
         f"Difference in {first.measure}, {reference} − {first.source}",
         f"Shaded: the margin of ±{first.margin:g}. Thin: 95 % interval; thick: {level} interval, "
-        f"which must lie in the shade for equivalence. Right of 0: {reference} is searched better; left: "
+        f"which must lie in the shade for equivalence. Right of 0: {reference} is searched "
+        "better; left: "
         f"{first.source}.",
         forest({"": intervals}, x=f"difference in {first.measure}", margin=first.margin),
     )

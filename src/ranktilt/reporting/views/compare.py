@@ -190,7 +190,8 @@ def legend(comparison: Comparison) -> list[str]:
         agreed = spec["count_rule"] == "both-agree"
         of = "the pairs on which both orders agree" if agreed else "the answers that could be read"
         return [
-            f"Preference: {spec['protected']} chosen among {of}, less 50 %; 0 is level. Differences are new − old, in "
+            f"Preference: {spec['protected']} chosen among {of}, less 50 %; 0 is level. "
+            "Differences are new − old, in "
             "points, over the queries in which both models decided anything.",
             starred(spec),
             f"{intervals} Tests and intervals speak of these documents alone.",
@@ -203,7 +204,8 @@ def legend(comparison: Comparison) -> list[str]:
     lines.append(f"Differences are {new} − {old}, in points{others}.")
     if comparison.pairs:
         lines.append(
-            f"Relative Δ in %: {sides_legend(comparison.pairs)}. Growth of the tilt: |Δ {new}| − |Δ {old}|; above 0 "
+            f"Relative Δ in %: {sides_legend(comparison.pairs)}. Growth of the tilt: |Δ {new}| "
+            f"− |Δ {old}|; above 0 "
             "the tilt grew, in either direction."
         )
     return [*lines, starred(spec), intervals]

@@ -34,7 +34,8 @@ DEFAULT = "default"
 _LEGEND = (
     'Re-rankers stand behind a first stage: -r "bm25@100>>monot5:base". Any other model: a folder, or its name on '
     "the hub, in the place of the short name: -r dense:FOLDER.",
-    "tuned: body was never trained to rank and must be trained first. here: wheel, installed with pip; cache, "
+    "tuned: body was never trained to rank and must be trained first. here: wheel, installed "
+    "with pip; cache, "
     "fetched before; –, fetched when first used. ranktilt tools doctor MODEL shows one in full.",
 )
 

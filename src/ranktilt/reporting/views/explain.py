@@ -163,7 +163,8 @@ def _legend(found: Explanation) -> Iterator[str]:
     yield from note_sentences(found.notes)
     if any(one.effects for one in found.results):
         yield (
-            f"g: Hedges' g on twins, the mean difference in standard deviations; positive: more than in "
+            "g: Hedges' g on twins, the mean difference in standard deviations; positive: more "
+            "than in "
             f"{found.reference}. A difference between texts does not show that a ranker goes by it."
         )
 

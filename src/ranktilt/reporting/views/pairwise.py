@@ -66,7 +66,8 @@ def _trained(found: PairwiseAudit) -> Iterator[Lines]:
     """Say first of all where a model is asked about what it learned from."""
     if trained := found.spec.get("trained_queries"):
         text = (
-            f"{found.model} was trained on {trained} queries asked about, so that its choices say little of others: "
+            f"{found.model} was trained on {trained} queries asked about, so that its choices "
+            "say little of others: "
             "--queries takes the adapter's held-out.txt."
         )
         yield Lines((Sentence(text, "warning", "strong"),))
@@ -190,7 +191,8 @@ def legend(found: PairwiseAudit) -> Iterator[str]:
     )
     tests = counted(max((one.family_size for one in found.outcomes), default=1), "test", "tests")
     yield (
-        f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p is the inversion of "
+        f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p is "
+        "the inversion of "
         "the interval) and the interval excludes 50 %; level: within "
         f"{50 - found.margin:g} to {50 + found.margin:g} %. Intervals: bootstrap over queries, "
         f"{spec['resamples']:,} resamples, widened by what documents add. {ONE_AT_A_TIME}"

@@ -43,7 +43,8 @@ _SHOWN = 8
 def view(found: SequentialAudit) -> Document:
     """Return what is said of a sequential audit."""
     lead = (
-        f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.stop_at_tilt:g}?",
+        f"Which of {found.a} and {found.b} stands higher, decided for a tilt of "
+        f"{found.stop_at_tilt:g}?",
     )
     some = _some(found.looks)
     side = "a" if found.looks[-1].value > 0 else "b"
@@ -128,7 +129,8 @@ def _figure(found: SequentialAudit) -> Iterator[Figure]:
     ]
     yield Figure(
         "How the interval closed in",
-        f"After {last.queries:,} queries {look_words(found, last)}. Bars: the 95 % confidence sequences. Shaded: "
+        f"After {last.queries:,} queries {look_words(found, last)}. Bars: the 95 % confidence "
+        "sequences. Shaded: "
         f"±{found.stop_at_tilt:g}, the tilt to be decided.",
         lines(
             {found.run: points},
@@ -141,12 +143,16 @@ def _figure(found: SequentialAudit) -> Iterator[Figure]:
 
 def _legend(found: SequentialAudit) -> Iterator[str]:
     yield (
-        f"{found.measure}: + favours {found.a}. The audit ends where the interval excludes 0 (tilted), or lies within "
+        f"{found.measure}: + favours {found.a}. The audit ends where the interval excludes 0 "
+        "(tilted), or lies within "
         f"±{found.stop_at_tilt:g} (level)."
     )
     yield (
-        "Interval: from the lower to the higher end of two 95 % confidence sequences, which hold at all looks "
-        "together, so that one may stop at any of them: over queries, by betting (Waudby-Smith and Ramdas, JRSS B "
-        "2024), and over documents whose label no earlier query used, by a normal mixture (Robbins, 1970). Documents "
+        "Interval: from the lower to the higher end of two 95 % confidence sequences, which "
+        "hold at all looks "
+        "together, so that one may stop at any of them: over queries, by betting (Waudby-Smith "
+        "and Ramdas, JRSS B "
+        "2024), and over documents whose label no earlier query used, by a normal mixture "
+        "(Robbins, 1970). Documents "
         "that queries bring back are no new evidence."
     )

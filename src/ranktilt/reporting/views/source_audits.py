@@ -147,7 +147,8 @@ def _figures(audits: SourceAudits) -> Section | None:
     if not drawn:
         return None
     lead = [
-        f"Above 0 the ranker puts {audits.reference} text higher, below 0 the rewrites. An interval "
+        f"Above 0 the ranker puts {audits.reference} text higher, below 0 the rewrites. An "
+        "interval "
         "that crosses 0 does not show a tilt."
     ]
     if not is_every_measure:
