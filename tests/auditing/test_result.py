@@ -282,7 +282,7 @@ def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str
     found = audit(collection, run, ["R@1", "R@2", "R@3"], missing=missing, ties=ties, **QUICK)
     expected = np.nanmean(found.values[0, :, 1:], axis=2).T
     np.testing.assert_allclose(
-        rank_shares(collection, run, found, depth=3).found, expected, atol=1e-12
+        rank_shares(collection, run, found, depth=3).recall, expected, atol=1e-12
     )
 
 
@@ -291,7 +291,7 @@ def test_nothing_is_found_without_judgments_or_relevant_documents_of_a_group() -
     collection = Collection(collection.docs, collection.queries, collection.qrels.clear())
     run = run_of(collection, {"q1": {"d1-human": 2, "d1-llm": 1}}, ranker="run")
     found = shares(collection, run, measures=None, card=True)
-    assert np.isnan(found.found).all()
+    assert np.isnan(found.recall).all()
     np.testing.assert_array_equal(found.at[:, :2], [[1, 0], [0, 1]])
     collection = toy()
     judged = collection.qrels.filter(pl.col("doc_id").str.ends_with("-human"))
@@ -299,7 +299,7 @@ def test_nothing_is_found_without_judgments_or_relevant_documents_of_a_group() -
     collection = Collection(docs, collection.queries, judged)
     run = run_of(collection, {"q1": {"d1-human": 2, "d2-human": 1}}, ranker="run")
     found = shares(collection, run, by="side")
-    assert np.isnan(found.found).tolist() == [[False] * 3, [False] * 3, [True] * 3]
+    assert np.isnan(found.recall).tolist() == [[False] * 3, [False] * 3, [True] * 3]
 
 
 def by_every_order(lists: list[list[tuple[str, int]]], depth: int) -> np.ndarray:

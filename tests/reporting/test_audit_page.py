@@ -14,6 +14,7 @@ from ranktilt.reporting.headline import headline
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import audit_sections as parts
 from ranktilt.reporting.views import view
+from ranktilt.reporting.views.audit_ranks import ranks_section
 from ranktilt.reporting.views.audit_tables import (
     card_legend,
     card_table,
@@ -233,7 +234,7 @@ class TestFigures:
 
 class TestRanks:
     def test_tables_and_lines_count_what_stands_first_and_how_soon_it_is_found(self) -> None:
-        section = parts.ranks_section(opened())
+        section = ranks_section(opened())
         assert grid(section, FILLED) == [
             ["people", "human", "100.0"],
             ["people", "llm", "0.0"],
@@ -252,7 +253,7 @@ class TestRanks:
     def test_each_of_several_groups_has_a_figure_and_more_than_are_drawn_are_in_the_table(
         self,
     ) -> None:
-        human, gpt, llama, *sooner = figures(parts.ranks_section(sources("human", "llama", "gpt")))
+        human, gpt, llama, *sooner = figures(ranks_section(sources("human", "llama", "gpt")))
         assert [one.title.rpartition(" ")[2] for one in (human, gpt, llama)] == [
             "human",
             "gpt",
@@ -260,10 +261,10 @@ class TestRanks:
         ]
         assert by_name(human.drawing)["run"] == pytest.approx([100, 50, 33.33], abs=0.01)
         assert [by_name(one.drawing)["run"] for one in sooner] == [[100, 100, 0], [100, 0, 0]]
-        section = parts.ranks_section(colours())
+        section = ranks_section(colours())
         assert len([one for one in figures(section) if one.title.startswith("Who fills")]) == 3
         assert len(grid(section, FILLED)) == 7
-        section = parts.ranks_section(many(12))
+        section = ranks_section(many(12))
         assert len(by_name(figures(section)[0].drawing)) == 8
         assert "Drawn for the first 8 of 12 rankers; the tables hold all." in section.lead
         assert len(grid(section, FOUND)) == 24

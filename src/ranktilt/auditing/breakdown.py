@@ -26,7 +26,7 @@ class RankShares:
     at: Floats
     """Share of the group at each rank, (n_groups, depth): the mean over the queries whose list is that long, NaN below
     the longest. A tied document stands at each rank of its block with equal chance."""
-    found: Floats
+    recall: Floats
     """Mean R@rank of each group over the queries that have a relevant document of it; NaN where none has one."""
     neutral: Floats
     """What random labels would show at every rank: each group's share among the documents that have a group, of what
