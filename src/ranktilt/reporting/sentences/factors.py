@@ -75,8 +75,7 @@ def _finding(effects: FactorEffects, ranker: str) -> Finding:
     if variation is not None and not variation.enough:
         nothing = (
             f"{ranker}: nothing is shown: {variation_words(variation)}, so that no factor could "
-            "move a "
-            "document"
+            "move a document"
         )
         return Finding(kind="inconclusive", sentence=nothing, run=ranker)
     is_still = all(row.is_idle for row in rows)

@@ -95,8 +95,7 @@ def contest_sentence(judges: Contest) -> str:
         )
     return (
         f"{best.judge} has the highest {value}; {_few_standings(judges.indistinct, others)} "
-        "cannot be "
-        f"distinguished from it, {_few_standings(judges.worse, others)} "
+        f"cannot be distinguished from it, {_few_standings(judges.worse, others)} "
         f"{'agrees' if len(judges.worse) == 1 else 'agree'} less"
     )
 

@@ -105,8 +105,7 @@ def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
         others = f" That is not shown of {counted(rest, 'other ranker', 'other rankers')}."
     return (
         f"{subject} {verb} {side} {first.noun} ahead of {unfavoured} {first.noun}{relevant}, by "
-        "more "
-        f"than chance explains{size}.{others}"
+        f"more than chance explains{size}.{others}"
     )
 
 
@@ -124,9 +123,8 @@ def explanation_meaning(explanation: Explanation) -> str:
         count = counted(len(properties), "property", "properties")
         pronoun = "it" if len(properties) == 1 else "these"
         return (
-            f"The sides' texts differ in {count} by more "
-            f"than chance explains. A ranker may go by {pronoun}; that "
-            "one does, only an audit shows."
+            f"The sides' texts differ in {count} by more than chance explains. A ranker may go "
+            f"by {pronoun}; that one does, only an audit shows."
         )
     if effects:
         return "The sides' texts are alike in what was measured: a tilt would need another reason."

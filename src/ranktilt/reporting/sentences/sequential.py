@@ -68,8 +68,7 @@ def sequential_meaning(audit: SequentialAudit) -> str:
         unfavoured = audit.b if side == audit.a else audit.a
         return (
             f"{audit.run} puts {side} ahead of {unfavoured} by more than chance explains, "
-            "whenever you "
-            f"look: {NOT_RELEVANCE}."
+            f"whenever you look: {NOT_RELEVANCE}."
         )
     if audit.decision == "level":
         return (

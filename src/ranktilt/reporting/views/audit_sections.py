@@ -147,8 +147,8 @@ def _card(audit: Audit) -> Iterator[Section]:
         return
     lead = (
         "“Does it favour one side?” can be asked in several ways, and the answers need not "
-        "agree: a ranker can put one "
-        "side's right answers higher and yet fill the page with the other's."
+        "agree: a ranker can put one side's right answers higher and yet fill the page with the "
+        "other's."
     )
     yield Section(
         "card",

@@ -262,15 +262,13 @@ def _legend(effects: FactorEffects) -> Iterator[str]:
     for ranker, text in list(sizes.items())[: 1 if alike else None]:
         yield f"{text}." if alike else f"{ranker}: {text}."
     yield (
-        "An effect is the mean of the versions in which a factor is high less that of the others, "
-        "above 0 where it "
-        "lifts a text; a × b is half of what a's effect gains where b is high. Ranks are those "
-        "among all other "
-        "documents, each in one of its versions, drawn at random; what is not retrieved stands "
-        "below all that is."
+        "An effect is the mean of the versions in which a factor is high less that of the "
+        "others, above 0 where it lifts a text; a × b is half of what a's effect gains where b "
+        "is high. Ranks are those among all other documents, each in one of its versions, drawn "
+        "at random; what is not retrieved stands below all that is."
     )
     yield (
-        "* corrected p < .05 (Holm, over all rankers and effects of an estimand). Intervals (95 %) "
-        "and p: t by errors "
-        f"clustered by query and document. Detectable: with 80 % power. {ONE_AT_A_TIME}"
+        "* corrected p < .05 (Holm, over all rankers and effects of an estimand). Intervals (95 "
+        "%) and p: t by errors clustered by query and document. Detectable: with 80 % power. "
+        f"{ONE_AT_A_TIME}"
     )

@@ -167,23 +167,19 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
     if not audit.agreements:
         yield (
             "Systems are compared by their values per query, as the files hold them. Grades are "
-            "not known, so there is "
-            "no agreement (κ, α), grade gap or tilt."
+            "not known, so there is no agreement (κ, α), grade gap or tilt."
         )
     else:
         yield (
             f"Agreement: Cohen's κ of grades 0 to {spec['top_grade']}, of relevant or not "
-            f"(grade {spec['relevant']} or "
-            "more), and with quadratic weights; Krippendorff's α of ordered grades. Only pairs "
-            "that both graded count."
+            f"(grade {spec['relevant']} or more), and with quadratic weights; Krippendorff's α "
+            "of ordered grades. Only pairs that both graded count."
         )
     if audit.comparisons:
         yield (
             "Judges against each other: difference of κ (of τ-b) on the same resampled queries; "
-            "p is "
-            "the level at which its interval excludes 0, Holm over all pairs of judges. Judges "
-            "that "
-            "share a letter cannot be distinguished."
+            "p is the level at which its interval excludes 0, Holm over all pairs of judges. "
+            "Judges that share a letter cannot be distinguished."
         )
     if audit.grade_gaps:
         yield (
@@ -195,31 +191,26 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
         put = ", which are put on its scale" if audit.agreements else ""
         yield (
             "Preference: family − others under the judge, less what its general errors make of "
-            "the same difference "
-            f"under human grades{put}; intervals over queries and systems. Points are those of "
-            "the judge's own scale: "
-            "of judges that spread systems differently they do not compare. Ranks: share of "
-            "systems beaten, in points; "
-            "z: within query. A preference needs all three. Plain: the textbook difference in "
-            "differences, which a "
-            "noisy judge moves without preferring anybody. * corrected p < .05 (Holm)."
+            f"the same difference under human grades{put}; intervals over queries and systems. "
+            "Points are those of the judge's own scale: of judges that spread systems "
+            "differently they do not compare. Ranks: share of systems beaten, in points; z: "
+            "within query. A preference needs all three. Plain: the textbook difference in "
+            "differences, which a noisy judge moves without preferring anybody. * corrected p < "
+            ".05 (Holm)."
         )
     if audit.rank_agreements:
         yield (
             "τ-b counts ties (τ-a does not); τ_AP and RBO (p = .9) weigh the top. Differences "
-            "of two systems: paired t "
-            "tests, Holm over all pairs; lost: not significant under the judge; reversed: of "
-            "the other sign; new: "
-            "significant under the judge alone. Slope: what a difference of 1 becomes under the "
-            "judge. Intervals of "
-            "coefficients: the wider of percentiles of resampled queries and the same turned "
-            "round the value."
+            "of two systems: paired t tests, Holm over all pairs; lost: not significant under "
+            "the judge; reversed: of the other sign; new: significant under the judge alone. "
+            "Slope: what a difference of 1 becomes under the judge. Intervals of coefficients: "
+            "the wider of percentiles of resampled queries and the same turned round the value."
         )
     if audit.corrected:
         yield (
             "Few labels: prediction-powered means (PPI++) with 95 % intervals of Student's t, n "
-            "− 2 degrees of freedom "
-            f"of n labelled queries, from {FEWEST_LABELS} on; λ is the judge's weight."
+            f"− 2 degrees of freedom of n labelled queries, from {FEWEST_LABELS} on; λ is the "
+            "judge's weight."
         )
     intervals = f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples, where nothing else is said."
     has_tests = audit.grade_gaps or audit.tilts or audit.preferences

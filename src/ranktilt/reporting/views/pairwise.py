@@ -183,15 +183,14 @@ def legend(audit: PairwiseAudit) -> Iterator[str]:
     if spec["count_rule"] == "each":
         shares = "Shares are of all answers, inconsistent ones of the pairs."
     yield (
-        f"Each pair is asked about in both orders. {shares} "
-        f"Ratio: {audit.protected} over {audit.unprotected}; 1 is level."
+        f"Each pair is asked about in both orders. {shares} Ratio: {audit.protected} over "
+        f"{audit.unprotected}; 1 is level."
     )
     test_count = max((outcome.family_size for outcome in audit.outcomes), default=1)
     tests = counted(test_count, "test", "tests")
     yield (
         f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p is "
-        "the inversion of "
-        "the interval) and the interval excludes 50 %; level: within "
+        "the inversion of the interval) and the interval excludes 50 %; level: within "
         f"{50 - audit.margin:g} to {50 + audit.margin:g} %. Intervals: bootstrap over queries, "
         f"{spec['resamples']:,} resamples, widened by what documents add. {ONE_AT_A_TIME}"
     )

@@ -118,21 +118,19 @@ def _whose_work(replayed: ReplayedLog) -> str:
             clauses.append(f"in {several:,} of {answers} there is more than one ranking")
         sentence = ", ".join(clauses)
         return (
-            f"{sentence[0].upper()}{sentence[1:]}: what the published run shows is the input order "
-            "and the parser's "
-            "work."
+            f"{sentence[0].upper()}{sentence[1:]}: what the published run shows is the input "
+            "order and the parser's work."
         )
     if echoed >= _NEARLY * total:
         return (
-            f"{echoed:,} of {answers} repeat the order in which the passages were shown: what the "
-            "published run shows "
-            "is the input order."
+            f"{echoed:,} of {answers} repeat the order in which the passages were shown: what "
+            "the published run shows is the input order."
         )
     more = f", {several:,} hold more than one" if several else ""
     return (
-        f"{total - failed - echoed:,} of {answers} hold a ranking of the model's own, {echoed:,} "
-        "repeat the order "
-        f"in which the passages were shown, {failed - several:,} hold none{more}."
+        f"{total - failed - echoed:,} of {answers} hold a ranking of the model's own, "
+        f"{echoed:,} repeat the order in which the passages were shown, {failed - several:,} "
+        f"hold none{more}."
     )
 
 
@@ -233,14 +231,11 @@ def _legend(replayed: ReplayedLog) -> Iterator[str]:
         return
     yield (
         f"{MODEL.capitalize()}: what answers with a ranking of their own change of the input "
-        "order. Parser: what the "
-        "published reading (every number of an answer, in turn; RankGPT, rank_llm) changes beyond "
-        "that. "
-        f"{STRICT.capitalize()}: every ranking that could be read counts, and what none decides is "
-        "shuffled (seed "
+        "order. Parser: what the published reading (every number of an answer, in turn; "
+        f"RankGPT, rank_llm) changes beyond that. {STRICT.capitalize()}: every ranking that "
+        "could be read counts, and what none decides is shuffled (seed "
         f"{replayed.spec['seed']}) within the window that was shown. Differences of model and "
-        "parser are to the line "
-        "above, of the others to the input order."
+        "parser are to the line above, of the others to the input order."
     )
     yield (
         f"Means in %, differences in points. {starred(replayed.spec)} Intervals: paired bootstrap "

@@ -149,15 +149,12 @@ def _point(audit: SequentialAudit, look: Look) -> Point:
 def _legend(audit: SequentialAudit) -> Iterator[str]:
     yield (
         f"{audit.measure}: + favours {audit.a}. The audit ends where the interval excludes 0 "
-        "(tilted), or lies within "
-        f"±{audit.stop_at_tilt:g} (level)."
+        f"(tilted), or lies within ±{audit.stop_at_tilt:g} (level)."
     )
     yield (
         "Interval: from the lower to the higher end of two 95 % confidence sequences, which "
-        "hold at all looks "
-        "together, so that one may stop at any of them: over queries, by betting (Waudby-Smith "
-        "and Ramdas, JRSS B "
-        "2024), and over documents whose label no earlier query used, by a normal mixture "
-        "(Robbins, 1970). Documents "
-        "that queries bring back are no new evidence."
+        "hold at all looks together, so that one may stop at any of them: over queries, by "
+        "betting (Waudby-Smith and Ramdas, JRSS B 2024), and over documents whose label no "
+        "earlier query used, by a normal mixture (Robbins, 1970). Documents that queries bring "
+        "back are no new evidence."
     )

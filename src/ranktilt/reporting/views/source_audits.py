@@ -148,8 +148,7 @@ def _figures(audits: SourceAudits) -> Section | None:
         return None
     lead = [
         f"Above 0 the ranker puts {audits.reference} text higher, below 0 the rewrites. An "
-        "interval "
-        "that crosses 0 does not show a tilt."
+        "interval that crosses 0 does not show a tilt."
     ]
     if not is_every_measure:
         lead.append(f"Drawn for {measures[0]}; the table holds every measure.")

@@ -26,11 +26,10 @@ _TONES: dict[str, Tone] = {"moved": "good", "held": "good", "unclear": "warning"
 _EXPECTED = {"up": "moves up", "down": "moves down"}
 _LEGEND = (
     "Low and high: means over documents on each level of the factor. Effect: Hedges' g of high "
-    "against low, in "
-    "standard deviations, with its 95 % interval by document (origin).",
+    "against low, in standard deviations, with its 95 % interval by document (origin).",
     f"Failed: a property that must move did not, by {SMALL:g} at least and in its direction, or "
-    "one that must hold "
-    f"surely did, by more than {SMALL:g}. Unclear: the interval reaches beyond {SMALL:g}.",
+    f"one that must hold surely did, by more than {SMALL:g}. Unclear: the interval reaches "
+    f"beyond {SMALL:g}.",
 )
 
 
@@ -74,8 +73,7 @@ def _judged(judged: Mapping[str, Any]) -> str:
     without = f"; {lost:,} have no grade" if lost else ""
     return (
         f"facts: {judged['lower']:,} of {versions} graded lower than their originals, "
-        f"{judged['higher']:,} higher, by "
-        f"{judged['judge']}{without}"
+        f"{judged['higher']:,} higher, by {judged['judge']}{without}"
     )
 
 

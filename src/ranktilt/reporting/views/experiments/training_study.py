@@ -118,16 +118,13 @@ def _legend(study: TrainingStudy) -> Iterator[str]:
     spec = study.spec
     yield (
         "In %. † significantly better than every other ranker of the table or domain and BM25: "
-        "corrected p < .05 by "
-        "the paired t test (Bonferroni over all its pairs of rankers and measures); ‡ by the "
-        "inversion of the "
-        "bootstrap interval (Holm)."
+        "corrected p < .05 by the paired t test (Bonferroni over all its pairs of rankers and "
+        "measures); ‡ by the inversion of the bootstrap interval (Holm)."
     )
     if study.tilts:
         yield (
             f"Relative Δ: + favours {study.reference}, on the answers of both sides; * "
-            "corrected p < .05 (Holm, random "
-            "labels)."
+            "corrected p < .05 (Holm, random labels)."
         )
     yield from (f"Body already tuned for {tuned}: {body}." for body, tuned in study.tuned.items())
     yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples. {ONE_AT_A_TIME}"
