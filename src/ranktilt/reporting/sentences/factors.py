@@ -41,7 +41,7 @@ def factor_headline(effects: FactorEffects) -> str:
 
 
 def meaning_sentence(effects: FactorEffects) -> str:
-    """Say what the effects mean for somebody who reads nothing else; empty where nothing was compared."""
+    """Say what the effects mean to who reads nothing else; empty where nothing was compared."""
     rows = [row for row in effects.of(PRIMARY) if not row.interaction]
     if any(row.shown for row in rows):
         return (

@@ -1,4 +1,4 @@
-"""Which judge agrees best with humans, in words, and which others cannot be distinguished from it."""
+"""Sentences about the judge that agrees best with humans, and those that match it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _is_worse(with_best: dict[str, JudgeComparison], standing: JudgeStanding) ->
 
 
 def main_contest(audit: JudgeAudit) -> Contest | None:
-    """Return the contest that leads: by κ where grades are known, else by τ-b of the first measure."""
+    """Return the contest to lead with: by κ of known grades, else by τ-b of the first measure."""
     statistics = [(row.statistic, row.measure) for row in audit.standings]
     return contest(audit, *statistics[0]) if statistics else None
 

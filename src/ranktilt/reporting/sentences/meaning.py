@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.replay_log import ReplayedLog
@@ -117,7 +118,7 @@ def _so_what(favoured: Sequence[Verdict]) -> str:
 
 def explanation_meaning(explanation: Explanation) -> str:
     """Say what differences between texts mean."""
-    effects = [effect for result in explanation.results for effect in result.effects]
+    effects = list(chain.from_iterable(result.effects for result in explanation.results))
     properties = list(dict.fromkeys(effect.what for effect in effects if effect.shown))
     if properties:
         count = counted(len(properties), "property", "properties")

@@ -34,5 +34,5 @@ def treatment(factor: DesignedFactor) -> str:
 
 
 def is_named_by_level(factor: DesignedFactor) -> bool:
-    """Return whether a treatment has no words of its own, so that a sentence must say ``a text``."""
+    """Return whether a treatment has no words here, so that a sentence must say ``a text``."""
     return treatment(factor) == f"{factor.name}={factor.high}"

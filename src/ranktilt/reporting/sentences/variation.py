@@ -22,7 +22,10 @@ _UNITS: Mapping[Reason, str] = {"position": "pairs", "constant": "queries"}
 
 
 def variation_words(variation: Variation) -> str:
-    """Say what cannot vary, and how often: ``all documents have the same score in 24 of 24 lists``."""
+    """Say what cannot vary, and how often.
+
+    Such as ``all documents have the same score in 24 of 24 lists``.
+    """
     if not variation.total:
         return "no list holds a document of these groups"
     parts = [

@@ -370,7 +370,7 @@ def _intervals_legend(audit: Audit) -> str:
 
 
 def noise_legend(audit: Audit) -> list[str]:
-    """Say how far rounding leaves Relative Δ open, and in what precision other runs were computed."""
+    """Say how far rounding leaves Relative Δ open, and the precision of the other runs."""
     has_pairs = len(audit.tilted_pairs) > 1
     lines = []
     if audit.noise:

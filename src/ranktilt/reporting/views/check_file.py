@@ -1,4 +1,4 @@
-"""What a file is: what it holds, what can be asked of it, what is missing, and the command to type."""
+"""A file: what it holds, which questions it can answer, what is missing, and the next command."""
 
 from __future__ import annotations
 

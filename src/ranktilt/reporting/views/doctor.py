@@ -1,4 +1,4 @@
-"""The installation: extras, models that RankTilt knows by name, and the cache; or a model in full."""
+"""The installation: extras, models known by name, and the cache; or one model in full."""
 
 from __future__ import annotations
 

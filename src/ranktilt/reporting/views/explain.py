@@ -74,7 +74,8 @@ def _sentences(explanation: Explanation, effects: Sequence[EffectSize]) -> Itera
 def _other_differences(effects: Sequence[EffectSize]) -> Iterator[str]:
     """Say in which other properties a difference is shown, and in which none is."""
     different = list(dict.fromkeys(effect.what for effect in effects if effect.shown))
-    alike = [name for name in dict.fromkeys(e.what for e in effects) if name not in different]
+    properties = dict.fromkeys(effect.what for effect in effects)
+    alike = [name for name in properties if name not in different]
     if len(different) > 1:
         yield f"Also different: {join_words(different[1:])}."
     if different and alike:

@@ -163,13 +163,13 @@ def _hero(effects: FactorEffects) -> Iterator[IntervalChart]:
 
 
 def _forest(effects: FactorEffects) -> Iterator[Figure]:
-    marks = {
-        ranker: [
+    marks = {}
+    for ranker in effects.rankers:
+        rows = by_size(effects.of(PRIMARY, ranker))
+        marks[ranker] = [
             Mark(row.effect, row.value, row.low, row.high, detectable=row.detectable)
-            for row in by_size(effects.of(PRIMARY, ranker))
+            for row in rows
         ]
-        for ranker in effects.rankers
-    }
     says = (
         "Ranks that a version moves up, high less low, with the 95 % interval; right of 0 the "
         "factor lifts a text."
@@ -179,7 +179,7 @@ def _forest(effects: FactorEffects) -> Iterator[Figure]:
 
 
 def _sources(effects: FactorEffects) -> Iterator[Table]:
-    """The source before and after the other factors are held."""
+    """Lay out the effect of the source, alone and with the other factors equal."""
     if not effects.sources:
         return
     sources = {(row.ranker, row.question, row.estimand): row for row in effects.sources}
@@ -212,7 +212,7 @@ def _question(row: SourceEffect) -> str:
 
 
 def _adoptions(effects: FactorEffects) -> Iterator[Table]:
-    """What an edit does as ever more documents have it."""
+    """Lay out the effect of an edit as ever more documents have it."""
     if not effects.adoptions:
         return
     without = {

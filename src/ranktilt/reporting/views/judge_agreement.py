@@ -67,7 +67,7 @@ def trust_section(audit: JudgeAudit) -> Iterator[Section]:
 
 
 def hero_chart(audit: JudgeAudit) -> Iterator[IntervalChart]:
-    """Draw the agreement of each judge with humans, the best first; of one judge its coefficients."""
+    """Draw the agreement of each judge with humans, the best first; one has coefficients."""
     judges = main_contest(audit)
     if judges is not None:
         yield _standing_chart(judges)
@@ -213,7 +213,7 @@ def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
 
 
 def _coefficient_chart(agreements: Sequence[Agreement]) -> IntervalChart:
-    """Draw the coefficients of the judge, or of judges of which none can be compared with another."""
+    """Draw the coefficients of a judge, or of judges that cannot be compared."""
     rows = []
     for agreement in agreements:
         front = f"{agreement.judge}: " if len(agreements) > 1 else ""

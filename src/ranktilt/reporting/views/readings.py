@@ -150,7 +150,7 @@ def _change_unit(change: Change) -> str:
 
 
 def _tone(change: Change) -> Tone:
-    """Return the tone of a difference: of a side where it has one, else only whether it is shown."""
+    """Return the tone of a difference: its side's, or else by whether it is shown."""
     if not change.shown:
         return "unsure"
     if change.a == change.b or not change.estimand.sided:

@@ -162,19 +162,19 @@ def _drawn(audits: SourceAudits, drawn: Sequence[tuple[str, str]]) -> Iterator[F
 
 
 def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
-    points = {run: audits.points(run, measure, series) for run in audits.runs}
-    temperatures = sorted({source.temperature for source, _ in points[audits.runs[0]]})
-    span = temperatures[-1] - temperatures[0]
-    band = (
-        f" Shaded: ±{audits.margin_points:g} points, which count as level."
-        if audits.margin_points
-        else ""
-    )
+    points_of = {}
+    for run in audits.runs:
+        points_of[run] = [_point(*point) for point in audits.points(run, measure, series)]
+    temperatures = [point.x for point in points_of[audits.runs[0]]]
+    span = max(temperatures) - min(temperatures)
+    band = ""
+    if audits.margin_points:
+        band = f" Shaded: ±{audits.margin_points:g} points, which count as level."
     return Figure(
         f"Relative Δ of {measure}, {audits.reference} against {series}",
         f"Bars: 95 % intervals.{band}",
         lines(
-            {run: [_point(*point) for point in drawn] for run, drawn in points.items()},
+            points_of,
             x="temperature of the rewrites",
             y=f"Relative Δ {measure}, %",
             band=audits.margin_points,
@@ -249,11 +249,10 @@ def _series_groups(audits: SourceAudits) -> list[tuple[str, ...]]:
 
 
 def _answer_table(audits: SourceAudits) -> Table:
-    """Lay out a primary question that is no measure of relevance: per ranker a row a source."""
+    """Lay out a primary question that is no measure of relevance: a row a ranker and source."""
     rows = [
         _SourceRow(source, audits.answer(run, source.source))
-        for run in audits.runs
-        for source in audits.sources
+        for run, source in product(audits.runs, audits.sources)
     ]
     columns: list[ColumnOf] = [
         *_source_columns(audits),

@@ -1,4 +1,4 @@
-"""How texts differ from their twins, property by property: the table and figure of a check and of an explanation."""
+"""Differences between texts and their twins: the table and figure of checks and explanations."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def view(checks: ManipulationChecks) -> Document:
 
 
 def _judged(judged: Mapping[str, Any]) -> str:
-    """What a judge's grades of false versions are, held against those of their originals."""
+    """Say how a judge grades false versions, compared with their originals."""
     versions = counted(judged["graded"], "false version", "false versions")
     lost = judged["pairs"] - judged["graded"]
     without = f"; {lost:,} have no grade" if lost else ""

@@ -146,7 +146,9 @@ def _table(bench: Bench, choice: Choice) -> Table:
     columns.append(Column("tilt", number=False))
     if _has_costs(bench):
         columns.append(Column("cost", number=False, hint="against the budget"))
-    rows = [row for candidate in _compared(bench) for row in _rows(bench, choice, candidate)]
+    rows = list[Row]()
+    for candidate in _compared(bench):
+        rows += _rows(bench, choice, candidate)
     numbers = len(bench.pairs) + len(bench.document_sets) + len(_movement_columns(bench))
     for refused in bench.refused:
         cells = (
@@ -409,12 +411,12 @@ def documents_name(documents: str) -> str:
 
 
 def _level_band(tilts: Sequence[Effect], margin: float) -> float:
-    """Return what is shaded around 0: nothing where groups are not twins, for 0 is not level then."""
+    """Return the margin to shade around 0; 0 where groups are not twins, as 0 is not level then."""
     return margin if all(tilt.twins for tilt in tilts) else 0.0
 
 
 def _in_percent(tilt: Effect) -> tuple[float, float, float]:
-    """Return value and interval as figures draw them: in percent, a ratio by how far it is from 1."""
+    """Return value, low and high in percent, as figures draw them; a ratio less 1."""
     scale, neutral = in_percent(tilt), tilt.estimand.neutral
     return (
         scale * (tilt.value - neutral),
@@ -437,7 +439,7 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
     candidates = _compared(bench)
     tilts = [bench.tilt(candidate.name, pair) for candidate in candidates]
     means = [bench.mean(candidate.name) for candidate in candidates]
-    places = []
+    points = []
     for candidate, tilt, mean in zip(candidates, tilts, means, strict=True):
         hover = (
             candidate.name,
@@ -446,12 +448,12 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
         )
         is_level = tilt.extent(choice.margin) == "within"
         tone = "level" if is_level else tilt.leans or "inconclusive"
-        marked = Mark(candidate.name, *_in_percent(tilt), VERDICT_TONES[tone], hover=hover)
-        places.append(ScatterPoint(marked, 100 * mean.value, 100 * mean.low, 100 * mean.high))
+        mark = Mark(candidate.name, *_in_percent(tilt), VERDICT_TONES[tone], hover=hover)
+        points.append(ScatterPoint(mark, 100 * mean.value, 100 * mean.low, 100 * mean.high))
     distances = [abs(tilt.value - tilt.neutral) for tilt in tilts]
     front = pareto([(100 * mean.value, away) for mean, away in zip(means, distances, strict=True)])
     drawing = scatter(
-        places,
+        points,
         x=f"{measure} over all documents, %",
         y=_axis(bench),
         margin=_level_band(tilts, choice.margin),
