@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from math import isnan
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -37,6 +38,7 @@ from ranktilt.reporting.numbers import (
     estimate,
     interval,
     number,
+    number_of,
     p_value,
     percent,
     signed,
@@ -157,7 +159,7 @@ def card_table(audit: Audit) -> Table:
             (random_labels, lambda row: Cell(_random_labels(row.effect), emphasis="quiet"))
         )
     columns += [
-        (Column("corrected p", spare=3), lambda row: number(row.effect.p_corrected, p_value)),
+        (Column("corrected p", spare=3), number_of("effect.p_corrected", p_value)),
         (worded("favours"), lambda row: row.effect.side(row.effect.favours) or DASH),
         (worded("from", spare=1), lambda row: basis_words(row.effect.estimand, row.effect)),
     ]
@@ -188,7 +190,7 @@ class _PairControl:
 def control_table(audit: Audit) -> Table:
     """Lay out raw and controlled values: for each ranker and pair a row raw and one a control."""
     primary = audit.primary_index
-    columns: list[ColumnOf] = [(named("control"), lambda row: row.controlled.control)]
+    columns: list[ColumnOf] = [(named("control"), attrgetter("controlled.control"))]
     for index, measure in enumerate(audit.measures):
         columns.append((repr(measure), partial(_delta_under, audit, index)))
     columns += [
@@ -248,7 +250,7 @@ def confound_table(confounds: Sequence[Confound]) -> Table:
         ),
         (
             Column("counted", hint="documents of both sides, or pairs with it"),
-            lambda confound: number(confound.number, count),
+            number_of("number", count),
         ),
     )
     return tabulated(

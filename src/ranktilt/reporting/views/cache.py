@@ -11,7 +11,7 @@ from typing import Any
 
 from ranktilt.data.inventory import CacheEntry
 from ranktilt.reporting.document import Block, Lines, Sentence, named, tabulated, worded
-from ranktilt.reporting.numbers import DASH, ago, number, size
+from ranktilt.reporting.numbers import DASH, ago, number_of, size
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,6 @@ def cache_blocks(cache: CacheInventory) -> list[Block]:
 _COLUMNS = (
     (named("what"), attrgetter("kind")),
     (worded("model"), lambda cached: cached.model or DASH),
-    ("size", lambda cached: number(cached.size, size)),
+    ("size", number_of("size", size)),
     ("last use", lambda cached: ago(cached.last_use)),
 )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 
@@ -40,6 +41,7 @@ from ranktilt.reporting.numbers import (
     estimate,
     fixed,
     number,
+    number_of,
     p_value,
 )
 from ranktilt.reporting.sentences.check import equivalence_words
@@ -84,29 +86,29 @@ def _contents(contents: Contents) -> Section:
 NO_SOURCE = "(no source)"
 _SOURCES = (
     (named("source"), lambda row: NO_SOURCE if row.source is None else row.source),
-    ("documents", lambda row: number(row.documents, count)),
-    ("words", lambda row: number(row.words, fixed)),
+    ("documents", number_of("documents", count)),
+    ("words", number_of("words", fixed)),
     (
         Column("quartiles", spare=1),
         lambda row: Cell("  ".join(f"{value:.0f}" for value in row.quartiles)),
     ),
     (
         Column("queries", hint="with a relevant document of the source"),
-        lambda row: number(row.queries, count),
+        number_of("queries", count),
     ),
     (
         Column("relevant each", hint="relevant documents a query"),
-        lambda row: number(row.relevant, fixed),
+        number_of("relevant", fixed),
     ),
-    ("judged", lambda row: number(row.judged, count)),
-    ("twins", lambda row: number(row.twins, count)),
-    ("empty", lambda row: number(row.empty, count)),
-    ("duplicates", lambda row: number(row.duplicates, count)),
+    ("judged", number_of("judged", count)),
+    ("twins", number_of("twins", count)),
+    ("empty", number_of("empty", count)),
+    ("duplicates", number_of("duplicates", count)),
 )
 _QUERIES = (
-    (named("queries"), lambda row: row.which),
-    ("number", lambda row: number(row.queries, count)),
-    ("words a query", lambda row: number(row.words, fixed)),
+    (named("queries"), attrgetter("which")),
+    ("number", number_of("queries", count)),
+    ("words a query", number_of("words", fixed)),
 )
 
 
@@ -229,16 +231,16 @@ def _effectiveness_table(check: CheckResult) -> Table:
     has_measures = len({row.measure for row in rows}) > 1
     columns = (
         (named("ranker"), lambda row: f"{row.run} {row.measure}" if has_measures else row.run),
-        (check.reference, lambda row: number(row.mean_a, partial(decimal, digits=3))),
-        ("rewrite", lambda row: number(row.mean_b, partial(decimal, digits=3))),
+        (check.reference, number_of("mean_a", partial(decimal, digits=3))),
+        ("rewrite", number_of("mean_b", partial(decimal, digits=3))),
         ("difference", _difference),
-        (Column("p different", spare=2), lambda row: number(row.p_corrected, p_value)),
-        (Column("p equivalent", spare=3), lambda row: number(row.p_equivalent, p_value)),
+        (Column("p different", spare=2), number_of("p_corrected", p_value)),
+        (Column("p equivalent", spare=3), number_of("p_equivalent", p_value)),
         (
             Column("smallest margin", spare=4),
             lambda row: Cell(f"±{row.smallest:.3f}".replace("±nan", DASH), row.smallest),
         ),
-        (Column("queries", spare=1), lambda row: number(row.queries, count)),
+        (Column("queries", spare=1), number_of("queries", count)),
         (
             worded("outcome"),
             lambda row: Cell(equivalence_words(row), tone=EQUIVALENCE_TONES[row.outcome]),
@@ -372,8 +374,8 @@ def fault_table(check: CheckResult) -> Table:
     if check.is_compared:
         name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
         columns += [
-            (Column(name, spare=3), lambda row: number(row.reference, percent)),
-            (Column("limit", spare=2), lambda row: row.limit),
+            (Column(name, spare=3), number_of("reference", percent)),
+            (Column("limit", spare=2), attrgetter("limit")),
         ]
     columns += [
         (worded("verdict"), _verdict),

@@ -144,8 +144,8 @@ def view(installed: Installation) -> Document:
 
 def _extras(installed: Installation) -> Table:
     columns = (
-        (named("extra"), lambda extra: extra.name),
-        (worded("what it is for"), lambda extra: extra.purpose),
+        (named("extra"), attrgetter("name")),
+        (worded("what it is for"), attrgetter("purpose")),
         (worded("packages"), _package_versions),
         (worded("to install"), lambda extra: Cell(extra.install, tone="warning")),
     )

@@ -45,7 +45,7 @@ from ranktilt.reporting.numbers import (
     decimal,
     estimate,
     interval,
-    number,
+    number_of,
     p_value,
     percent,
     signed,
@@ -96,19 +96,15 @@ def view(effects: FactorEffects) -> Document:
 def _effects(effects: FactorEffects) -> Table:
     """Every effect, a row each, with the estimands beside each other."""
     rows = {(row.ranker, row.effect, row.estimand): row for row in effects.rows}
-    columns: list[ColumnOf] = [(named("effect"), lambda row: row.effect)]
+    columns: list[ColumnOf] = [(named("effect"), attrgetter("effect"))]
     for number_of_estimand, estimand in enumerate(effects.estimands):
         unit = UNITS[estimand]
         spare = max(4 - number_of_estimand, 0) if number_of_estimand else 0
         head = Column(f"{unit.name}, {unit.unit}", hint=unit.about, spare=spare)
         columns.append((head, partial(_cell, rows, estimand)))
         if estimand == PRIMARY:
-            columns.append(
-                (Column("corrected p", spare=6), lambda row: number(row.p_corrected, p_value))
-            )
-            columns.append(
-                (Column("detectable", spare=5), lambda row: number(row.detectable, decimal))
-            )
+            columns.append((Column("corrected p", spare=6), number_of("p_corrected", p_value)))
+            columns.append((Column("detectable", spare=5), number_of("detectable", decimal)))
     return tabulated(
         "Effects, high less low",
         _sorted_rows(effects),
@@ -224,7 +220,7 @@ def _adoptions(effects: FactorEffects) -> Iterator[Table]:
 
     columns: list[ColumnOf] = [
         (named("edit"), attrgetter("factor")),
-        ("others that edit, %", lambda row: number(row.share, percent)),
+        ("others that edit, %", number_of("share", percent)),
         ("exposure with the edit", lambda row: estimate(row, signed)),
         ("exposure without it", without_edit),
     ]

@@ -20,7 +20,7 @@ from ranktilt.reporting.document import (
     tabulated,
     worded,
 )
-from ranktilt.reporting.numbers import count, number
+from ranktilt.reporting.numbers import count, number_of
 from ranktilt.reporting.sentences.group_standings import display_sentence
 
 
@@ -47,8 +47,8 @@ def standing_section(audit: Audit) -> Iterator[Section]:
         (named("group"), attrgetter("group")),
         lead,
         (worded("letters"), attrgetter("letters")),
-        (Column("favoured over", spare=2), lambda row: number(row.over, count)),
-        (Column("others favoured over it", spare=1), lambda row: number(row.under, count)),
+        (Column("favoured over", spare=2), number_of("over", count)),
+        (Column("others favoured over it", spare=1), number_of("under", count)),
     ]
     table = tabulated(
         "Groups, the most favoured first",

@@ -27,7 +27,7 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.numbers import count, estimate, moved, number, p_value, signed
+from ranktilt.reporting.numbers import count, estimate, moved, number, number_of, p_value, signed
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.judge_meaning import judge_next_commands, meaning_sentence
 from ranktilt.reporting.sentences.judging import judge_findings
@@ -95,7 +95,7 @@ def _gap_table(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
         (named("twins"), _gap_twins),
         ("grade gap", _gap_cell),
-        ("p", lambda gap: number(gap.p_corrected, p_value)),
+        ("p", number_of("p_corrected", p_value)),
         (Column("pairs", spare=1), partial(_detail, name="pairs")),
         (Column("graded higher", spare=2), partial(_detail, name="higher")),
         (Column("lower", spare=2), partial(_detail, name="lower")),
@@ -158,10 +158,10 @@ def _tilts(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
         (named("ranker"), attrgetter("change.run")),
         (worded("measure"), attrgetter("change.measure")),
-        ("human", lambda tilt: number(tilt.change.old, signed)),
-        ("judge", lambda tilt: number(tilt.change.new, signed)),
+        ("human", number_of("change.old", signed)),
+        ("judge", number_of("change.new", signed)),
         ("difference", lambda tilt: moved(tilt.change)),
-        (Column("p", spare=1), lambda tilt: number(tilt.change.p_corrected, p_value)),
+        (Column("p", spare=1), number_of("change.p_corrected", p_value)),
     ]
     return tabulated(
         "Relative Δ of each ranker by who judged, in %",

@@ -33,7 +33,17 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, decimal, estimate, fixed, number, p_value, signed
+from ranktilt.reporting.numbers import (
+    count,
+    decimal,
+    estimate,
+    estimate_of,
+    fixed,
+    number,
+    number_of,
+    p_value,
+    signed,
+)
 from ranktilt.reporting.sentences.judge_standings import (
     Contest,
     coefficient_words,
@@ -163,9 +173,9 @@ def _comparison_table(audit: JudgeAudit) -> Table:
         (named("judge"), attrgetter("judge_a")),
         (worded("less"), attrgetter("judge_b")),
         ("difference", _comparison_cell),
-        ("p", lambda row: number(row.p, p_value)),
-        ("corrected p", lambda row: number(row.p_corrected, p_value)),
-        (Column("queries", spare=1), lambda row: number(row.queries, count)),
+        ("p", number_of("p", p_value)),
+        ("corrected p", number_of("p_corrected", p_value)),
+        (Column("queries", spare=1), number_of("queries", count)),
     ]
     return tabulated(
         "Every two judges",
@@ -235,10 +245,10 @@ def _coefficient_chart(agreements: Sequence[Agreement]) -> IntervalChart:
 def _query_table(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
         (named("query"), attrgetter("query")),
-        ("pairs", lambda row: number(row.pairs, count)),
-        ("same grade, %", lambda row: number(100 * row.exact, decimal)),
-        ("weighted κ", lambda row: number(row.weighted_kappa, fixed)),
-        ("judge − human", lambda row: number(row.gap, partial(signed, digits=2))),
+        ("pairs", number_of("pairs", count)),
+        ("same grade, %", number_of("exact", decimal, scale=100)),
+        ("weighted κ", number_of("weighted_kappa", fixed)),
+        ("judge − human", number_of("gap", partial(signed, digits=2))),
     ]
     return tabulated(
         "Agreement by query",
@@ -254,11 +264,11 @@ def _query_table(audit: JudgeAudit) -> Table:
 def _weaknesses(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
         (named("edit"), attrgetter("edit.probe")),
-        ("grade", lambda row: number(row.edit.original, fixed)),
+        ("grade", number_of("edit.original", fixed)),
         ("raised by", lambda row: estimate(_raise(row.edit), partial(signed, digits=2))),
-        ("raised, %", lambda row: number(100 * row.edit.raised, decimal)),
-        (Column("pairs", spare=1), lambda row: number(row.edit.pairs, count)),
-        (Column("left out", spare=2), lambda row: number(row.edit.left_out, count)),
+        ("raised, %", number_of("edit.raised", decimal, scale=100)),
+        (Column("pairs", spare=1), number_of("edit.pairs", count)),
+        (Column("left out", spare=2), number_of("edit.left_out", count)),
     ]
     caption = "What may fool a judge: edits of passages with human grade 0"
     return tabulated(
@@ -280,9 +290,9 @@ def _coefficients() -> list[ColumnOf]:
     ]
     gap: ColumnOf = (
         Column("judge − human", spare=1),
-        lambda row: estimate(row.gap, partial(signed, digits=2)),
+        estimate_of("gap", partial(signed, digits=2)),
     )
-    return [*columns, gap, (Column("pairs", spare=3), lambda row: number(row.pairs, count))]
+    return [*columns, gap, (Column("pairs", spare=3), number_of("pairs", count))]
 
 
 def _confusion(audit: JudgeAudit) -> Table:

@@ -41,8 +41,10 @@ from ranktilt.reporting.numbers import (
     count,
     decimal,
     estimate,
+    estimate_of,
     fixed,
     number,
+    number_of,
     p_value,
     signed,
 )
@@ -62,7 +64,7 @@ def families_section(audit: JudgeAudit) -> Iterator[Section]:
             named("family"),
             lambda row: f"{row.family} ({row.systems} of {row.systems + row.others})",
         ),
-        (worded("measure", spare=1), lambda row: row.measure),
+        (worded("measure", spare=1), attrgetter("measure")),
         ("points", partial(_scale_cell, index=0, factor=100, digits=1)),
         ("ranks", partial(_scale_cell, index=1, factor=100, digits=1)),
         ("z", partial(_scale_cell, index=2, factor=1, digits=2)),
@@ -137,8 +139,8 @@ def _system_table(audit: JudgeAudit) -> Table:
     if any(row.family for row in audit.systems):
         columns.append((worded("family"), attrgetter("family")))
     columns += [
-        ("human", lambda row: number(100 * row.human, decimal)),
-        ("judge", lambda row: number(100 * row.judged, decimal)),
+        ("human", number_of("human", decimal, scale=100)),
+        ("judge", number_of("judged", decimal, scale=100)),
         ("rank", lambda row: f"{row.human_rank:g} → {row.judged_rank:g}"),
         ("raised", lambda row: estimate(_times(row.relative, 100), signed)),
     ]
@@ -157,10 +159,10 @@ def _changed_table(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
         (named("better"), attrgetter("better")),
         (worded("than"), attrgetter("worse")),
-        ("human", lambda row: number(100 * row.human, signed)),
-        (Column("p", spare=1), lambda row: number(row.human_p, p_value)),
-        ("judge", lambda row: number(100 * row.judged, signed)),
-        (Column("p", spare=1), lambda row: number(row.judged_p, p_value)),
+        ("human", number_of("human", signed, scale=100)),
+        (Column("p", spare=1), number_of("human_p", p_value)),
+        ("judge", number_of("judged", signed, scale=100)),
+        (Column("p", spare=1), number_of("judged_p", p_value)),
         (worded("under the judge"), _fate_cell),
     ]
     return tabulated(
@@ -190,17 +192,17 @@ def _orders(audit: JudgeAudit) -> Table:
         return lambda row: number(fates[_judge_and_measure(row)][name], count)
 
     columns: list[ColumnOf] = [
-        (named("judge"), lambda row: row.judge),
-        (worded("measure"), lambda row: row.measure),
-        ("τ-b", lambda row: estimate(row.tau, fixed)),
-        (Column("τ-a", spare=2), lambda row: number(row.tau_a.value, fixed)),
-        (Column("τ_AP", spare=1), lambda row: estimate(row.tau_ap, fixed)),
-        (Column("RBO", spare=1), lambda row: estimate(row.rbo, fixed)),
+        (named("judge"), attrgetter("judge")),
+        (worded("measure"), attrgetter("measure")),
+        ("τ-b", estimate_of("tau", fixed)),
+        (Column("τ-a", spare=2), number_of("tau_a.value", fixed)),
+        (Column("τ_AP", spare=1), estimate_of("tau_ap", fixed)),
+        (Column("RBO", spare=1), estimate_of("rbo", fixed)),
         (
             Column("bias", spare=3, hint="judge − human, mean of systems"),
-            lambda row: number(100 * row.bias, signed),
+            number_of("bias", signed, scale=100),
         ),
-        (Column("slope", spare=3), lambda row: number(row.slope, fixed)),
+        (Column("slope", spare=3), number_of("slope", fixed)),
         ("agree", fate("agrees")),
         ("lost", fate("lost")),
         ("reversed", fate("reversed")),
@@ -261,14 +263,14 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
     columns: list[ColumnOf] = [
         (named("system"), lambda row: f"{row.run} − {row.minus}" if row.minus else row.run),
         ("humans alone", lambda row: _percent(row.human_only)),
-        ("judge alone", lambda row: number(100 * row.judge_only, decimal)),
+        ("judge alone", number_of("judge_only", decimal, scale=100)),
         ("both", lambda row: _percent(row.powered)),
     ]
     if any(np.isfinite(row.truth) for row in audit.corrected):
-        columns.append(("all humans", lambda row: number(100 * row.truth, decimal)))
+        columns.append(("all humans", number_of("truth", decimal, scale=100)))
     columns += [
-        (Column("λ", spare=2), lambda row: number(row.weight, fixed)),
-        (Column("correlation", spare=1), lambda row: number(row.correlation, fixed)),
+        (Column("λ", spare=2), number_of("weight", fixed)),
+        (Column("correlation", spare=1), number_of("correlation", fixed)),
         ("worth, queries", lambda row: f"{row.queries} → {fixed(row.effective, 0)}"),
         (worded("decided", spare=3), _decided),
     ]

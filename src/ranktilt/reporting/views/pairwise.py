@@ -31,7 +31,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
+from ranktilt.reporting.numbers import count, decimal, estimate, number_of, percent
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.pairwise import pairwise_findings, pairwise_meaning
@@ -84,7 +84,7 @@ def _table(audit: PairwiseAudit) -> Table:
     )
     columns: list[ColumnOf] = [
         (named("pairs"), attrgetter("kind")),
-        ("number", lambda outcome: number(outcome.pairs, count)),
+        ("number", number_of("pairs", count)),
     ]
     columns += [(title, partial(_share, name=name)) for title, name in shares]
     return tabulated("Choices, in %", audit.outcomes, columns)

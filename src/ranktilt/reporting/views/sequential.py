@@ -27,7 +27,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, number
+from ranktilt.reporting.numbers import count, number_of
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.sequential import (
     decision_sentence,
@@ -109,11 +109,11 @@ def _printed_looks(looks: tuple[Look, ...]) -> list[Look]:
 def _table(audit: SequentialAudit, looks: list[Look]) -> Table:
     amount = audit.estimand.amount
     columns = (
-        (Column("queries", header=True), lambda look: number(look.queries, count)),
-        ("origins" if audit.twins else "documents", lambda look: number(look.documents, count)),
-        (audit.measure, lambda look: number(look.value, amount)),
-        ("low", lambda look: number(look.low, amount)),
-        ("high", lambda look: number(look.high, amount)),
+        (Column("queries", header=True), number_of("queries", count)),
+        ("origins" if audit.twins else "documents", number_of("documents", count)),
+        (audit.measure, number_of("value", amount)),
+        ("low", number_of("low", amount)),
+        ("high", number_of("high", amount)),
     )
     return tabulated("Some looks", looks, columns)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from operator import attrgetter
 from typing import NamedTuple
 
 from ranktilt.auditing.answer.verdict import Verdict
@@ -41,6 +42,7 @@ from ranktilt.reporting.numbers import (
     estimate,
     interval,
     number,
+    number_of,
     p_value,
     percent,
     signed,
@@ -200,11 +202,11 @@ def _tables(audits: SourceAudits) -> Iterator[Section]:
 def _tilt_table(audits: SourceAudits) -> Table:
     columns: list[ColumnOf] = [
         *_source_columns(audits),
-        (audits.reference, lambda row: number(row.effect.mean_a, percent)),
-        ("rewrite", lambda row: number(row.effect.mean_b, percent)),
+        (audits.reference, number_of("effect.mean_a", percent)),
+        ("rewrite", number_of("effect.mean_b", percent)),
         ("Relative Δ", lambda row: estimate(row.effect, signed, mark(row.effect))),
-        (Column("corrected p", spare=1), lambda row: number(row.effect.p_corrected, p_value)),
-        (Column("queries", spare=2), lambda row: number(row.effect.queries, count)),
+        (Column("corrected p", spare=1), number_of("effect.p_corrected", p_value)),
+        (Column("queries", spare=2), number_of("effect.queries", count)),
         (worded("verdict"), lambda row: _verdict(row.effect, audits)),
     ]
     rows = list(_tilt_rows(audits))
@@ -258,7 +260,7 @@ def _answer_table(audits: SourceAudits) -> Table:
         *_source_columns(audits),
         ("answer", lambda row: Cell(row.effect.estimand.answer(row.effect.value))),
         ("95 % interval", lambda row: Cell(_interval(row.effect), emphasis="quiet")),
-        (Column("corrected p", spare=1), lambda row: number(row.effect.p_corrected, p_value)),
+        (Column("corrected p", spare=1), number_of("effect.p_corrected", p_value)),
         (worded("verdict"), lambda row: _verdict(row.effect, audits)),
     ]
     return tabulated(
@@ -279,7 +281,7 @@ def _interval(effect: Effect) -> str:
 
 def _source_columns(audits: SourceAudits) -> list[ColumnOf]:
     """Return the source, and its temperature where that of any is known."""
-    columns: list[ColumnOf] = [(named("source"), lambda row: row.source.source)]
+    columns: list[ColumnOf] = [(named("source"), attrgetter("source.source"))]
     if any(source.has_temperature for source in audits.sources):
         columns.append(("temperature", lambda row: _temperature(row.source)))
     return columns
@@ -299,13 +301,13 @@ def _trends(audits: SourceAudits) -> Section | None:
     if not audits.trends:
         return None
     columns: list[ColumnOf] = [
-        (named("ranker"), lambda trend: trend.run),
-        (worded("series"), lambda trend: trend.series),
-        (worded("measure"), lambda trend: trend.measure),
+        (named("ranker"), attrgetter("run")),
+        (worded("series"), attrgetter("series")),
+        (worded("measure"), attrgetter("measure")),
         (worded("trend"), _direction),
         ("rank correlation", _correlation),
         ("change, points", _change),
-        ("queries", lambda trend: number(trend.queries, count)),
+        ("queries", number_of("queries", count)),
     ]
     note = "Change: Relative Δ at the highest temperature less that at the lowest."
     table = tabulated("Does the tilt move with temperature?", audits.trends, columns, note=note)

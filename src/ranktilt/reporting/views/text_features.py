@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -26,16 +27,16 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import DASH, always_signed, count, number, short_decimal
+from ranktilt.reporting.numbers import DASH, always_signed, count, number_of, short_decimal
 
 
 def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) -> Table:
     """Lay effect sizes out, in the order given, beside both means."""
     columns = (
-        (named("source"), lambda effect: effect.source),
-        (worded("property"), lambda effect: effect.what),
+        (named("source"), attrgetter("source")),
+        (worded("property"), attrgetter("what")),
         ("g", _effect_cell),
-        ("pairs", lambda effect: number(effect.pairs, count)),
+        ("pairs", number_of("pairs", count)),
         (
             Column("mean", spare=2),
             lambda effect: Cell(short_decimal(effect.source_mean), effect.source_mean),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from ranktilt.errors import counted, join_words
@@ -19,7 +20,7 @@ from ranktilt.reporting.document import (
     tabulated,
     worded,
 )
-from ranktilt.reporting.numbers import DASH, always_signed, fixed, number, percent
+from ranktilt.reporting.numbers import DASH, always_signed, fixed, number, number_of, percent
 from ranktilt.reporting.tones import Tone
 
 _TONES: dict[str, Tone] = {"moved": "good", "held": "good", "unclear": "warning", FAILED: "bad"}
@@ -84,10 +85,10 @@ def _are(names: tuple[str, ...]) -> str:
 def checks_table(checks: ManipulationChecks) -> Table:
     """Lay the checks out by factor."""
     columns = (
-        (named("property"), lambda row: row.probe),
+        (named("property"), attrgetter("probe")),
         (worded("must"), lambda row: _EXPECTED.get(row.expected, row.expected)),
-        (Column("low", spare=2), lambda row: number(row.low_mean, fixed)),
-        (Column("high", spare=2), lambda row: number(row.high_mean, fixed)),
+        (Column("low", spare=2), number_of("low_mean", fixed)),
+        (Column("high", spare=2), number_of("high_mean", fixed)),
         (Column("effect", hint="Hedges' g"), _effect),
         (Column("documents", spare=1), lambda row: f"{row.origins:,}"),
         (worded("verdict"), lambda row: Cell(row.verdict, tone=_TONES.get(row.verdict, ""))),

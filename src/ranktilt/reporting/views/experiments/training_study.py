@@ -30,7 +30,16 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
+from ranktilt.reporting.numbers import (
+    count,
+    decimal,
+    estimate,
+    moved,
+    number,
+    number_of,
+    percent,
+    signed,
+)
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.training_study import study_meaning, study_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark
@@ -248,7 +257,7 @@ def _overlaps(study: TrainingStudy) -> Section:
     }
     columns: tuple[ColumnOf, ...] = (
         (named("answers"), attrgetter("source")),
-        ("judged pairs", lambda overlap: number(overlap.pairs, count)),
+        ("judged pairs", number_of("pairs", count)),
         *((title, partial(_share, field=field)) for title, field in shares.items()),
     )
     note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
