@@ -1,4 +1,4 @@
-"""What an audit of judges means for somebody who has to choose one, and what to do next."""
+"""The meaning of an audit of judges, for somebody who has to choose one, and next steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verdicts mean, for somebody who reads nothing else.
+"""The meaning of verdicts, for somebody who reads nothing else.
 
 A page shows it below its headline. It says who is favoured, how sure that is, and what to do about
 it, in words that need no glossary. Other kinds of results have theirs beside their sentences.
@@ -64,7 +64,7 @@ def _outside_meaning(outside: Sequence[Verdict]) -> str:
 
 
 def unfavoured_meaning(verdicts: Sequence[Verdict]) -> str:
-    """Say what verdicts mean of which none favours a side."""
+    """Say what verdicts mean where none favours a side."""
     levels = [verdict for verdict in verdicts if verdict.kind == "level"]
     if verdicts and len(levels) == len(verdicts):
         return (

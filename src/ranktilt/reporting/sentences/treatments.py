@@ -1,4 +1,4 @@
-"""What was done to a text at the high level of a factor, as the subject of a sentence."""
+"""Names of treatments: the change of a text at a factor's high level, as a subject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What could not have come out otherwise, in words."""
+"""Sentences about results that could not have come out otherwise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORDS: Mapping[Reason, str] = {
     "position": "the choice follows the order in which the documents were shown",
     "constant": "all documents get the same grade",
 }
-"""What a list, a pair or the grades of a query are like that cannot vary."""
+"""Words for a list, a pair or the grades of a query that cannot vary."""
 _UNITS: Mapping[Reason, str] = {"position": "pairs", "constant": "queries"}
 
 

@@ -34,8 +34,9 @@ def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
     opened = result if isinstance(result, LoadedAudit) else LoadedAudit(result)
     audit = opened.audit
     findings = findings_of(audit)
+    kind = titled("Audit of", audit.spec) if folder(audit.spec) else "Audit of rankers"
     return Document(
-        kind=titled("Audit of", audit.spec) if folder(audit.spec) else "Audit of rankers",
+        kind=kind,
         headline=headline(audit),
         sections=audit_sections(opened, budget=budget),
         sentences=audit_sentences(audit),
@@ -45,7 +46,7 @@ def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
         legend=tuple(legend(audit)),
         notes=note_sentences(audit.notes),
         sides=_sides(audit),
-        names=(*audit.runs, *audit.groups),
+        names=audit.runs + audit.groups,
     )
 
 

@@ -366,6 +366,7 @@ def _answer_mark(effect: Effect) -> Mark:
     if effect.has_interval:
         ends = f" [{estimand.amount(effect.low)}, {estimand.amount(effect.high)}]"
     answer = f"{effect.name} {estimand.answer(effect.value)}{ends}"
+    lines = [line for line in (effect.run, answer, corrected_p(effect)) if line]
     band = (0.0, 0.0)
     if effect.banded:
         band = (100 * effect.null_low, 100 * effect.null_high)
@@ -378,7 +379,7 @@ def _answer_mark(effect: Effect) -> Mark:
         detectable=100 * effect.detectable,
         neutral=100 * effect.neutral,
         band=band,
-        hover=tuple(line for line in (effect.run, answer, corrected_p(effect)) if line),
+        hover=tuple(lines),
     )
 
 

@@ -242,12 +242,9 @@ def confound_table(confounds: Sequence[Confound]) -> Table:
     first, second = ("first", "second") if has_groups else pairs[0]
     columns = (
         (named("what else differs"), _confound_name),
-        (first, lambda confound: _confound_cell(confound, confound.value_a, sided=True)),
-        (second, lambda confound: _confound_cell(confound, confound.value_b, sided=True)),
-        (
-            "share of pairs",
-            lambda confound: _confound_cell(confound, confound.value_a, sided=False),
-        ),
+        (first, partial(_confound_cell, field="value_a", sided=True)),
+        (second, partial(_confound_cell, field="value_b", sided=True)),
+        ("share of pairs", partial(_confound_cell, field="value_a", sided=False)),
         (
             Column("counted", hint="documents of both sides, or pairs with it"),
             number_of("number", count),
@@ -269,9 +266,10 @@ def _confound_name(confound: Confound) -> str:
     return _CONFOUNDS[confound.name]
 
 
-def _confound_cell(confound: Confound, value: float, *, sided: bool) -> Cell:
+def _confound_cell(confound: Confound, *, field: str, sided: bool) -> Cell:
     if (confound.name in SIDED) != sided:
         return Cell("")
+    value = getattr(confound, field)
     if confound.name == "words" or isnan(value):
         return number(value, decimal)
     return Cell(f"{percent(value)} %", value)

@@ -30,16 +30,19 @@ _INSTRUMENT_LOOKS: dict[bool, tuple[Tone, Emphasis]] = {True: ("good", ""), Fals
 
 def view(check: CheckResult) -> Document:
     """Return the document of a check."""
+    notes = note_sentences(check.notes)
+    sections = (*check_sections(check), provenance(check.spec, notes))
+    names = (check.reference, *check.sources)
     return Document(
         kind=titled("Check of", check.spec),
         headline=check_sentence(check),
-        sections=(*check_sections(check), provenance(check.spec, note_sentences(check.notes))),
+        sections=sections,
         sentences=tuple(sentences(check)),
         meaning=check_meaning(check),
         hero=PageBlocks(make=partial(effect_chart, check.features, check.reference)),
-        names=(check.reference, *check.sources),
+        names=names,
         legend=tuple(legend(check)),
-        notes=note_sentences(check.notes),
+        notes=notes,
     )
 
 

@@ -12,7 +12,7 @@ _LONGEST = 100
 
 
 def view(report: FileReport) -> Document:
-    """Return what is said of a file."""
+    """Return the document of a file."""
     rows = [("format", report.format), *report.contents.items()]
     if report.first:
         rows.append(("first record", _shortened(report.first)))

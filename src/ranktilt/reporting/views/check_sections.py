@@ -11,7 +11,7 @@ from operator import attrgetter
 import numpy as np
 
 from ranktilt.auditing.effects import Equivalence, Outcome
-from ranktilt.data.contents import Contents
+from ranktilt.data.contents import Contents, SourceContents
 from ranktilt.data.faults import LENGTH, LENGTH_NOTICE, FaultRow, Verdict, percent
 from ranktilt.explaining.base import ABOVE, Distribution
 from ranktilt.explaining.check import CheckResult
@@ -84,14 +84,21 @@ def _contents(contents: Contents) -> Section:
 
 
 NO_SOURCE = "(no source)"
+
+
+def _source_name(row: SourceContents) -> str:
+    return NO_SOURCE if row.source is None else row.source
+
+
+def _quartiles(row: SourceContents) -> str:
+    return "  ".join(f"{value:.0f}" for value in row.quartiles)
+
+
 _SOURCES = (
-    (named("source"), lambda row: NO_SOURCE if row.source is None else row.source),
+    (named("source"), _source_name),
     ("documents", number_of("documents", count)),
     ("words", number_of("words", fixed)),
-    (
-        Column("quartiles", spare=1),
-        lambda row: Cell("  ".join(f"{value:.0f}" for value in row.quartiles)),
-    ),
+    (Column("quartiles", spare=1), _quartiles),
     (
         Column("queries", hint="with a relevant document of the source"),
         number_of("queries", count),
@@ -229,22 +236,20 @@ def _effectiveness(check: CheckResult) -> Section:
 def _effectiveness_table(check: CheckResult) -> Table:
     rows = check.effectiveness
     has_measures = len({row.measure for row in rows}) > 1
+
+    def ranker(row: Equivalence) -> str:
+        return f"{row.run} {row.measure}" if has_measures else row.run
+
     columns = (
-        (named("ranker"), lambda row: f"{row.run} {row.measure}" if has_measures else row.run),
+        (named("ranker"), ranker),
         (check.reference, number_of("mean_a", partial(decimal, digits=3))),
         ("rewrite", number_of("mean_b", partial(decimal, digits=3))),
         ("difference", _difference),
         (Column("p different", spare=2), number_of("p_corrected", p_value)),
         (Column("p equivalent", spare=3), number_of("p_equivalent", p_value)),
-        (
-            Column("smallest margin", spare=4),
-            lambda row: Cell(f"±{row.smallest:.3f}".replace("±nan", DASH), row.smallest),
-        ),
+        (Column("smallest margin", spare=4), _smallest_margin),
         (Column("queries", spare=1), number_of("queries", count)),
-        (
-            worded("outcome"),
-            lambda row: Cell(equivalence_words(row), tone=EQUIVALENCE_TONES[row.outcome]),
-        ),
+        (worded("outcome"), _equivalence_cell),
     )
     sources = list(dict.fromkeys(row.source for row in rows))
     has_sources = len(sources) > 1
@@ -256,6 +261,16 @@ def _effectiveness_table(check: CheckResult) -> Table:
         group=lambda row: (row.source,) if has_sources else (),
         groups=("source",) if has_sources else (),
     )
+
+
+def _smallest_margin(row: Equivalence) -> Cell:
+    if math.isnan(row.smallest):
+        return Cell(DASH, row.smallest)
+    return Cell(f"±{row.smallest:.3f}", row.smallest)
+
+
+def _equivalence_cell(row: Equivalence) -> Cell:
+    return Cell(equivalence_words(row), tone=EQUIVALENCE_TONES[row.outcome])
 
 
 def _left_out(check: CheckResult) -> str:

@@ -48,16 +48,18 @@ def view(comparison: Comparison) -> Document:
         blocks.append(_estimands(comparison))
     blocks.append(PageBlocks(make=partial(_choice_figure, comparison)))
     findings = comparison_findings(comparison)
+    sentences = [Sentence(finding.sentence, emphasis="strong") for finding in findings]
+    notes = [note.sentence for note in comparison.notes]
     return Document(
         kind=_kind(comparison),
         headline=headline(comparison),
         sections=printed(blocks),
-        sentences=tuple(Sentence(finding.sentence, emphasis="strong") for finding in findings),
+        sentences=tuple(sentences),
         meaning=comparison_meaning(comparison),
         hero=PageBlocks(make=partial(_hero, comparison)),
         names=tuple(chain.from_iterable(comparison.runs)),
         legend=tuple(legend(comparison)),
-        notes=tuple(note.sentence for note in comparison.notes),
+        notes=tuple(notes),
     )
 
 

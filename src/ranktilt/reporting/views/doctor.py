@@ -42,7 +42,7 @@ _LEGEND = (
 
 @dataclass(frozen=True)
 class Extra:
-    """What an extra of the installation is for, and which of its packages are here."""
+    """An extra of the installation: its purpose, and which of its packages are here."""
 
     name: str
     purpose: str
@@ -51,7 +51,7 @@ class Extra:
 
     @property
     def install(self) -> str:
-        """The line that brings what is missing; nothing where all is here."""
+        """The line that installs missing packages; empty where none is missing."""
         return "" if all(self.versions.values()) else f'pip install "ranktilt[{self.name}]"'
 
 
@@ -69,7 +69,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsInForce:
-    """What commands in this folder use that is not typed."""
+    """The settings that commands in this folder use without typing them."""
 
     file: str | None
     """The configuration file; None where there is none."""
@@ -92,7 +92,7 @@ class Installation:
     full: bool = False
     """Whether each is shown in full."""
     cache: CacheInventory | None = None
-    """What the cache keeps: everything, or what is of the model that is shown."""
+    """The cache's entries: all, or those of the model that is shown."""
     configuration: SettingsInForce | None = None
 
     @property
@@ -157,7 +157,7 @@ def _package_versions(extra: Extra) -> str:
 
 
 def _configuration(configuration: SettingsInForce | None) -> list[Block]:
-    """Return the settings in force, a row each, and what is wrong with the file."""
+    """Return the settings in force, a row each, and the file's fault."""
     if configuration is None:
         return []
     file = configuration.file or "no ranktilt.toml in this folder or above"

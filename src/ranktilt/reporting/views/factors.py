@@ -65,7 +65,7 @@ _QUESTIONS = {
 
 
 def view(effects: FactorEffects) -> Document:
-    """Return what is said of effects of factors."""
+    """Return the document of effects of factors."""
     blocks: list[Block] = [
         _effects(effects),
         PageBlocks(make=partial(_forest, effects)),
@@ -76,16 +76,13 @@ def view(effects: FactorEffects) -> Document:
     lead = (
         "What does each factor do to a document's rank, and how does one change what another does?",
     )
+    section = Section("effects", "Effects of factors", lead, tuple(blocks))
+    sentences = [Sentence(f"{text}.", emphasis="strong") for text in factor_sentences(effects)]
     return Document(
         kind=titled("Causes on", effects.spec),
         headline=headline(effects),
-        sections=(
-            Section("effects", "Effects of factors", lead, tuple(blocks)),
-            provenance(effects.spec, note_sentences(effects.notes)),
-        ),
-        sentences=tuple(
-            Sentence(f"{sentence}.", emphasis="strong") for sentence in factor_sentences(effects)
-        ),
+        sections=(section, provenance(effects.spec, note_sentences(effects.notes))),
+        sentences=tuple(sentences),
         meaning=meaning_sentence(effects),
         hero=PageBlocks(make=partial(_hero, effects)),
         legend=tuple(_legend(effects)),
@@ -94,7 +91,7 @@ def view(effects: FactorEffects) -> Document:
 
 
 def _effects(effects: FactorEffects) -> Table:
-    """Every effect, a row each, with the estimands beside each other."""
+    """Lay out a row for each effect, with a column for each estimand."""
     rows = {(row.ranker, row.effect, row.estimand): row for row in effects.rows}
     columns: list[ColumnOf] = [(named("effect"), attrgetter("effect"))]
     for number_of_estimand, estimand in enumerate(effects.estimands):

@@ -49,6 +49,16 @@ class _TableRow:
     check: LimitCheck
 
     @property
+    def interval(self) -> str:
+        """Both ends of the interval; a dash where there is none."""
+        return _interval(self.row, self.check)
+
+    @property
+    def allowed(self) -> str:
+        """The limits of the value."""
+        return _allowed(self.check)
+
+    @property
     def outcome(self) -> Cell:
         """The outcome in a word."""
         return Cell(outcome_word(self.check), tone=VERDICT_TONES[self.check.outcome])
@@ -70,8 +80,8 @@ _COLUMNS: tuple[ColumnOf, ...] = (
     (worded("groups"), attrgetter("row.groups")),
     (worded("check"), attrgetter("check.name")),
     ("value", attrgetter("value")),
-    ("95 % interval", lambda table_row: _interval(table_row.row, table_row.check)),
-    (Column("allowed", spare=1), lambda table_row: _allowed(table_row.check)),
+    ("95 % interval", attrgetter("interval")),
+    (Column("allowed", spare=1), attrgetter("allowed")),
     (Column("queries", spare=1), attrgetter("queries")),
     (worded("outcome"), attrgetter("outcome")),
 )
@@ -89,6 +99,8 @@ def view(gate: Gate) -> Document:
         group=lambda table_row: (table_row.row.run,),
         groups=("ranker",),
     )
+    names = [row.run for row in gate.rows]
+    commands = [str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)]
     return Document(
         kind="Gate on an audit",
         headline=gate_headline(gate),
@@ -96,10 +108,10 @@ def view(gate: Gate) -> Document:
         sentences=tuple(map(_sentence, worst_first(gate.rows))),
         meaning=gate_meaning(gate),
         hero=PageBlocks(make=partial(_hero, gate)),
-        names=tuple(row.run for row in gate.rows),
+        names=tuple(names),
         notes=note_sentences(gate.notes),
         outcome=VERDICT_TONES[gate.outcome],
-        commands=tuple(str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)),
+        commands=tuple(commands),
     )
 
 

@@ -25,7 +25,7 @@ from ranktilt.reporting.sentences.group_standings import display_sentence
 
 
 def standing_sentences(audit: Audit) -> tuple[Sentence, ...]:
-    """Return what sums up the pairs of groups of each run, before any pair is told."""
+    """Return the sentences that sum up all pairs of groups of each run."""
     return tuple(
         Sentence(display_sentence(display), emphasis="strong") for display in group_displays(audit)
     )

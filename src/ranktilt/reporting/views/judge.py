@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.errors import counted
-from ranktilt.judging.result import GAP_MARGIN, JudgeAudit
+from ranktilt.judging.result import GAP_MARGIN, JudgeAudit, JudgedTilt
 from ranktilt.measures.margin import half_width
 from ranktilt.reporting.document import (
     Block,
@@ -57,20 +57,28 @@ def view(audit: JudgeAudit) -> Document:
         *systems_section(audit),
         *few_labels_section(audit),
         *agreement_section(audit),
+        provenance(audit.spec, note_sentences(audit.notes)),
     )
-    first_gaps = audit.grade_gaps[:1]
+    judges = counted(len(audit.judges), "judge", "judges")
     return Document(
-        kind=f"Audit of {counted(len(audit.judges), 'judge', 'judges')}",
+        kind=f"Audit of {judges}",
         headline=headline(audit),
-        sections=(*sections, provenance(audit.spec, note_sentences(audit.notes))),
+        sections=sections,
         sentences=tuple(_sentences(audit)),
         meaning=meaning_sentence(audit),
         hero=PageBlocks(make=partial(hero_chart, audit)),
         next_steps=judge_next_commands(audit),
         legend=tuple(_legend(audit)),
         notes=note_sentences(audit.notes),
-        sides=(first_gaps[0].a, first_gaps[0].b) if first_gaps else (),
+        sides=_sides(audit),
     )
+
+
+def _sides(audit: JudgeAudit) -> tuple[str, ...]:
+    """Return both groups of twins; nothing where none were graded."""
+    if not audit.grade_gaps:
+        return ()
+    return (audit.grade_gaps[0].a, audit.grade_gaps[0].b)
 
 
 def _sentences(audit: JudgeAudit) -> Iterator[Sentence]:
@@ -160,7 +168,7 @@ def _tilts(audit: JudgeAudit) -> Table:
         (worded("measure"), attrgetter("change.measure")),
         ("human", number_of("change.old", signed)),
         ("judge", number_of("change.new", signed)),
-        ("difference", lambda tilt: moved(tilt.change)),
+        ("difference", _moved_cell),
         (Column("p", spare=1), number_of("change.p_corrected", p_value)),
     ]
     return tabulated(
@@ -170,6 +178,10 @@ def _tilts(audit: JudgeAudit) -> Table:
         group=lambda tilt: (tilt.judge,),
         groups=("judge",),
     )
+
+
+def _moved_cell(tilt: JudgedTilt) -> Cell:
+    return moved(tilt.change)
 
 
 def _legend(audit: JudgeAudit) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Judges beside each other and beside humans: which one can be trusted, and how far each agrees."""
+"""Agreement of judges: which one you can trust, and how far each agrees with humans."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 
-from ranktilt.judging.probes import ProbeGap
 from ranktilt.judging.result import (
     Agreement,
     Estimate,
     JudgeAudit,
     JudgeComparison,
     JudgeStanding,
+    Weakness,
 )
 from ranktilt.reporting.document import (
     Block,
@@ -265,7 +265,7 @@ def _weaknesses(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
         (named("edit"), attrgetter("edit.probe")),
         ("grade", number_of("edit.original", fixed)),
-        ("raised by", lambda row: estimate(_raise(row.edit), partial(signed, digits=2))),
+        ("raised by", _raised_cell),
         ("raised, %", number_of("edit.raised", decimal, scale=100)),
         (Column("pairs", spare=1), number_of("edit.pairs", count)),
         (Column("left out", spare=2), number_of("edit.left_out", count)),
@@ -276,8 +276,10 @@ def _weaknesses(audit: JudgeAudit) -> Table:
     )
 
 
-def _raise(edit: ProbeGap) -> Estimate:
-    return Estimate(edit.gap, edit.low, edit.high)
+def _raised_cell(weakness: Weakness) -> Cell:
+    edit = weakness.edit
+    gap = Estimate(edit.gap, edit.low, edit.high)
+    return estimate(gap, partial(signed, digits=2))
 
 
 def _coefficients() -> list[ColumnOf]:

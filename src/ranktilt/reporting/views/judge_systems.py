@@ -60,20 +60,14 @@ def families_section(audit: JudgeAudit) -> Iterator[Section]:
     if not audit.preferences:
         return
     columns: list[ColumnOf] = [
-        (
-            named("family"),
-            lambda row: f"{row.family} ({row.systems} of {row.systems + row.others})",
-        ),
+        (named("family"), _family_name),
         (worded("measure", spare=1), attrgetter("measure")),
         ("points", partial(_scale_cell, index=0, factor=100, digits=1)),
         ("ranks", partial(_scale_cell, index=1, factor=100, digits=1)),
         ("z", partial(_scale_cell, index=2, factor=1, digits=2)),
-        (
-            Column("plain difference", spare=2),
-            lambda row: number(100 * row.scales[0].plain, signed),
-        ),
-        (Column("slope", spare=3), lambda row: number(row.scales[0].slope, fixed)),
-        (worded("verdict"), lambda row: Cell(row.verdict, tone=PREFERENCE_TONES[row.verdict])),
+        (Column("plain difference", spare=2), _plain_cell),
+        (Column("slope", spare=3), _slope_cell),
+        (worded("verdict"), _preference_cell),
     ]
     table = tabulated(
         "Preference for a family, beyond the judge's general errors",
@@ -84,6 +78,22 @@ def families_section(audit: JudgeAudit) -> Iterator[Section]:
     )
     figure = PageBlocks(make=partial(_family_figure, audit))
     yield Section("families", "Does a judge favour a family of systems?", (), (figure, table))
+
+
+def _family_name(row: FamilyPreference) -> str:
+    return f"{row.family} ({row.systems} of {row.systems + row.others})"
+
+
+def _plain_cell(row: FamilyPreference) -> Cell:
+    return number(100 * row.scales[0].plain, signed)
+
+
+def _slope_cell(row: FamilyPreference) -> Cell:
+    return number(row.scales[0].slope, fixed)
+
+
+def _preference_cell(row: FamilyPreference) -> Cell:
+    return Cell(row.verdict, tone=PREFERENCE_TONES[row.verdict])
 
 
 def _family_figure(audit: JudgeAudit) -> Iterator[Figure]:
@@ -261,7 +271,7 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
     if not audit.corrected:
         return
     columns: list[ColumnOf] = [
-        (named("system"), lambda row: f"{row.run} − {row.minus}" if row.minus else row.run),
+        (named("system"), _compared_systems),
         ("humans alone", lambda row: _percent(row.human_only)),
         ("judge alone", number_of("judge_only", decimal, scale=100)),
         ("both", lambda row: _percent(row.powered)),
@@ -271,7 +281,7 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
     columns += [
         (Column("λ", spare=2), number_of("weight", fixed)),
         (Column("correlation", spare=1), number_of("correlation", fixed)),
-        ("worth, queries", lambda row: f"{row.queries} → {fixed(row.effective, 0)}"),
+        ("worth, queries", _worth),
         (worded("decided", spare=3), _decided),
     ]
     table = tabulated(
@@ -284,6 +294,14 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
         note="A difference whose interval holds 0 corrects nothing: it is not decided.",
     )
     yield Section("few-labels", "What do few human labels repair?", (), (table,))
+
+
+def _compared_systems(row: Corrected) -> str:
+    return f"{row.run} − {row.minus}" if row.minus else row.run
+
+
+def _worth(row: Corrected) -> str:
+    return f"{row.queries} → {fixed(row.effective, 0)}"
 
 
 def _percent(value: Estimate) -> Cell:

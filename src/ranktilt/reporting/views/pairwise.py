@@ -15,6 +15,7 @@ from ranktilt.auditing.pairwise.result import (
 )
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import (
+    Block,
     Cell,
     Column,
     ColumnOf,
@@ -41,18 +42,13 @@ from ranktilt.reporting.views.readings import verdict_chart
 
 def view(audit: PairwiseAudit) -> Document:
     """Return the document of a pairwise audit."""
+    figure = PageBlocks(make=partial(_paper_figure, audit))
+    blocks: tuple[Block, ...] = (*_trained(audit), _table(audit), figure)
+    section = Section("choices", "What is chosen", (), blocks)
     return Document(
         kind=f"Choices between {audit.protected} and {audit.unprotected} documents",
         headline=headline(audit),
-        sections=(
-            Section(
-                "choices",
-                "What is chosen",
-                (),
-                (*_trained(audit), _table(audit), PageBlocks(make=partial(_paper_figure, audit))),
-            ),
-            provenance(audit.spec, note_sentences(audit.notes)),
-        ),
+        sections=(section, provenance(audit.spec, note_sentences(audit.notes))),
         sentences=tuple(_sentences(audit)),
         meaning=pairwise_meaning(audit),
         hero=PageBlocks(make=partial(_hero, audit)),

@@ -64,7 +64,7 @@ _HINTS: dict[Outcome, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CellEstimate:
-    """What a cell shows."""
+    """A value of a cell, with its interval."""
 
     value: float
     low: float
@@ -114,13 +114,13 @@ class PartLine:
 
     @property
     def group(self) -> tuple[str, ...]:
-        """The heading that the line stands under."""
+        """The heading above the line."""
         gap = self.gaps[0]
         return (f"{gap.run}: {gap.group_a} and {gap.group_b}",)
 
 
 def view(gaps: ExplainedGaps) -> Document:
-    """Return what is said of gaps and the properties that go with them."""
+    """Return the document of gaps and the properties that go with them."""
     findings = gap_findings(gaps)
     cautions = tuple(gap_cautions(gaps))
     blocks: list[Block] = [_parts_table(gaps), PageBlocks(make=partial(_figures, gaps))]

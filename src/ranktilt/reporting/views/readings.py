@@ -34,7 +34,7 @@ def effect_mark(effect: Effect) -> IntervalMark:
 
 
 def effect_reading(effect: Effect, margin: Margin, tone: Tone = "") -> IntervalReading:
-    """Return an effect with what counts as level around what is neutral for it."""
+    """Return an effect with the band around its neutral value that counts as level."""
     scale = effect.estimand.scale
     neutral, half = scale * effect.neutral, scale * half_width(effect.estimand, margin)
     band = (neutral - half, neutral + half) if half > 0 and math.isfinite(neutral) else None

@@ -50,14 +50,15 @@ def view(audit: SequentialAudit) -> Document:
     )
     blocks: tuple[Block, ...] = (PageBlocks(make=partial(_figure, audit)), _table(audit, looks))
     section = Section("looks", "Look by look", (question,), blocks)
+    sentences = (
+        Sentence(decision_sentence(audit), _decision_tone(audit), "strong"),
+        Sentence(query_count_sentence(audit)),
+    )
     return Document(
         kind=titled(f"Sequential audit of {audit.run} on", audit.spec),
         headline=headline(audit),
         sections=(section, provenance(audit.spec)),
-        sentences=(
-            Sentence(decision_sentence(audit), _decision_tone(audit), "strong"),
-            Sentence(query_count_sentence(audit)),
-        ),
+        sentences=sentences,
         meaning=sequential_meaning(audit),
         hero=PageBlocks(make=partial(_hero, audit, looks)),
         legend=tuple(_legend(audit)),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from operator import attrgetter
-from typing import NamedTuple
 
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import Effect
@@ -62,7 +61,10 @@ _MOST_FIGURES = 6
 _DODGE = 0.012
 
 
-class _SourceRow(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _SourceRow:
+    """An answer about one source."""
+
     source: AuditedSource
     effect: Effect
 
@@ -81,20 +83,21 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
         sections += _whole_audits(audits, result.parts, budget)
     else:
         sections[-1:-1] = _card_sections(audits)
+    texts = (*summaries, *trend_sentences(audits))
+    sentences = [Sentence(text, emphasis="strong") for text in texts]
+    source_names = tuple(source.source for source in audits.sources)
     return Document(
         kind=titled("Audit of the sources of", audits.spec),
         headline=headline(audits),
         sections=tuple(section for section in sections if section is not None),
-        sentences=tuple(
-            Sentence(text, emphasis="strong") for text in (*summaries, *trend_sentences(audits))
-        ),
+        sentences=tuple(sentences),
         meaning=source_audits_meaning(audits),
         hero=PageBlocks(make=partial(_hero, audits)),
         next_steps=next_commands(audits.next_steps),
         legend=tuple(_legend(audits)),
         notes=note_sentences(audits.notes),
         sides=(audits.reference, "the rewrites"),
-        names=(*audits.runs, *(source.source for source in audits.sources)),
+        names=audits.runs + source_names,
     )
 
 
@@ -204,10 +207,10 @@ def _tilt_table(audits: SourceAudits) -> Table:
         *_source_columns(audits),
         (audits.reference, number_of("effect.mean_a", percent)),
         ("rewrite", number_of("effect.mean_b", percent)),
-        ("Relative Δ", lambda row: estimate(row.effect, signed, mark(row.effect))),
+        ("Relative Δ", _tilt_cell),
         (Column("corrected p", spare=1), number_of("effect.p_corrected", p_value)),
         (Column("queries", spare=2), number_of("effect.queries", count)),
-        (worded("verdict"), lambda row: _verdict(row.effect, audits)),
+        (worded("verdict"), partial(_verdict_cell, audits)),
     ]
     rows = list(_tilt_rows(audits))
     has_several_series = len(_series_groups(audits)) > 1
@@ -232,6 +235,10 @@ def _tilt_table(audits: SourceAudits) -> Table:
     )
 
 
+def _tilt_cell(row: _SourceRow) -> Cell:
+    return estimate(row.effect, signed, mark(row.effect))
+
+
 def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:
     """Yield a row per run, series, measure and source; none where a side is never relevant."""
     for run, series, measure in product(audits.runs, _series_groups(audits), audits.measures):
@@ -240,7 +247,7 @@ def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:
                 continue
             for tilt in audits.audit_of(source.source).tilts:
                 if (tilt.run, tilt.measure) == (run, measure):
-                    yield _SourceRow(source, tilt)
+                    yield _SourceRow(source=source, effect=tilt)
 
 
 def _series_groups(audits: SourceAudits) -> list[tuple[str, ...]]:
@@ -253,15 +260,15 @@ def _series_groups(audits: SourceAudits) -> list[tuple[str, ...]]:
 def _answer_table(audits: SourceAudits) -> Table:
     """Lay out a primary question that is no measure of relevance: a row a ranker and source."""
     rows = [
-        _SourceRow(source, audits.answer(run, source.source))
+        _SourceRow(source=source, effect=audits.answer(run, source.source))
         for run, source in product(audits.runs, audits.sources)
     ]
     columns: list[ColumnOf] = [
         *_source_columns(audits),
-        ("answer", lambda row: Cell(row.effect.estimand.answer(row.effect.value))),
-        ("95 % interval", lambda row: Cell(_interval(row.effect), emphasis="quiet")),
+        ("answer", _answer_cell),
+        ("95 % interval", _interval_cell),
         (Column("corrected p", spare=1), number_of("effect.p_corrected", p_value)),
-        (worded("verdict"), lambda row: _verdict(row.effect, audits)),
+        (worded("verdict"), partial(_verdict_cell, audits)),
     ]
     return tabulated(
         f"{audits.primary}: {audits.reference} against each source",
@@ -272,11 +279,16 @@ def _answer_table(audits: SourceAudits) -> Table:
     )
 
 
-def _interval(effect: Effect) -> str:
+def _answer_cell(row: _SourceRow) -> Cell:
+    return Cell(row.effect.estimand.answer(row.effect.value))
+
+
+def _interval_cell(row: _SourceRow) -> Cell:
+    effect = row.effect
     if not effect.has_interval:
-        return DASH
+        return Cell(DASH, emphasis="quiet")
     amount = effect.estimand.amount
-    return f"[{amount(effect.low)}, {amount(effect.high)}]"
+    return Cell(f"[{amount(effect.low)}, {amount(effect.high)}]", emphasis="quiet")
 
 
 def _source_columns(audits: SourceAudits) -> list[ColumnOf]:
@@ -291,8 +303,8 @@ def _temperature(source: AuditedSource) -> Cell:
     return number(source.temperature, lambda value: f"{value:g}" if value == value else DASH)
 
 
-def _verdict(effect: Effect, audits: SourceAudits) -> Cell:
-    kind = effect.verdict(audits.margin)
+def _verdict_cell(audits: SourceAudits, row: _SourceRow) -> Cell:
+    kind = row.effect.verdict(audits.margin)
     words = {"a": f"favours {audits.reference}", "b": "favours the rewrite"}.get(kind, kind)
     return Cell(words, tone=VERDICT_TONES[kind])
 

@@ -31,20 +31,14 @@ from ranktilt.reporting.numbers import DASH, always_signed, count, number_of, sh
 
 
 def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) -> Table:
-    """Lay effect sizes out, in the order given, beside both means."""
+    """Lay out effect sizes and both means, in the order given."""
     columns = (
         (named("source"), attrgetter("source")),
         (worded("property"), attrgetter("what")),
         ("g", _effect_cell),
         ("pairs", number_of("pairs", count)),
-        (
-            Column("mean", spare=2),
-            lambda effect: Cell(short_decimal(effect.source_mean), effect.source_mean),
-        ),
-        (
-            Column(f"mean of {reference}", spare=1),
-            lambda effect: Cell(short_decimal(effect.reference_mean), effect.reference_mean),
-        ),
+        (Column("mean", spare=2), number_of("source_mean", short_decimal)),
+        (Column(f"mean of {reference}", spare=1), number_of("reference_mean", short_decimal)),
     )
     return tabulated(caption, effects, columns, folded=True)
 

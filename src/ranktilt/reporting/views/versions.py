@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from math import isnan
 from operator import attrgetter
 from typing import Any
 
@@ -13,6 +13,7 @@ from ranktilt.reporting.document import (
     Cell,
     Column,
     Document,
+    Emphasis,
     Sentence,
     Table,
     named,
@@ -35,7 +36,7 @@ _LEGEND = (
 
 
 def view(checks: ManipulationChecks) -> Document:
-    """Return what is said of manipulation checks."""
+    """Return the document of manipulation checks."""
     design = checks.spec["design"]
     names, failed = design["factors"], checks.failed
     tried = (
@@ -86,12 +87,12 @@ def checks_table(checks: ManipulationChecks) -> Table:
     """Lay the checks out by factor."""
     columns = (
         (named("property"), attrgetter("probe")),
-        (worded("must"), lambda row: _EXPECTED.get(row.expected, row.expected)),
+        (worded("must"), _expected),
         (Column("low", spare=2), number_of("low_mean", fixed)),
         (Column("high", spare=2), number_of("high_mean", fixed)),
         (Column("effect", hint="Hedges' g"), _effect),
-        (Column("documents", spare=1), lambda row: f"{row.origins:,}"),
-        (worded("verdict"), lambda row: Cell(row.verdict, tone=_TONES.get(row.verdict, ""))),
+        (Column("documents", spare=1), _origins),
+        (worded("verdict"), _verdict),
     )
     return tabulated(
         "What each factor did to the texts",
@@ -102,10 +103,21 @@ def checks_table(checks: ManipulationChecks) -> Table:
     )
 
 
+def _expected(row: FactorCheck) -> str:
+    return _EXPECTED.get(row.expected, row.expected)
+
+
+def _origins(row: FactorCheck) -> str:
+    return f"{row.origins:,}"
+
+
+def _verdict(row: FactorCheck) -> Cell:
+    return Cell(row.verdict, tone=_TONES.get(row.verdict, ""))
+
+
 def _effect(row: FactorCheck) -> Cell:
-    if row.g != row.g:
+    if isnan(row.g):
         return Cell(DASH)
     ends = (always_signed(row.low), always_signed(row.high))
-    return number(
-        row.g, partial(always_signed), ends=ends, emphasis="strong" if row.verdict == FAILED else ""
-    )
+    emphasis: Emphasis = "strong" if row.verdict == FAILED else ""
+    return number(row.g, always_signed, ends=ends, emphasis=emphasis)

@@ -77,27 +77,25 @@ def view(bench: Bench) -> Document:
         (_table(bench, choice),),
         short_title="Candidates",
     )
-    detail = detail_sentence(choice)
-    texts = [detail] if detail else []
-    remedies = tuple(_remedy_sections(bench, choice))
+    rest = PageSections(make=partial(_page_sections, bench, choice, notes))
     subject = join_words(bench.methods or [bench.baseline.name])
     return Document(
         kind=titled(f"Bench of {subject} on", bench.spec),
         headline=headline(bench),
-        sections=(
-            table,
-            *remedies,
-            PageSections(make=partial(_page_sections, bench, choice, notes)),
-        ),
-        sentences=(
-            Sentence(bench_headline(choice), _OUTCOME_TONES[choice.outcome], "strong"),
-            *(Sentence(text) for text in texts),
-        ),
+        sections=(table, *_remedy_sections(bench, choice), rest),
+        sentences=tuple(_sentences(choice)),
         meaning=bench_meaning(choice),
         hero=PageBlocks(make=partial(_hero, choice)),
         legend=tuple(legend(bench)),
         notes=notes,
     )
+
+
+def _sentences(choice: Choice) -> Iterator[Sentence]:
+    yield Sentence(bench_headline(choice), _OUTCOME_TONES[choice.outcome], "strong")
+    detail = detail_sentence(choice)
+    if detail:
+        yield Sentence(detail)
 
 
 def _hero(choice: Choice) -> Iterator[IntervalChart]:
@@ -107,7 +105,7 @@ def _hero(choice: Choice) -> Iterator[IntervalChart]:
 
 
 def _remedy_sections(bench: Bench, choice: Choice) -> Iterator[Section]:
-    """Yield what is to be built into an engine, where a candidate is applied."""
+    """Yield the steps to build a remedy into an engine, where a candidate is applied."""
     remedy = None if choice.applied is None else bench.remedy(choice.applied.name)
     if remedy is not None:
         title, lines = remedy_title(remedy), "\n".join(remedy_lines(remedy))
@@ -170,7 +168,7 @@ def _table(bench: Bench, choice: Choice) -> Table:
 
 
 def _movement_columns(bench: Bench) -> list[Column]:
-    """Return the columns of how far lists move; beside effectiveness the share alone."""
+    """Return the columns of how far lists move; the share alone where effectiveness is known."""
     if not bench.movements:
         return []
     hint = "share of the baseline's first ten documents that are not among the first ten"
@@ -203,7 +201,7 @@ def _is_grouped(bench: Bench) -> bool:
 
 
 def _group(bench: Bench, method: str) -> tuple[str, ...]:
-    """Return the group of a candidate's rows, where methods are told apart."""
+    """Return the group of a candidate's rows, where rows are grouped by method."""
     return (method or "baseline",) if _is_grouped(bench) else ()
 
 

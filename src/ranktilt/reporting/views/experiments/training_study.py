@@ -58,45 +58,50 @@ from ranktilt.training.study_result import (
 
 def view(study: TrainingStudy) -> Document:
     """Return the document of a training study."""
+    sections = [section for section in _sections(study) if section.blocks]
+    sentences = [Sentence(text, emphasis="strong") for text in study_sentences(study)]
+    notes = [note.sentence for note in study.notes]
+    return Document(
+        kind=titled("Training study on", study.spec),
+        headline=headline(study),
+        sections=tuple(sections),
+        sentences=tuple(sentences),
+        meaning=study_meaning(study),
+        hero=PageBlocks(make=partial(_hero, study)),
+        legend=tuple(_legend(study)),
+        notes=tuple(notes),
+    )
+
+
+def _sections(study: TrainingStudy) -> Iterator[Section]:
+    """Yield every section, those without blocks too."""
 
     def evaluated(name: str, title: str, *kinds: Kind, short: str) -> Section:
         tables = tuple(_tables(study.of_kind(*kinds), title))
         return Section(name, title, (), tables, short_title=short)
 
-    sections = (
-        evaluated(
-            "effectiveness",
-            "Effectiveness on each collection",
-            "supervised",
-            "zero-shot",
-            short="Effectiveness",
-        ),
-        _tilts(study),
-        _domains(study),
-        evaluated("first-stage", "What BM25 finds, by split and side", "first stage", short="BM25"),
-        evaluated(
-            "seen",
-            "Queries of the training, whose labels it did not learn from",
-            "seen",
-            short="Training queries",
-        ),
-        _overlaps(study),
-        _curve(study),
-        _spread(study),
-        provenance(study.spec, tuple(note.sentence for note in study.notes)),
+    yield evaluated(
+        "effectiveness",
+        "Effectiveness on each collection",
+        "supervised",
+        "zero-shot",
+        short="Effectiveness",
     )
-    return Document(
-        kind=titled("Training study on", study.spec),
-        headline=headline(study),
-        sections=tuple(section for section in sections if section.blocks),
-        sentences=tuple(
-            Sentence(sentence, emphasis="strong") for sentence in study_sentences(study)
-        ),
-        meaning=study_meaning(study),
-        hero=PageBlocks(make=partial(_hero, study)),
-        legend=tuple(_legend(study)),
-        notes=tuple(note.sentence for note in study.notes),
+    yield _tilts(study)
+    yield _domains(study)
+    yield evaluated(
+        "first-stage", "What BM25 finds, by split and side", "first stage", short="BM25"
     )
+    yield evaluated(
+        "seen",
+        "Queries of the training, whose labels it did not learn from",
+        "seen",
+        short="Training queries",
+    )
+    yield _overlaps(study)
+    yield _curve(study)
+    yield _spread(study)
+    yield provenance(study.spec, tuple(note.sentence for note in study.notes))
 
 
 def _hero(study: TrainingStudy) -> Iterator[IntervalChart]:
@@ -345,13 +350,14 @@ def _spread(study: TrainingStudy) -> Section:
 
 
 def _seeds_row(evaluation: Evaluation, seeds: SeedValues) -> Row:
+    deviation = Cell(decimal(100 * seeds.deviation, 2), seeds.deviation)
     return Row(
         (
             Cell(seeds.ranker),
             Cell(evaluation.name),
             Cell(seeds.measure),
             number(seeds.mean, percent),
-            Cell(decimal(100 * seeds.deviation, 2), seeds.deviation),
+            deviation,
             Cell(", ".join(map(percent, seeds.values))),
         )
     )
