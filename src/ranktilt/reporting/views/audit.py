@@ -38,7 +38,7 @@ def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
     return Document(
         kind=kind,
         headline=headline(audit),
-        sections=audit_sections(opened, budget=budget),
+        sections=tuple(audit_sections(opened, budget=budget)),
         sentences=audit_sentences(audit),
         meaning=audit_meaning(audit, findings),
         hero=PageBlocks(make=partial(_hero, audit, findings)),
