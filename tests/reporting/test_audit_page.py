@@ -12,8 +12,8 @@ from ranktilt.measures.base import estimand
 from ranktilt.reporting.document import Figure, Row, Section, Table
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.reload import LoadedAudit
-from ranktilt.reporting.views import audit_sections as parts
-from ranktilt.reporting.views import view
+from ranktilt.reporting.views import audit_figures, audit_sections, view
+from ranktilt.reporting.views.audit_ranks import ranks_section
 from ranktilt.reporting.views.audit_tables import (
     card_legend,
     card_table,
@@ -129,7 +129,7 @@ class TestFigures:
         self,
     ) -> None:
         audit = opened().audit
-        figure = parts.tilt_figure(audit, PAIR)
+        figure = audit_figures.tilt_figure(audit, PAIR)
         assert drawn(figure) == [
             pytest.approx((t.value, t.low, t.high), rel=1e-5) for t in audit.tilts
         ]
@@ -141,7 +141,8 @@ class TestFigures:
             ("inconclusive", 0),
             ("level", 0),
         ]
-        crowded = parts.tilt_figure(many().audit, PAIR)  # of many rankers the primary measure alone
+        # Of many rankers the primary measure alone is drawn.
+        crowded = audit_figures.tilt_figure(many().audit, PAIR)
         assert (crowded.title, len(drawn(crowded))) == (
             "Relative Δ of nDCG@1, human against llm",
             30,
@@ -151,21 +152,23 @@ class TestFigures:
         self,
     ) -> None:
         audit = opened().audit
-        grey = [row["high"] for row in rows(parts.tilt_figure(audit, PAIR).drawing, "rule", 1)]
+        grey = [
+            row["high"] for row in rows(audit_figures.tilt_figure(audit, PAIR).drawing, "rule", 1)
+        ]
         assert grey == pytest.approx(
             [t.detectable for t in audit.tilts if t.detectable > 0 and not t.favours], rel=1e-5
         )
         same = tuple(
             replace(t, value=200.0, low=200.0, high=200.0, error=1e-15) for t in audit.tilts
         )
-        figure = parts.tilt_figure(replace(audit, tilts=same), PAIR)
+        figure = audit_figures.tilt_figure(replace(audit, tilts=same), PAIR)
         assert all(row["low"] == row["high"] for row in rows(figure.drawing, "rule", -1))
-        assert not any("could" in line for line in parts.tilt_mark(same[0], 5).hover)
+        assert not any("could" in line for line in audit_figures.tilt_mark(same[0], 5).hover)
 
     def test_groups_without_twins_are_read_against_the_random_band(self) -> None:
-        assert rows(parts.tilt_figure(opened().audit, PAIR).drawing, "rect")
+        assert rows(audit_figures.tilt_figure(opened().audit, PAIR).drawing, "rect")
         audit = uneven()
-        figure = parts.tilt_figure(audit, ("a", "b"))
+        figure = audit_figures.tilt_figure(audit, ("a", "b"))
         assert rows(figure.drawing, "rect") == []
         bars = [row for place in (0, 1) for row in rows(figure.drawing, "rule", place)]
         random = {row["low"] for row in bars if "low" in row}
@@ -173,10 +176,11 @@ class TestFigures:
 
     def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit(self) -> None:
         audit = colours().audit
-        chosen = parts.drawn_pairs(audit)
+        chosen = audit_figures.drawn_pairs(audit)
         assert len(audit.tilted_pairs) == 21
         clear = {(t.a, t.b): abs(t.value - t.neutral) / t.error for t in audit.tilts}
-        assert set(chosen) == set(sorted(clear, key=lambda pair: -clear[pair])[: parts.MOST_PAIRS])
+        clearest = sorted(clear, key=lambda pair: -clear[pair])[: audit_figures.MOST_PAIRS]
+        assert set(chosen) == set(clearest)
         assert list(chosen) == [pair for pair in audit.tilted_pairs if pair in chosen]
 
     @pytest.mark.parametrize(("key", "primary"), [("twins", None), ("page", "NDSR@20")])
@@ -187,7 +191,7 @@ class TestFigures:
         asked = tuple(e for e in audit.card if e.estimand.key == key)
         if primary is not None:
             audit = replace(audit, card=asked, spec={**audit.spec, "primary": primary})
-        figure = parts.card_figure(audit, PAIR, asked)
+        figure = audit_figures.card_figure(audit, PAIR, asked)
         assert [value for value, _, _ in drawn(figure)] == pytest.approx(
             [100 * e.value for e in asked], rel=1e-5
         )
@@ -198,7 +202,7 @@ class TestFigures:
         self,
     ) -> None:
         audit = small()
-        figure = parts.effectiveness_figure(audit, PAIR)
+        figure = audit_figures.effectiveness_figure(audit, PAIR)
         means = audit.by_group().filter(measure="nDCG@3", group="all")["mean"].to_list()
         values = [t.value for t in audit.tilts if t.measure == "nDCG@3"]
         wanted = [
@@ -218,13 +222,13 @@ class TestFigures:
         gone = replace(
             audit, tilts=(nan, *audit.tilts[1:]), spec={**audit.spec, "primary": "nDCG@1"}
         )
-        figure = parts.effectiveness_figure(gone, PAIR)
+        figure = audit_figures.effectiveness_figure(gone, PAIR)
         assert figure.says.endswith(" Not drawn, because a value is undefined: first.")
         assert len(points(figure.drawing)) == 1
 
     def test_controls_are_drawn_below_the_raw_value(self) -> None:
         audit = controlled()
-        figure = parts.control_figure(audit, PAIR)
+        figure = audit_figures.control_figure(audit, PAIR)
         assert [value for value, _, _ in drawn(figure)] == [
             one.tilts[0].value for one in audit.controls if one.tilts
         ]
@@ -233,7 +237,7 @@ class TestFigures:
 
 class TestRanks:
     def test_tables_and_lines_count_what_stands_first_and_how_soon_it_is_found(self) -> None:
-        section = parts.ranks_section(opened())
+        section = ranks_section(opened())
         assert grid(section, FILLED) == [
             ["people", "human", "100.0"],
             ["people", "llm", "0.0"],
@@ -252,7 +256,7 @@ class TestRanks:
     def test_each_of_several_groups_has_a_figure_and_more_than_are_drawn_are_in_the_table(
         self,
     ) -> None:
-        human, gpt, llama, *sooner = figures(parts.ranks_section(sources("human", "llama", "gpt")))
+        human, gpt, llama, *sooner = figures(ranks_section(sources("human", "llama", "gpt")))
         assert [one.title.rpartition(" ")[2] for one in (human, gpt, llama)] == [
             "human",
             "gpt",
@@ -260,10 +264,10 @@ class TestRanks:
         ]
         assert by_name(human.drawing)["run"] == pytest.approx([100, 50, 33.33], abs=0.01)
         assert [by_name(one.drawing)["run"] for one in sooner] == [[100, 100, 0], [100, 0, 0]]
-        section = parts.ranks_section(colours())
+        section = ranks_section(colours())
         assert len([one for one in figures(section) if one.title.startswith("Who fills")]) == 3
         assert len(grid(section, FILLED)) == 7
-        section = parts.ranks_section(many(12))
+        section = ranks_section(many(12))
         assert len(by_name(figures(section)[0].drawing)) == 8
         assert "Drawn for the first 8 of 12 rankers; the tables hold all." in section.lead
         assert len(grid(section, FOUND)) == 24
@@ -383,7 +387,9 @@ class TestControls:
 def test_printing_draws_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     drawings = list[str]()
     for name in ("tilt_figure", "effectiveness_figure"):
-        monkeypatch.setattr(parts, name, lambda audit, pair, name=name: drawings.append(name))
+        monkeypatch.setattr(
+            audit_sections, name, lambda audit, pair, name=name: drawings.append(name)
+        )
     document = view(small())
     document.blocks("text")
     assert drawings == []

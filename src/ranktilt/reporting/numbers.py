@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from ranktilt.auditing.effects import ALPHA, Change
@@ -28,6 +29,26 @@ def estimate(effect: Any, show: Callable[[float], str], mark: str = "", **look: 
     """Make a cell of a value and its interval (low, high), printed alike."""
     ends_text = (show(effect.low), show(effect.high))
     return Cell(show(effect.value) + mark, effect.value, ends=ends_text, **look)
+
+
+def number_of(field: str, show: Callable[[Any], str], *, scale: float = 1) -> Callable[[Any], Cell]:
+    """Return what makes the cells of a column of numbers: ``number_of("queries", count)``."""
+    value_of = attrgetter(field)
+
+    def cell(row: Any) -> Cell:
+        return number(scale * value_of(row), show)
+
+    return cell
+
+
+def estimate_of(field: str, show: Callable[[float], str]) -> Callable[[Any], Cell]:
+    """Return what makes the cells of a column of values with their intervals."""
+    estimate_in = attrgetter(field)
+
+    def cell(row: Any) -> Cell:
+        return estimate(estimate_in(row), show)
+
+    return cell
 
 
 def moved(change: Change, none: Emphasis = "") -> Cell:

@@ -263,7 +263,7 @@ def _attention_basis(estimand: AttentionEstimand, effect: Effect) -> str:
 
 
 def _band_words(effect: Effect) -> str:
-    """Say where an answer lies beside the random band, and what that means."""
+    """Say where an answer lies compared with the random band, and what that means."""
     if effect.null_position == "inside":
         return "inside the random band: indistinguishable from a random ranking"
     if not effect.significant:
@@ -274,7 +274,7 @@ def _band_words(effect: Effect) -> str:
 
 @singledispatch
 def _attention_details(estimand: AttentionEstimand, effect: Effect) -> str:
-    """Say what attention is compared with, and the numbers beside the answer."""
+    """Say what attention is compared with, and the numbers of the answer."""
     return ""
 
 

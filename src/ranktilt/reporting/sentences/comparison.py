@@ -95,7 +95,7 @@ def change_sentence(change: Change, *, common: str = "") -> str:
 
 
 def _quantity(change: Change) -> tuple[str, str]:
-    """Return what is compared, and the measure that it is of."""
+    """Return the compared quantity and its measure."""
     if change.of_tilt:
         return "tilt", f" on {change.measure}"
     if isinstance(change.estimand, Measure):
@@ -113,7 +113,7 @@ def _growth(change: Change) -> str:
 
 
 def _difference(change: Change) -> str:
-    """Print a difference with its interval, what is level where that is not 0, and its p."""
+    """Print a difference with its interval and p, and the level where that is not 0."""
     interval = f" [{', '.join(change.ends)}]" if change.has_interval else ""
     level = change.amount(change.neutral, sign=True)
     # Groups that are no twins are neutral where random labels stand, which differs between the

@@ -1,4 +1,4 @@
-"""What a control takes away, and what it changed, in words."""
+"""Sentences about controls: what each takes away, and what it changed."""
 
 from __future__ import annotations
 

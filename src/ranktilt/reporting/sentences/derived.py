@@ -28,7 +28,7 @@ _DERIVED = {
     "SourceAudits": "source_audits:derived",
     "TrainingStudy": "training_study:derived",
 }
-"""What files say in words of a result, or of a part of one, by its class."""
+"""The function that puts a result, or a part of one, in words, by its class."""
 _LEADING = {
     "Bench": "mitigate:leading",
     "Comparison": "comparison:leading",

@@ -14,7 +14,7 @@ from ranktilt.reporting.sentences.variation import variation_words
 
 
 def effect_words(effect: Effect, noun: str) -> str:
-    """Say an answer in plain words, then its numbers, and what is level where that is not 0.
+    """Say an answer in plain words, then its numbers, and the level where that is not 0.
 
     The words begin with the favoured side; the numbers keep the sign that tables and files have.
     """

@@ -41,7 +41,7 @@ def factor_headline(effects: FactorEffects) -> str:
 
 
 def meaning_sentence(effects: FactorEffects) -> str:
-    """Say what the effects mean for somebody who reads nothing else; empty where nothing was compared."""
+    """Say what the effects mean to who reads nothing else; empty where nothing was compared."""
     rows = [row for row in effects.of(PRIMARY) if not row.interaction]
     if any(row.shown for row in rows):
         return (
@@ -74,8 +74,8 @@ def _finding(effects: FactorEffects, ranker: str) -> Finding:
     variation = effects.variations.get(ranker)
     if variation is not None and not variation.enough:
         nothing = (
-            f"{ranker}: nothing is shown: {variation_words(variation)}, so that no factor could move a "
-            "document"
+            f"{ranker}: nothing is shown: {variation_words(variation)}, so that no factor could "
+            "move a document"
         )
         return Finding(kind="inconclusive", sentence=nothing, run=ranker)
     is_still = all(row.is_idle for row in rows)

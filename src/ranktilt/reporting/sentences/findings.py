@@ -16,7 +16,7 @@ class Finding:
     kind: FindingKind
     sentence: str
     size: float = 0.0
-    """Distance from level in margins; comparable with findings of its own kind alone."""
+    """Distance from level in margins; comparable between findings of one kind."""
     run: str = ""
     verdict: Verdict | None = None
     """The verdict on the run, where it is one."""

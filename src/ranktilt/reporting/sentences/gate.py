@@ -94,7 +94,7 @@ def limit_reason(check: LimitCheck, queries: int = 0) -> str:
 
 
 def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
-    amount, half = tilt.estimand.amount, half_width(tilt.estimand, check.asked_limit)
+    half = half_width(tilt.estimand, check.asked_limit)
     floor, ceiling = tilt.neutral - half, tilt.neutral + half
     is_defined = not math.isnan(tilt.value) and not math.isnan(tilt.neutral)
     if not is_defined or (tilt.testable and not tilt.has_interval):
@@ -105,11 +105,9 @@ def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
     extent = tilt.extent(check.asked_limit)
     if extent != "beyond" and not tilt.can_be_level:
         return f"{cannot_vary(tilt)}; {numbers}"
-    around = "" if tilt.twins else f" around the median of random labels ({amount(tilt.neutral)})"
     if extent == "within":
-        favours = tilt.side(tilt.favours)
-        all_the_same = f", and favours {favours} all the same" if favours else ""
-        return f"{numbers} lies within {margin_words(check.asked_limit)}{around}{all_the_same}"
+        return f"{numbers} {_within_words(check, tilt)}"
+    around, amount = _around(tilt), tilt.estimand.amount
     if extent == "beyond":
         side, edge = (tilt.a, ceiling) if tilt.low > ceiling else (tilt.b, floor)
         return _beyond(tilt, side, f"{numbers} lies wholly beyond {amount(edge)}{around}")
@@ -118,6 +116,20 @@ def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
         f"{numbers} reaches across {' and '.join(dict.fromkeys(edges))}{around}: neither within "
         "the limit nor wholly beyond"
     )
+
+
+def _within_words(check: LimitCheck, tilt: Effect) -> str:
+    """Say that a tilt is within its limit, and which side it favours all the same."""
+    favours = tilt.side(tilt.favours)
+    all_the_same = f", and favours {favours} all the same" if favours else ""
+    return f"lies within {margin_words(check.asked_limit)}{_around(tilt)}{all_the_same}"
+
+
+def _around(tilt: Effect) -> str:
+    """Say what the limits lie around, where that is not the estimand's neutral value."""
+    if tilt.twins:
+        return ""
+    return f" around the median of random labels ({tilt.estimand.amount(tilt.neutral)})"
 
 
 def _beyond(tilt: Effect, side: str, finding: str) -> str:
@@ -129,14 +141,9 @@ def _beyond(tilt: Effect, side: str, finding: str) -> str:
 
 def _growth_reason(check: LimitCheck, change: Change) -> str:
     estimand, low, high = change.estimand, change.growth_low, change.growth_high
-    least = check.ceiling
-    most = half_width(estimand, least) if least else 0.0
-    interval = ""
-    if not (math.isnan(low) or math.isnan(high)):
-        ends = [estimand.scale * end for end in (low, high)]
-        digits = digits_apart(ends, [estimand.scale * most], estimand.digits)
-        printed = [estimand.amount(end, sign=True, digits=digits) for end in (low, high)]
-        interval = f" [{', '.join(printed)}]"
+    allowed = check.ceiling
+    limit = half_width(estimand, allowed) if allowed else 0.0
+    interval = _growth_interval(change, limit)
     if math.isnan(change.growth) or (change.testable and not interval):
         side = "the baseline's" if math.isnan(change.old) else "the new"
         return (
@@ -146,7 +153,7 @@ def _growth_reason(check: LimitCheck, change: Change) -> str:
     common = f" {common_words(change)}" if check.is_on_common_queries else ""
     growth = f"{change.amount(change.growth, sign=True)}{change.unit}{interval}"
     numbers = f"growth {growth} since the baseline{common}"
-    if low <= most and not change.can_be_level:
+    if low <= limit and not change.can_be_level:
         return f"{cannot_vary(change)}; {numbers}"
     if not change.testable:
         return f"{too_few(change)}; {numbers}"
@@ -154,13 +161,24 @@ def _growth_reason(check: LimitCheck, change: Change) -> str:
         f"{tilt_name(change)} {estimand.answer(change.old)} before, "
         f"{estimand.answer(change.new)} now"
     )
-    if low > most:
-        return f"{numbers} lies above {least:g}: {moved}"
-    if high <= most:
-        return f"{numbers} does not exceed {least:g}: {moved}"
+    if low > limit:
+        return f"{numbers} lies above {allowed:g}: {moved}"
+    if high <= limit:
+        return f"{numbers} does not exceed {allowed:g}: {moved}"
     size = f"{change.amount(change.growth_detectable, sign=False)}{change.unit}"
     could = f"{counted(change.queries, 'query', 'queries')} could detect {size}"
-    return f"{numbers} reaches across {least:g}, neither shown nor excluded; {could}; {moved}"
+    return f"{numbers} reaches across {allowed:g}, neither shown nor excluded; {could}; {moved}"
+
+
+def _growth_interval(change: Change, limit: float) -> str:
+    """Print the interval of a growth, with digits enough to tell its ends from the limit."""
+    low, high, estimand = change.growth_low, change.growth_high, change.estimand
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    ends = [estimand.scale * low, estimand.scale * high]
+    digits = digits_apart(ends, [estimand.scale * limit], estimand.digits)
+    printed = [estimand.amount(end, sign=True, digits=digits) for end in (low, high)]
+    return f" [{', '.join(printed)}]"
 
 
 def _loss_reason(check: LimitCheck, change: Change) -> str:

@@ -1,4 +1,4 @@
-"""Several groups in words: who stands apart from all others, and who cannot be distinguished."""
+"""Sentences about several groups: which lead, and which cannot be distinguished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit of judges means for somebody who has to choose one, and what to do next."""
+"""The meaning of an audit of judges, for somebody who has to choose one, and next steps."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _few_names(names: Sequence[str]) -> str:
 
 
 def _choice(judges: Contest, excluded: set[str]) -> str:
-    """Say which judges to take; those that may agree by chance or favour a side are none of them."""
+    """Say which judges to take: none that may agree by chance, or that favours a side."""
     if not judges.is_tested:
         return "Grade more queries before you choose among these judges"
     candidates = [name for name in judges.names if name not in excluded]
@@ -95,7 +95,7 @@ def _distance_from_humans(audit: JudgeAudit) -> Iterator[str]:
 
 
 def judge_next_commands(audit: JudgeAudit) -> tuple[NextCommand, ...]:
-    """Return what to ask next of the judge that agrees best; words in capitals are yours to fill in."""
+    """Return the next commands for the judge that agrees best; you fill in words in capitals."""
     if not audit.agreements:
         return ()
     steps = []

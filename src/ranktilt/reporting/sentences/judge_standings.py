@@ -1,4 +1,4 @@
-"""Which judge agrees best with humans, in words, and which others cannot be distinguished from it."""
+"""Sentences about the judge that agrees best with humans, and those that match it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _is_worse(with_best: dict[str, JudgeComparison], standing: JudgeStanding) ->
 
 
 def main_contest(audit: JudgeAudit) -> Contest | None:
-    """Return the contest that leads: by κ where grades are known, else by τ-b of the first measure."""
+    """Return the contest to lead with: by κ of known grades, else by τ-b of the first measure."""
     statistics = [(row.statistic, row.measure) for row in audit.standings]
     return contest(audit, *statistics[0]) if statistics else None
 
@@ -94,8 +94,8 @@ def contest_sentence(judges: Contest) -> str:
             f"{nobody} {can} be distinguished from it"
         )
     return (
-        f"{best.judge} has the highest {value}; {_few_standings(judges.indistinct, others)} cannot be "
-        f"distinguished from it, {_few_standings(judges.worse, others)} "
+        f"{best.judge} has the highest {value}; {_few_standings(judges.indistinct, others)} "
+        f"cannot be distinguished from it, {_few_standings(judges.worse, others)} "
         f"{'agrees' if len(judges.worse) == 1 else 'agree'} less"
     )
 

@@ -251,7 +251,8 @@ def order_sentence(audit: JudgeAudit, agreement: RankAgreement) -> str:
     new = f", {fates['new']} new" if fates["new"] else ""
     return (
         f"{agreement.judge} orders {counted(agreement.systems, 'system', 'systems')} by "
-        f"{agreement.measure} with Kendall's τ-b {coefficient_words(*agreement.tau)}: {outcome}{new}"
+        f"{agreement.measure} with Kendall's τ-b {coefficient_words(*agreement.tau)}: "
+        f"{outcome}{new}"
     )
 
 

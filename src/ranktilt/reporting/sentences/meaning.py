@@ -1,4 +1,4 @@
-"""What verdicts mean, for somebody who reads nothing else.
+"""The meaning of verdicts, for somebody who reads nothing else.
 
 A page shows it below its headline. It says who is favoured, how sure that is, and what to do about
 it, in words that need no glossary. Other kinds of results have theirs beside their sentences.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.replay_log import ReplayedLog
@@ -63,7 +64,7 @@ def _outside_meaning(outside: Sequence[Verdict]) -> str:
 
 
 def unfavoured_meaning(verdicts: Sequence[Verdict]) -> str:
-    """Say what verdicts mean of which none favours a side."""
+    """Say what verdicts mean where none favours a side."""
     levels = [verdict for verdict in verdicts if verdict.kind == "level"]
     if verdicts and len(levels) == len(verdicts):
         return (
@@ -104,8 +105,8 @@ def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
     if rest:
         others = f" That is not shown of {counted(rest, 'other ranker', 'other rankers')}."
     return (
-        f"{subject} {verb} {side} {first.noun} ahead of {unfavoured} {first.noun}{relevant}, by more "
-        f"than chance explains{size}.{others}"
+        f"{subject} {verb} {side} {first.noun} ahead of {unfavoured} {first.noun}{relevant}, by "
+        f"more than chance explains{size}.{others}"
     )
 
 
@@ -117,15 +118,14 @@ def _so_what(favoured: Sequence[Verdict]) -> str:
 
 def explanation_meaning(explanation: Explanation) -> str:
     """Say what differences between texts mean."""
-    effects = [effect for result in explanation.results for effect in result.effects]
+    effects = list(chain.from_iterable(result.effects for result in explanation.results))
     properties = list(dict.fromkeys(effect.what for effect in effects if effect.shown))
     if properties:
         count = counted(len(properties), "property", "properties")
         pronoun = "it" if len(properties) == 1 else "these"
         return (
-            f"The sides' texts differ in {count} by more "
-            f"than chance explains. A ranker may go by {pronoun}; that "
-            "one does, only an audit shows."
+            f"The sides' texts differ in {count} by more than chance explains. A ranker may go "
+            f"by {pronoun}; that one does, only an audit shows."
         )
     if effects:
         return "The sides' texts are alike in what was measured: a tilt would need another reason."

@@ -1,4 +1,4 @@
-"""What to do next in words: what each command is for."""
+"""Sentences about next steps: the purpose of each command."""
 
 from __future__ import annotations
 

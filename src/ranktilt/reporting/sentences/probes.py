@@ -1,4 +1,4 @@
-"""What probes find, in words: a summary, and what figures and tables show."""
+"""Sentences about probes: a summary, and the findings of figures and tables."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ UNITS: Mapping[Outcome, str] = {"score": "sd", "rank": "ranks", "first ranks": "
 DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1}
 COLLINEAR = 10
 _MOST_NAMED = 3
-"""Variance inflation from which parts of two properties cannot be told apart."""
+"""Variance inflation from which on parts of two properties cannot be distinguished."""
 _REASONS: Mapping[Reason, str] = {
     "no number": "no numbers",
     "mostly unknown": "more than half of the documents have no value",
@@ -94,7 +94,7 @@ def _ends(gap: ExplainedGap, low: float, high: float) -> str:
 
 
 def gap_cautions(gaps: ExplainedGaps) -> Iterator[str]:
-    """Say what these numbers are not, and what is left out."""
+    """Say what these numbers do not show, and which properties are left out."""
     yield stronger_way(gaps)
     partial = [coverage for coverage in gaps.coverage if not coverage.is_complete]
     for size in dict.fromkeys(_list_size(coverage) for coverage in partial):
@@ -146,7 +146,7 @@ def _dropped(gaps: ExplainedGaps) -> Iterator[str]:
 
 
 def _left_out_phrases(left_out: tuple[LeftOutProperty, ...]) -> Iterator[str]:
-    """Name what is left out by reason: ``url and title: no numbers``."""
+    """Name the properties left out, by reason: ``url and title: no numbers``."""
     names: dict[tuple[str, Reason], list[str]] = {}
     for single in left_out:
         names.setdefault((single.run, single.reason), []).append(single.name)
@@ -156,7 +156,7 @@ def _left_out_phrases(left_out: tuple[LeftOutProperty, ...]) -> Iterator[str]:
 
 
 def _inflated(gaps: ExplainedGaps) -> Iterator[str]:
-    """Name properties whose parts cannot be told apart."""
+    """Name properties whose parts cannot be distinguished."""
     for gap in gaps.primary:
         names = [
             f"{part.property_name} ({part.inflation:.0f})"

@@ -67,8 +67,8 @@ def sequential_meaning(audit: SequentialAudit) -> str:
         side = audit.a if audit.looks[-1].value > 0 else audit.b
         unfavoured = audit.b if side == audit.a else audit.a
         return (
-            f"{audit.run} puts {side} ahead of {unfavoured} by more than chance explains, whenever you "
-            f"look: {NOT_RELEVANCE}."
+            f"{audit.run} puts {side} ahead of {unfavoured} by more than chance explains, "
+            f"whenever you look: {NOT_RELEVANCE}."
         )
     if audit.decision == "level":
         return (

@@ -46,10 +46,9 @@ def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
         )
     coldest, warmest = min(trend.temperatures), max(trend.temperatures)
     numbers = (
-        f"rank correlation {signed(trend.correlation, 2)} "
-        f"[{signed(trend.low, 2)}, {signed(trend.high, 2)}], "
-        f"{signed(trend.change)} points {bounds(trend.change_low, trend.change_high)} "
-        f"from {coldest:g} to {warmest:g}"
+        f"rank correlation {signed(trend.correlation, 2)} [{signed(trend.low, 2)}, "
+        f"{signed(trend.high, 2)}], {signed(trend.change)} points "
+        f"{bounds(trend.change_low, trend.change_high)} from {coldest:g} to {warmest:g}"
     )
     if trend.kind == "inconclusive":
         return (

@@ -76,7 +76,7 @@ def study_meaning(study: TrainingStudy) -> str:
 
 
 def _meant_effects(study: TrainingStudy, body: str, new: str) -> Iterator[str]:
-    """Say what is shown of a training: its effectiveness, and where it moves."""
+    """Say what training changes: effectiveness, and the tilt."""
     old = next(old for name, trained, old in study.contrasts if (name, trained) == (body, new))
     for evaluation in study.of_kind("supervised"):
         change = evaluation.difference(new, old, study.primary)

@@ -1,4 +1,4 @@
-"""What was done to a text at the high level of a factor, as the subject of a sentence."""
+"""Names of treatments: the change of a text at a factor's high level, as a subject."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def treatment(factor: DesignedFactor) -> str:
 
 
 def is_named_by_level(factor: DesignedFactor) -> bool:
-    """Return whether a treatment has no words of its own, so that a sentence must say ``a text``."""
+    """Return whether a treatment has no words here, so that a sentence must say ``a text``."""
     return treatment(factor) == f"{factor.name}={factor.high}"

@@ -1,4 +1,4 @@
-"""What could not have come out otherwise, in words."""
+"""Sentences about results that could not have come out otherwise."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ _WORDS: Mapping[Reason, str] = {
     "position": "the choice follows the order in which the documents were shown",
     "constant": "all documents get the same grade",
 }
-"""What a list, a pair or the grades of a query are like that cannot vary."""
+"""Words for a list, a pair or the grades of a query that cannot vary."""
 _UNITS: Mapping[Reason, str] = {"position": "pairs", "constant": "queries"}
 
 
 def variation_words(variation: Variation) -> str:
-    """Say what cannot vary, and how often: ``all documents have the same score in 24 of 24 lists``."""
+    """Say what cannot vary, and how often.
+
+    Such as ``all documents have the same score in 24 of 24 lists``.
+    """
     if not variation.total:
         return "no list holds a document of these groups"
     parts = [

@@ -34,7 +34,7 @@ VERDICT_WORDS = {
     "inconclusive": ("is inconclusive", "are inconclusive"),
     "level": ("is level", "are level"),
 }
-"""What is said of one verdict of each kind, and of several, in the order in which they are told."""
+"""Words about one verdict of each kind, and about several, in the order of sentences."""
 ONE_AT_A_TIME = "95 % intervals are one at a time, p is corrected."
 """An interval can exclude what its corrected p does not."""
 
@@ -101,7 +101,7 @@ def _secondary_findings(verdict: Verdict) -> str:
 
 
 def _sentence_beside_band(verdict: Verdict) -> str:
-    """Say of a question about all groups at once where its answer lies beside the random band."""
+    """Say where the answer to a question about all groups lies, compared with the random band."""
     effect, estimand = verdict.effect, verdict.effect.estimand
     amount = estimand.amount
     interval = ""
@@ -134,7 +134,7 @@ def conflict_sentence(conflict: Conflict) -> str:
 
 
 def mark(tilt: Effect) -> str:
-    """Mark what is significant after correction."""
+    """Return a star where an effect is significant after correction."""
     return "*" if tilt.p_corrected < ALPHA else ""
 
 
@@ -152,7 +152,7 @@ def sides_legend(pairs: Sequence[Pair]) -> str:
 
 
 def starred(spec: Mapping[str, Any]) -> str:
-    """Say what a star means in an audit and in what is made of audits."""
+    """Say what a star means in audits, and in results made of audits."""
     kind = "paired t tests" if spec.get("test") == "t" else "p is the inversion of the interval"
     return f"* corrected p < .05 ({str(spec['correction']).capitalize()}; {kind}). {ONE_AT_A_TIME}"
 
@@ -188,9 +188,10 @@ def derived(audit: Audit) -> dict[str, Any]:
     """Return what an audit's file says in words."""
     answers = [e for e in audit.card if not isinstance(e.estimand, RelativeDelta)]
     verdicts = audit.verdicts() if audit.pairs else []
+    standings = chain.from_iterable(display.standings for display in group_displays(audit))
     return {
         "verdicts": [verdict_row(verdict) for verdict in verdicts],
-        "standings": [*chain.from_iterable(row.standings for row in group_displays(audit))],
+        "standings": list(standings),
         "next_steps": [step_row(step) for step in next_steps(audit)],
         "effects": [effect_row(effect, audit.margin) for effect in (*audit.tilts, *answers)],
     }

@@ -1,4 +1,4 @@
-"""Views: what is said of each result, as a document; one file a result, those of experiments in their own folder."""
+"""Views: each makes the document of one result; those of experiments have their own folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _VIEWS = {
 
 
 def view(result: Any) -> Document:
-    """Return what is said of a result; a document is its own view."""
+    """Return the document of a result; a document is its own view."""
     if isinstance(result, Document):
         return result
     name = type(result).__name__

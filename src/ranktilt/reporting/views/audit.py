@@ -27,27 +27,38 @@ from ranktilt.reporting.views.readings import scale_title, verdict_chart
 
 
 def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
-    """Return what is said of an audit, with as much of its collection and runs as could be opened again and fits."""
+    """Return the document of an audit, with its queries, lists and texts up to a budget.
+
+    Those are there as far as its collection and runs could be opened again.
+    """
     opened = result if isinstance(result, LoadedAudit) else LoadedAudit(result)
-    audit, pairs = opened.audit, opened.audit.judged_pairs
+    audit = opened.audit
     findings = findings_of(audit)
+    kind = titled("Audit of", audit.spec) if folder(audit.spec) else "Audit of rankers"
     return Document(
-        kind=titled("Audit of", audit.spec) if folder(audit.spec) else "Audit of rankers",
+        kind=kind,
         headline=headline(audit),
-        sections=audit_sections(opened, budget=budget),
+        sections=tuple(audit_sections(opened, budget=budget)),
         sentences=audit_sentences(audit),
         meaning=audit_meaning(audit, findings),
         hero=PageBlocks(make=partial(_hero, audit, findings)),
         next_steps=next_commands(next_steps(audit)),
         legend=tuple(legend(audit)),
         notes=note_sentences(audit.notes),
-        sides=SIDES if len(pairs) > 1 else pairs[0] if pairs else (),
-        names=(*audit.runs, *audit.groups),
+        sides=_sides(audit),
+        names=audit.runs + audit.groups,
     )
 
 
+def _sides(audit: Audit) -> tuple[str, ...]:
+    pairs = audit.judged_pairs
+    if len(pairs) > 1:
+        return SIDES
+    return pairs[0] if pairs else ()
+
+
 def _hero(audit: Audit, findings: Sequence[Finding]) -> Iterator[IntervalChart]:
-    """Draw the answers to the primary question, in the order in which they are told."""
+    """Draw the answers to the primary question, in the order of their sentences."""
     verdicts = [finding.verdict for finding in findings if finding.verdict is not None]
     pairs = audit.judged_pairs
     if not verdicts:
@@ -71,15 +82,12 @@ def _hero(audit: Audit, findings: Sequence[Finding]) -> Iterator[IntervalChart]:
 
 def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     """Give the verdicts and conflicts, the largest finding first, and then what controls change."""
-    told = [Sentence(finding.sentence, _tone(finding), "strong") for finding in findings_of(audit)]
-    return (
-        *standing_sentences(audit),
-        *told,
-        *(Sentence(text, "warning", "strong") for text in control_sentences(audit)),
-    )
+    findings = [Sentence(f.sentence, _tone(f), "strong") for f in findings_of(audit)]
+    changes = [Sentence(text, "warning", "strong") for text in control_sentences(audit)]
+    return (*standing_sentences(audit), *findings, *changes)
 
 
 def _tone(finding: Finding) -> Tone:
-    return (
-        "warning" if finding.verdict is None else verdict_tone(finding.verdict, finding.verdict.a)
-    )
+    if finding.verdict is None:
+        return "warning"
+    return verdict_tone(finding.verdict, finding.verdict.a)

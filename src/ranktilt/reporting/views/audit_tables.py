@@ -1,10 +1,13 @@
-"""What is said of an audit: verdicts, the tables of the papers, the card, controls and confounds, and their legend."""
+"""Tables of an audit, and their legends: means, Relative Δ, the card, controls and confounds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from math import isnan
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -35,6 +38,7 @@ from ranktilt.reporting.numbers import (
     estimate,
     interval,
     number,
+    number_of,
     p_value,
     percent,
     signed,
@@ -44,6 +48,7 @@ from ranktilt.reporting.sentences.controls import control_change, control_meanin
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
 from ranktilt.reporting.tones import VERDICT_TONES
 
+_QUERIES = "Queries with a relevant document in the group; for Relative Δ in both groups."
 _TIED = "Relevant twins with one score, of those with a side retrieved."
 _MOST_OPEN = 14
 """Rows of a table below a figure that shows its first column, before it is folded away."""
@@ -59,59 +64,50 @@ _CONFOUNDS = {
 
 
 def group_table(audit: Audit) -> Table:
-    """Lay an audit out as the papers do: per ranker the means of all documents and of each group, and Relative Δ."""
+    """Lay an audit out as the papers do.
+
+    Each ranker has the means of all documents and of each group, and Relative Δ.
+    """
     tied = any(t.twins for t in audit.tilts)
-    columns = (
-        named("group"),
-        *(Column(repr(measure)) for measure in audit.measures),
-        Column(
-            "queries",
-            hint="Queries with a relevant document in the group; for Relative Δ in both groups.",
-        ),
-        *([Column("tied twins", hint=_TIED)] if tied else []),
-    )
+    columns = [named("group"), *(Column(repr(measure)) for measure in audit.measures)]
+    columns.append(Column("queries", hint=_QUERIES))
+    if tied:
+        columns.append(Column("tied twins", hint=_TIED))
     rows: list[Row] = []
     means = audit.by_group()
     for run in audit.runs:
         for group in audit.groups:
             side = means.filter((pl.col("run") == run) & (pl.col("group") == group))
-            rows.append(
-                _mean_row(run, group, side["mean"].to_list(), side["queries"][0], tied=tied)
-            )
+            cells = _mean_cells(group, side["mean"].to_list(), side["queries"][0])
+            rows.append(Row((*cells, *[Cell("")] * tied), (run,)))
         for pair in audit.tilted_pairs:
             rows += _tilt_rows(audit, run, pair, tied=tied)
     caption = "Means and Relative Δ, in %" if audit.tilts else "Means, in %"
     note = " ".join(table_legend(audit))
-    return Table(caption, columns, tuple(rows), note, groups=("ranker",), folded=True)
+    return Table(caption, tuple(columns), tuple(rows), note, groups=("ranker",), folded=True)
 
 
-def _mean_row(run: str, group: str, means: list[float], queries: int, *, tied: bool) -> Row:
-    quiet: Emphasis = "quiet" if group == ALL else ""
-    cells = (number(mean, percent, emphasis=quiet) for mean in means)
-    end = (number(queries, str, emphasis=quiet), *[Cell("")] * tied)
-    return Row((Cell(group, emphasis=quiet), *cells, *end), (run,))
+def _mean_cells(group: str, means: list[float], queries: int) -> Iterator[Cell]:
+    emphasis: Emphasis = "quiet" if group == ALL else ""
+    yield Cell(group, emphasis=emphasis)
+    yield from (number(mean, percent, emphasis=emphasis) for mean in means)
+    yield number(queries, str, emphasis=emphasis)
 
 
 def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Row]:
-    found = [t for t in audit.tilts if t.run == run and (t.a, t.b) == pair]
-    which = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"
-    share = audit.tied_share(run, *pair)
-    last = [Cell("" if share != share else f"{percent(share)} %", share)] * tied
-    deltas = (_delta(t, audit.margin_points) for t in found)
-    yield Row(
-        (
-            Cell(f"Relative Δ{which}", emphasis="strong"),
-            *deltas,
-            number(found[0].queries, str),
-            *last,
-        ),
-        (run,),
-    )
-    if not found[0].twins:
-        bands = (Cell("", ends=ends(t.null_low, t.null_high), emphasis="quiet") for t in found)
-        yield Row(
-            (Cell("random band", emphasis="quiet"), *bands, Cell(""), *[Cell("")] * tied), (run,)
-        )
+    tilts = [tilt for tilt in audit.tilts if tilt.run == run and (tilt.a, tilt.b) == pair]
+    sides = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"
+    cells = [Cell(f"Relative Δ{sides}", emphasis="strong")]
+    cells += [_delta(tilt, audit.margin_points) for tilt in tilts]
+    cells.append(number(tilts[0].queries, str))
+    if tied:
+        share = audit.tied_share(run, *pair)
+        cells.append(Cell("" if isnan(share) else f"{percent(share)} %", share))
+    yield Row(tuple(cells), (run,))
+    if not tilts[0].twins:
+        bands = (Cell("", ends=ends(t.null_low, t.null_high), emphasis="quiet") for t in tilts)
+        empty = [Cell("")] * (1 + tied)
+        yield Row((Cell("random band", emphasis="quiet"), *bands, *empty), (run,))
 
 
 def _delta(tilt: Effect, level: float) -> Cell:
@@ -121,175 +117,188 @@ def _delta(tilt: Effect, level: float) -> Cell:
     )
 
 
-def _answer(e: Effect) -> Cell:
-    return Cell(e.estimand.answer(e.value), e.value, VERDICT_TONES[e.favours] if e.favours else "")
+def _answer(effect: Effect) -> Cell:
+    tone = VERDICT_TONES[effect.favours] if effect.favours else ""
+    return Cell(effect.estimand.answer(effect.value), effect.value, tone)
 
 
-def _interval(e: Effect) -> str:
-    amount = e.estimand.amount
-    return f"[{amount(e.low)}, {amount(e.high)}]" if e.has_interval else DASH
+def _interval(effect: Effect) -> str:
+    amount = effect.estimand.amount
+    return f"[{amount(effect.low)}, {amount(effect.high)}]" if effect.has_interval else DASH
 
 
-def _random_labels(e: Effect) -> str:
-    if not e.banded or not e.has_interval:
+def _random_labels(effect: Effect) -> str:
+    if not effect.banded or not effect.has_interval:
         return ""
-    amount = e.estimand.amount
-    return f"[{amount(e.null_low)}, {amount(e.null_high)}]"
+    amount = effect.estimand.amount
+    return f"[{amount(effect.null_low)}, {amount(effect.null_high)}]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PairAnswer:
+    """An answer of the card, and the pair of groups below which it is printed."""
+
+    effect: Effect
+    pair: Pair
 
 
 def card_table(audit: Audit) -> Table:
-    """Lay the whole card out: per ranker and pair a row a question."""
-    found = [
-        (e, pair) for run in audit.runs for pair in audit.pairs for e in audit.card_of(run, *pair)
+    """Lay the card out: for each ranker and pair a row a question."""
+    answers = []
+    for run, pair in product(audit.runs, audit.pairs):
+        answers += [_PairAnswer(effect=e, pair=pair) for e in audit.card_of(run, *pair)]
+    columns: list[ColumnOf] = [
+        (named("question"), lambda row: Cell(row.effect.name, note=row.effect.estimand.question)),
+        ("answer", lambda row: _answer(row.effect)),
+        ("95 % interval", lambda row: Cell(_interval(row.effect), emphasis="quiet")),
     ]
     # A column of its own, so that a narrow terminal can go without it and keeps who is favoured.
-    random: list[ColumnOf] = []
-    if any(_random_labels(e) for e, _ in found):
-        random = [
-            (
-                Column("random labels", spare=2),
-                lambda of: Cell(_random_labels(of[0]), emphasis="quiet"),
-            )
-        ]
-    columns: list[ColumnOf] = [
-        (named("question"), lambda of: Cell(of[0].name, note=of[0].estimand.question)),
-        ("answer", lambda of: _answer(of[0])),
-        ("95 % interval", lambda of: Cell(_interval(of[0]), emphasis="quiet")),
-        *random,
-        (Column("corrected p", spare=3), lambda of: number(of[0].p_corrected, p_value)),
-        (worded("favours"), lambda of: of[0].side(of[0].favours) or DASH),
-        (worded("from", spare=1), lambda of: basis_words(of[0].estimand, of[0])),
+    if any(_random_labels(answer.effect) for answer in answers):
+        random_labels = Column("random labels", spare=2)
+        columns.append(
+            (random_labels, lambda row: Cell(_random_labels(row.effect), emphasis="quiet"))
+        )
+    columns += [
+        (Column("corrected p", spare=3), number_of("effect.p_corrected", p_value)),
+        (worded("favours"), lambda row: row.effect.side(row.effect.favours) or DASH),
+        (worded("from", spare=1), lambda row: basis_words(row.effect.estimand, row.effect)),
     ]
     return tabulated(
         "The question card, every number",
-        found,
+        answers,
         columns,
-        group=lambda of: _group(audit, of[0].run, of[1]),
+        group=lambda row: _group(audit, row.effect.run, row.pair),
         note=" ".join(card_legend(audit)),
         groups=("ranker",),
-        folded=len(found) > _MOST_OPEN,
+        folded=len(answers) > _MOST_OPEN,
     )
 
 
 def _group(audit: Audit, run: str, pair: Pair) -> tuple[str]:
-    """The ranker, and the pair where there are several."""
+    """Return the ranker, with the pair where there are several."""
     return (f"{run}, {pair[0]} | {pair[1]}" if len(audit.pairs) > 1 else run,)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _PairControl:
+    """A run under one control, and the pair of groups below which it is printed."""
+
+    controlled: Controlled
+    pair: Pair
+
+
 def control_table(audit: Audit) -> Table:
-    """Lay raw and controlled values out below each other: per ranker and pair a row raw and one a control."""
-    measures = [repr(measure) for measure in audit.measures]
-    columns: list[ColumnOf] = [(named("control"), lambda of: of[0].control)]
+    """Lay out raw and controlled values: for each ranker and pair a row raw and one a control."""
+    primary = audit.primary_index
+    columns: list[ColumnOf] = [(named("control"), attrgetter("controlled.control"))]
+    for index, measure in enumerate(audit.measures):
+        columns.append((repr(measure), partial(_delta_under, audit, index)))
     columns += [
-        (name, partial(_controlled, place=place, level=audit.margin_points))
-        for place, name in enumerate(measures)
+        (f"moved on {audit.measures[primary]!r}", lambda row: _move(row.controlled, primary)),
+        (worded("changed"), lambda row: control_change(row.controlled.control_change)),
     ]
-    columns += [
-        (
-            f"moved on {measures[audit.primary_index]}",
-            lambda of: _moved(of[0], audit.primary_index),
-        ),
-        (worded("changed"), lambda of: control_change(of[0].control_change)),
-    ]
-    found = [
-        (one, pair)
-        for run in audit.runs
-        for pair in audit.tilted_pairs
-        # Controls that were not applied name only the first pair.
-        for one in audit.controls
-        if one.run == run and ((one.a, one.b) == pair or not one.tilts)
-    ]
+    rows = []
+    for run, pair in product(audit.runs, audit.tilted_pairs):
+        for controlled in audit.controls:
+            # Controls that were not applied name only the first pair.
+            is_of_pair = (controlled.a, controlled.b) == pair or not controlled.tilts
+            if controlled.run == run and is_of_pair:
+                rows.append(_PairControl(controlled=controlled, pair=pair))
     return tabulated(
         "Relative Δ in %, raw and controlled",
-        found,
+        rows,
         columns,
-        group=lambda of: _group(audit, of[0].run, of[1]),
+        group=lambda row: _group(audit, row.controlled.run, row.pair),
         note=" ".join(control_legend(audit)),
         groups=("ranker",),
-        folded=len(found) > _MOST_OPEN,
+        folded=len(rows) > _MOST_OPEN,
     )
 
 
-def _controlled(of: tuple[Controlled, Pair], place: int, level: float) -> Cell:
-    return _delta(of[0].tilts[place], level) if of[0].tilts else Cell("")
+def _delta_under(audit: Audit, index: int, row: _PairControl) -> Cell:
+    """Return Relative Δ on one measure; nothing where the control was not applied."""
+    tilts = row.controlled.tilts
+    return _delta(tilts[index], audit.margin_points) if tilts else Cell("")
 
 
-def _moved(one: Controlled, place: int) -> Cell:
-    if not one.moves or one.moves[place].value != one.moves[place].value:
+def _move(controlled: Controlled, index: int) -> Cell:
+    """Return how far a control moves Relative Δ on one measure, with the interval."""
+    if not controlled.moves or isnan(controlled.moves[index].value):
         return Cell("")
-    move = one.moves[place]
-    return Cell(
-        f"{signed(move.value)} {interval(move.low, move.high)}", move.value, emphasis="quiet"
-    )
+    move = controlled.moves[index]
+    text = f"{signed(move.value)} {interval(move.low, move.high)}"
+    return Cell(text, move.value, emphasis="quiet")
 
 
 def conflict_sentences(audit: Audit) -> list[str]:
-    """One sentence for each run and pair whose answers have opposite signs."""
+    """Say for each run and pair that its answers have opposite signs, where they have."""
     return [finding.sentence for finding in conflict_findings(audit)]
 
 
 def confound_table(confounds: Sequence[Confound]) -> Table:
-    """Lay out in what else the texts of two groups differ, and how alike their twins are."""
-    pairs = list(dict.fromkeys((one.a, one.b) for one in confounds))
-    first, second = pairs[0] if len(pairs) == 1 else ("first", "second")
+    """Lay out the other differences between the texts of two groups, and how alike twins are."""
+    pairs = list(dict.fromkeys((confound.a, confound.b) for confound in confounds))
+    has_groups = len(pairs) > 1
+    first, second = ("first", "second") if has_groups else pairs[0]
     columns = (
         (named("what else differs"), _confound_name),
-        (first, lambda one: _confound_cell(one, one.value_a, sided=True)),
-        (second, lambda one: _confound_cell(one, one.value_b, sided=True)),
-        (Column("share of pairs"), lambda one: _confound_cell(one, one.value_a, sided=False)),
+        (first, partial(_confound_cell, field="value_a", sided=True)),
+        (second, partial(_confound_cell, field="value_b", sided=True)),
+        ("share of pairs", partial(_confound_cell, field="value_a", sided=False)),
         (
             Column("counted", hint="documents of both sides, or pairs with it"),
-            lambda one: number(one.number, count),
+            number_of("number", count),
         ),
     )
     return tabulated(
         "Beside who wrote it",
         confounds,
         columns,
-        groups=("pair",) * (len(pairs) > 1),
-        group=lambda one: (f"{one.a} | {one.b}",) * (len(pairs) > 1),
+        groups=("pair",) if has_groups else (),
+        group=lambda confound: (f"{confound.a} | {confound.b}",) if has_groups else (),
     )
 
 
-def _confound_name(one: Confound) -> str:
-    if one.name == "truncated":
-        return f"documents that {one.run} cuts at {counted(one.limit, 'token', 'tokens')}"
-    return _CONFOUNDS[one.name]
+def _confound_name(confound: Confound) -> str:
+    if confound.name == "truncated":
+        limit = counted(confound.limit, "token", "tokens")
+        return f"documents that {confound.run} cuts at {limit}"
+    return _CONFOUNDS[confound.name]
 
 
-def _confound_cell(one: Confound, value: float, *, sided: bool) -> Cell:
-    if (one.name in SIDED) != sided:
+def _confound_cell(confound: Confound, *, field: str, sided: bool) -> Cell:
+    if (confound.name in SIDED) != sided:
         return Cell("")
-    return (
-        number(value, decimal)
-        if one.name == "words" or value != value
-        else Cell(f"{percent(value)} %", value)
-    )
+    value = getattr(confound, field)
+    if confound.name == "words" or isnan(value):
+        return number(value, decimal)
+    return Cell(f"{percent(value)} %", value)
 
 
 def control_sentences(audit: Audit) -> list[str]:
     """Say for each run which control changes the verdict on the primary measure."""
-    said = []
-    place = audit.primary_index if audit.measures else 0
-    raws = {
-        (one.run, one.a, one.b): one.tilts[place]
-        for one in audit.controls
-        if one.control == RAW and one.tilts
+    if not audit.measures:
+        return []
+    primary = audit.primary_index
+    raw_tilts = {
+        (controlled.run, controlled.a, controlled.b): controlled.tilts[primary]
+        for controlled in audit.controls
+        if controlled.control == RAW and controlled.tilts
     }
-    for one in audit.controls:
-        raw = raws.get((one.run, one.a, one.b))
-        if raw is None or not one.moves or not one.moves[place].shown:
+    sentences = []
+    for controlled in audit.controls:
+        raw = raw_tilts.get((controlled.run, controlled.a, controlled.b))
+        if raw is None or not controlled.moves or not controlled.moves[primary].shown:
             continue
-        before, after = (
-            raw.verdict(audit.margin_points),
-            one.tilts[place].verdict(audit.margin_points),
-        )
+        tilt = controlled.tilts[primary]
+        before, after = raw.verdict(audit.margin_points), tilt.verdict(audit.margin_points)
         if before != after:
-            said.append(
-                f"{one.run}, control {one.control}: Relative Δ on {raw.measure} moves from {signed(raw.value)} to "
-                f"{signed(one.tilts[place].value)} %; the verdict from {_kind(raw, before)} to {_kind(raw, after)}"
+            sentences.append(
+                f"{controlled.run}, control {controlled.control}: Relative Δ on {raw.measure} "
+                f"moves from {signed(raw.value)} to {signed(tilt.value)} %; "
+                f"the verdict from {_kind(raw, before)} to {_kind(raw, after)}"
             )
-    return said
+    return sentences
 
 
 def _kind(tilt: Effect, kind: str) -> str:
@@ -317,28 +326,32 @@ def table_legend(audit: Audit) -> list[str]:
     spec = audit.spec
     lines = ["Means in %."] if audit.measures else []
     if audit.tilts:
-        twins = {tilt.twins for tilt in audit.tilts}
-        rounded = " Means rounded to 0.1 % as in the papers." if spec["rounding"] == "paper" else ""
-        lines = [
-            f"Means and Relative Δ in %: {sides_legend(audit.pairs)}.{_stars(audit)}",
-            f"{_intervals_legend(audit)}Ties: {tie_rule(spec)}.{rounded}",
-        ]
-        if any(tilt.excluded for tilt in audit.tilts):
-            lines.append(
-                "The mean of a group is over the queries with a relevant document in it; Relative Δ and its sentence "
-                "are over those with one in both groups."
-            )
-        if False in twins:
-            which = "Groups that are not twins" if True in twins else "Groups are not twins"
-            lines.append(
-                f"{which}: level is the median of random labels (shuffled within each query), not 0."
-            )
+        lines = list(_tilt_legend(audit))
     elif audit.card:
-        bootstrap = f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples. "
-        lines.append(
-            f"{bootstrap if any(e.has_interval for e in audit.card) else ''}Ties: averaged."
-        )
+        bootstrap = ""
+        if any(effect.has_interval for effect in audit.card):
+            bootstrap = f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples. "
+        lines.append(f"{bootstrap}Ties: averaged.")
     return [*lines, *noise_legend(audit)]
+
+
+def _tilt_legend(audit: Audit) -> Iterator[str]:
+    rounded = ""
+    if audit.spec["rounding"] == "paper":
+        rounded = " Means rounded to 0.1 % as in the papers."
+    yield f"Means and Relative Δ in %: {sides_legend(audit.pairs)}.{_stars(audit)}"
+    yield f"{_intervals_legend(audit)}Ties: {tie_rule(audit.spec)}.{rounded}"
+    if any(tilt.excluded for tilt in audit.tilts):
+        yield (
+            "The mean of a group is over the queries with a relevant document in it; "
+            "Relative Δ and its sentence are over those with one in both groups."
+        )
+    if not all(tilt.twins for tilt in audit.tilts):
+        has_twins = any(tilt.twins for tilt in audit.tilts)
+        groups = "Groups that are not twins" if has_twins else "Groups are not twins"
+        yield (
+            f"{groups}: level is the median of random labels (shuffled within each query), not 0."
+        )
 
 
 def _stars(audit: Audit) -> str:
@@ -351,23 +364,23 @@ def _intervals_legend(audit: Audit) -> str:
     if not any(tilt.has_interval for tilt in audit.tilts):
         return ""
     return (
-        f"95 % intervals: paired bootstrap over queries, {audit.spec['resamples']:,} resamples, widened by what "
-        "documents add. "
+        f"95 % intervals: paired bootstrap over queries, {audit.spec['resamples']:,} resamples, "
+        "widened by what documents add. "
     )
 
 
 def noise_legend(audit: Audit) -> list[str]:
-    """Say how far rounding leaves Relative Δ open, and what runs without such noise were computed in."""
-    many = len(audit.tilted_pairs) > 1
-    noise = (
-        f"{tilt.run}{f' ({tilt.a} | {tilt.b})' if many else ''} ±{tilt.points:.1f} points ({tilt.resolution})"
-        for tilt in audit.noise
-    )
-    lines = (
-        [f"Numerical noise of Relative Δ {audit.primary_measure!r}: {', '.join(noise)}."]
-        if audit.noise
-        else []
-    )
+    """Say how far rounding leaves Relative Δ open, and the precision of the other runs."""
+    has_pairs = len(audit.tilted_pairs) > 1
+    lines = []
+    if audit.noise:
+        noise = (
+            f"{tilt.run}{f' ({tilt.a} | {tilt.b})' if has_pairs else ''} ±{tilt.points:.1f} "
+            f"points ({tilt.resolution})"
+            for tilt in audit.noise
+        )
+        name = f"{audit.primary_measure!r}"
+        lines.append(f"Numerical noise of Relative Δ {name}: {', '.join(noise)}.")
     computed = {
         str(spec.get("name", spec.get("ranker"))): precision(spec)
         for spec in audit.spec.get("runs", ())
@@ -378,7 +391,9 @@ def noise_legend(audit: Audit) -> list[str]:
         for run, name in computed.items()
         if name in ROUNDOFF and run not in noisy
     ]
-    return [*lines, *([f"Computed: {', '.join(silent)}."] if silent else [])]
+    if silent:
+        lines.append(f"Computed: {', '.join(silent)}.")
+    return lines
 
 
 def tie_rule(spec: Mapping[str, Any]) -> str:
@@ -387,25 +402,33 @@ def tie_rule(spec: Mapping[str, Any]) -> str:
 
 
 def card_legend(audit: Audit) -> list[str]:
-    """Say what the numbers are that the card shows."""
+    """Say what the card's numbers are."""
     if not audit.card:
         return []
-    sided = any(e.estimand.sided for e in audit.card)
-    said = [f"Card: {sides_legend(audit.pairs)}."] if sided else []
-    whole = list(dict.fromkeys(e.name for e in audit.card if not e.estimand.sided))
-    if whole:
-        verbs = ("speaks", "favours") if len(whole) == 1 else ("speak", "favour")
-        said.append(f"{join_words(whole)} {verbs[0]} of all groups at once and {verbs[1]} none.")
-    described = dict.fromkeys(e.name for e in audit.card if e.estimand.descriptive)
-    gap = "".join(f", without the {name}, which only describes" for name in described)
-    correction = str(audit.spec["correction"]).capitalize()
-    if not all(isnan(e.p_corrected) for e in audit.card):
-        said.append(f"p: corrected ({correction}), the primary question's tests apart{gap}.")
+    return [" ".join(_card_legend(audit))]
+
+
+def _card_legend(audit: Audit) -> Iterator[str]:
+    if any(effect.estimand.sided for effect in audit.card):
+        yield f"Card: {sides_legend(audit.pairs)}."
+    names = list(dict.fromkeys(e.name for e in audit.card if not e.estimand.sided))
+    if names:
+        verbs = ("speaks", "favours") if len(names) == 1 else ("speak", "favour")
+        yield f"{join_words(names)} {verbs[0]} of all groups at once and {verbs[1]} none."
+    if not all(isnan(effect.p_corrected) for effect in audit.card):
+        yield _correction_legend(audit)
         if not audit.tilts:  # the main table's legend says it otherwise
-            said.append(ONE_AT_A_TIME)
-    if audit.spec["ties"] != "expected" and any(e.estimand.kind == "relevance" for e in audit.card):
-        said.append("Ties are averaged in all rows but Relative Δ.")
-    return [" ".join(said)]
+            yield ONE_AT_A_TIME
+    has_relevance = any(effect.estimand.kind == "relevance" for effect in audit.card)
+    if audit.spec["ties"] != "expected" and has_relevance:
+        yield "Ties are averaged in all rows but Relative Δ."
+
+
+def _correction_legend(audit: Audit) -> str:
+    correction = str(audit.spec["correction"]).capitalize()
+    descriptive = dict.fromkeys(e.name for e in audit.card if e.estimand.descriptive)
+    gap = "".join(f", without the {name}, which only describes" for name in descriptive)
+    return f"p: corrected ({correction}), the primary question's tests apart{gap}."
 
 
 def control_legend(audit: Audit) -> list[str]:
@@ -415,8 +438,9 @@ def control_legend(audit: Audit) -> list[str]:
     )
     if not meanings:  # the rows say why none was applied
         return []
-    said = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)
+    controls = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)
     return [
-        f"Controls (Relative Δ in %, ranked again where texts changed): {said}. * corrected p < .05 over the raw and "
-        "controlled values together; moved: points, with 95 % paired bootstrap interval."
+        f"Controls (Relative Δ in %, ranked again where texts changed): {controls}. "
+        "* corrected p < .05 over the raw and controlled values together; "
+        "moved: points, with 95 % paired bootstrap interval."
     ]

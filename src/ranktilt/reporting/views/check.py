@@ -1,4 +1,4 @@
-"""A check: what the collection holds, how alike its sides are, what is at fault, and the verdict in one sentence."""
+"""A check: the collection's contents, how alike its sides are, its faults, and the verdict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ranktilt.data.faults import LENGTH_NOTICE
+from ranktilt.data.faults import LENGTH_NOTICE, FaultRow
 from ranktilt.errors import counted
 from ranktilt.explaining.check import CheckResult
 from ranktilt.reporting.document import Document, Emphasis, PageBlocks, Sentence
@@ -24,46 +24,53 @@ from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check_sections import EQUIVALENCE_TONES, alpha_of, check_sections
 from ranktilt.reporting.views.text_features import effect_chart
 
+_INSTRUMENT_LOOKS: dict[bool, tuple[Tone, Emphasis]] = {True: ("good", ""), False: ("bad", "alarm")}
+"""Tone and emphasis, by whether the instrument is calibrated."""
+
 
 def view(check: CheckResult) -> Document:
-    """Return what is said of a check."""
+    """Return the document of a check."""
+    notes = note_sentences(check.notes)
+    sections = (*check_sections(check), provenance(check.spec, notes))
+    names = (check.reference, *check.sources)
     return Document(
         kind=titled("Check of", check.spec),
         headline=check_sentence(check),
-        sections=(*check_sections(check), provenance(check.spec, note_sentences(check.notes))),
+        sections=sections,
         sentences=tuple(sentences(check)),
         meaning=check_meaning(check),
         hero=PageBlocks(make=partial(effect_chart, check.features, check.reference)),
-        names=(check.reference, *check.sources),
+        names=names,
         legend=tuple(legend(check)),
-        notes=note_sentences(check.notes),
+        notes=notes,
     )
 
 
 def sentences(check: CheckResult) -> Iterator[Sentence]:
-    """Return the verdict on the whole, what was asked besides, and what faults mean."""
+    """Return the verdict, then the tests of instrument and effectiveness, then the faults."""
     yield Sentence(check_sentence(check), *_verdict_look(check))
     for row in check.instrument:
-        is_right = row.is_calibrated
-        yield Sentence(
-            instrument_sentence(row), "good" if is_right else "bad", "" if is_right else "alarm"
-        )
-    many = len(check.sources) > 1
+        tone, emphasis = _INSTRUMENT_LOOKS[row.is_calibrated]
+        yield Sentence(instrument_sentence(row), tone, emphasis)
+    has_sources = len(check.sources) > 1
     for comparison in check.effectiveness:
-        source = f" ({comparison.source})" if many else ""
+        source = f" ({comparison.source})" if has_sources else ""
         name = f"{comparison.run}{source}, {comparison.measure}"
         tone = EQUIVALENCE_TONES[comparison.outcome]
         yield Sentence(f"{name}: {equivalence_words(comparison)}.", tone, "strong")
     for fault in check.faults:
-        name = f"{fault.source}, {fault.name}" if many and fault.source else fault.name
-        if math.isnan(fault.value):
-            yield Sentence(f"{name}: there is nothing to count", emphasis="quiet")
-        elif fault.verdict != "ok":
-            for text in (fault.meaning, fault.note):
-                if text:
-                    yield Sentence(f"{name}: {text}", emphasis="quiet")
-        elif fault.note and fault.count:
-            yield Sentence(f"{name}: {fault.note}", emphasis="quiet")
+        name = f"{fault.source}, {fault.name}" if has_sources and fault.source else fault.name
+        for text in _fault_texts(fault):
+            yield Sentence(f"{name}: {text}", emphasis="quiet")
+
+
+def _fault_texts(fault: FaultRow) -> list[str]:
+    """Return what a fault means, and its note; nothing about a fault that is not there."""
+    if math.isnan(fault.value):
+        return ["there is nothing to count"]
+    if fault.verdict != "ok":
+        return [text for text in (fault.meaning, fault.note) if text]
+    return [fault.note] if fault.note and fault.count else []
 
 
 def _verdict_look(check: CheckResult) -> tuple[Tone, Emphasis]:
@@ -78,25 +85,26 @@ def legend(check: CheckResult) -> Iterator[str]:
     """Say how the tables are read, in a few lines."""
     reference = check.reference
     yield (
-        "Words: mean and quartiles of whitespace words of a text without its title; an empty one counts with 0. "
-        "Queries: with a relevant document of the source; relevant each: their mean number. Judged: named by a "
-        "judgment, of whatever grade. Twins: of the same origin as a document of another source. Duplicates: with the "
-        "text of an earlier document of the source."
+        "Words: mean and quartiles of whitespace words of a text without its title; an empty "
+        "one counts with 0. Queries: with a relevant document of the source; relevant each: "
+        "their mean number. Judged: named by a judgment, of whatever grade. Twins: of the same "
+        "origin as a document of another source. Duplicates: with the text of an earlier "
+        "document of the source."
     )
     if check.features:
         yield (
-            f"g: Hedges' g over twins, with its 95 % interval: by how many standard deviations the source has more "
-            f"than {reference}."
+            "g: Hedges' g over twins, with its 95 % interval: by how many standard deviations "
+            f"the source has more than {reference}."
         )
     if check.terms:
         yield (
-            f"Terms: distinct lower-cased words. Jaccard: those of both texts over those of either; overlap: the share "
-            f"of {reference}'s that the rewrite kept."
+            "Terms: distinct lower-cased words. Jaccard: those of both texts over those of "
+            f"either; overlap: the share of {reference}'s that the rewrite kept."
         )
     if check.similarity:
         yield (
-            f"Twins: a text of {reference} and its rewrite; unrelated pairs: a text of {reference} and the rewrite of "
-            "another one, at random."
+            f"Twins: a text of {reference} and its rewrite; unrelated pairs: a text of "
+            f"{reference} and the rewrite of another one, at random."
         )
     if check.effectiveness:
         yield from _effectiveness_legend(check)
@@ -107,16 +115,18 @@ def _effectiveness_legend(check: CheckResult) -> Iterator[str]:
     rows = check.effectiveness
     tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
     yield (
-        f"Difference: {check.reference} − rewrite, over queries with a relevant document on both sides; 95 % interval "
-        f"of Student's t, uncorrected. p different: paired t test (Holm over {tests})."
+        f"Difference: {check.reference} − rewrite, over queries with a relevant document on "
+        "both sides; 95 % interval of Student's t, uncorrected. p different: paired t test "
+        f"(Holm over {tests})."
     )
     yield (
-        f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: below "
-        f"{alpha_of(check):g} the difference is smaller than that. Smallest margin: the smallest that would have been "
-        "shown."
+        f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: "
+        f"below {alpha_of(check):g} the difference is smaller than that. Smallest margin: the "
+        "smallest that would have been shown."
     )
     yield (
-        "Inconclusive is not equivalent: there, these queries show neither a difference nor that there is none."
+        "Inconclusive is not equivalent: there, these queries show neither a difference nor "
+        "that there is none."
     )
 
 
@@ -128,11 +138,13 @@ def fault_legend(check: CheckResult) -> Iterator[str]:
         yield f"Warning: a share over {notice:g} %, or any dangling judgment or repeated query."
         return
     yield (
-        "Found: documents, pairs, judgments or queries with the fault, and their share; beside it the share in "
-        f"{check.reference} itself. Length ratio: pairs outside of the limits, and the median."
+        "Found: documents, pairs, judgments or queries with the fault, and their share; beside "
+        f"it the share in {check.reference} itself. Length ratio: pairs outside of the limits, "
+        "and the median."
     )
     yield (
-        f"Void: beyond the limit, on either side. Warning: a share over {notice:g} % (for title prefixes and texts cut "
-        f"short, a gap of more than {notice:g} points between the sides), a median length ratio outside "
-        f"{low:g}–{high:g}, any dangling judgment or repeated query, or nothing to count."
+        f"Void: beyond the limit, on either side. Warning: a share over {notice:g} % (for title "
+        f"prefixes and texts cut short, a gap of more than {notice:g} points between the "
+        f"sides), a median length ratio outside {low:g}–{high:g}, any dangling judgment or "
+        "repeated query, or nothing to count."
     )

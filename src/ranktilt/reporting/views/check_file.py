@@ -1,4 +1,4 @@
-"""What a file is: what it holds, what can be asked of it, what is missing, and the command to type."""
+"""A file: what it holds, which questions it can answer, what is missing, and the next command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST = 100
 
 
 def view(report: FileReport) -> Document:
-    """Return what is said of a file."""
+    """Return the document of a file."""
     rows = [("format", report.format), *report.contents.items()]
     if report.first:
         rows.append(("first record", _shortened(report.first)))

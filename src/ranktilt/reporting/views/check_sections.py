@@ -1,4 +1,4 @@
-"""The sections of a check: contents, text features, terms, meaning, effectiveness on each side, and faults."""
+"""The sections of a check: contents, text features, terms, meaning, effectiveness and faults."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 
 from ranktilt.auditing.effects import Equivalence, Outcome
-from ranktilt.data.contents import Contents
+from ranktilt.data.contents import Contents, SourceContents
 from ranktilt.data.faults import LENGTH, LENGTH_NOTICE, FaultRow, Verdict, percent
 from ranktilt.explaining.base import ABOVE, Distribution
 from ranktilt.explaining.check import CheckResult
@@ -40,6 +41,7 @@ from ranktilt.reporting.numbers import (
     estimate,
     fixed,
     number,
+    number_of,
     p_value,
 )
 from ranktilt.reporting.sentences.check import equivalence_words
@@ -54,11 +56,11 @@ EQUIVALENCE_TONES: dict[Outcome, Tone] = {
     "inconclusive": "unsure",
     "not tested": "unsure",
 }
-"""How each outcome of the test of equivalence is to be taken, in the order in which they are named."""
+"""Tone of each outcome of the test of equivalence, in the order in which they are named."""
 
 
 def check_sections(check: CheckResult) -> Iterator[Section]:
-    """Lay a check out: what was not asked for is left out, and faults come last, beside the verdict."""
+    """Lay out the parts of a check that were asked for; faults come last, next to the verdict."""
     yield _contents(check.contents)
     if check.features:
         yield _features(check)
@@ -82,38 +84,45 @@ def _contents(contents: Contents) -> Section:
 
 
 NO_SOURCE = "(no source)"
+
+
+def _source_name(row: SourceContents) -> str:
+    return NO_SOURCE if row.source is None else row.source
+
+
+def _quartiles(row: SourceContents) -> str:
+    return "  ".join(f"{value:.0f}" for value in row.quartiles)
+
+
 _SOURCES = (
-    (named("source"), lambda row: NO_SOURCE if row.source is None else row.source),
-    ("documents", lambda row: number(row.documents, count)),
-    ("words", lambda row: number(row.words, fixed)),
-    (
-        Column("quartiles", spare=1),
-        lambda row: Cell("  ".join(f"{value:.0f}" for value in row.quartiles)),
-    ),
+    (named("source"), _source_name),
+    ("documents", number_of("documents", count)),
+    ("words", number_of("words", fixed)),
+    (Column("quartiles", spare=1), _quartiles),
     (
         Column("queries", hint="with a relevant document of the source"),
-        lambda row: number(row.queries, count),
+        number_of("queries", count),
     ),
     (
         Column("relevant each", hint="relevant documents a query"),
-        lambda row: number(row.relevant, fixed),
+        number_of("relevant", fixed),
     ),
-    ("judged", lambda row: number(row.judged, count)),
-    ("twins", lambda row: number(row.twins, count)),
-    ("empty", lambda row: number(row.empty, count)),
-    ("duplicates", lambda row: number(row.duplicates, count)),
+    ("judged", number_of("judged", count)),
+    ("twins", number_of("twins", count)),
+    ("empty", number_of("empty", count)),
+    ("duplicates", number_of("duplicates", count)),
 )
 _QUERIES = (
-    (named("queries"), lambda row: row.which),
-    ("number", lambda row: number(row.queries, count)),
-    ("words a query", lambda row: number(row.words, fixed)),
+    (named("queries"), attrgetter("which")),
+    ("number", number_of("queries", count)),
+    ("words a query", number_of("words", fixed)),
 )
 
 
 def _features(check: CheckResult) -> Section:
     lead = (
-        "What can be measured in a text should be alike on both sides: a ranker that goes by one of these favours the "
-        "side that has more of it."
+        "What can be measured in a text should be alike on both sides: a ranker that goes by "
+        "one of these favours the side that has more of it."
     )
     table = effect_table(
         f"How texts differ from their twins in {check.reference}", check.features, check.reference
@@ -131,20 +140,21 @@ def _features_figure(check: CheckResult) -> Iterator[Figure]:
 _SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", spare=1))
 
 
-def _spread(found: Distribution) -> tuple[Cell, ...]:
-    """The cells below `_SPREAD`."""
-    quartiles = "  ".join(f"{value:.2f}" for value in found.quartiles)
-    return number(found.count, count), number(found.mean, fixed), Cell(quartiles)
+def _spread(distribution: Distribution) -> tuple[Cell, ...]:
+    """Return the cells below `_SPREAD`."""
+    quartiles = "  ".join(f"{value:.2f}" for value in distribution.quartiles)
+    return number(distribution.count, count), number(distribution.mean, fixed), Cell(quartiles)
 
 
 def _terms(check: CheckResult) -> Section:
-    rows = tuple(
-        Row((Cell(name), *_spread(found), number(found.undefined, count)), (one.source,))
-        for one in check.terms
-        for name, found in (("Jaccard", one.jaccard), ("overlap", one.overlap))
-    )
+    rows = []
+    for terms in check.terms:
+        for name, distribution in (("Jaccard", terms.jaccard), ("overlap", terms.overlap)):
+            undefined = number(distribution.undefined, count)
+            rows.append(Row((Cell(name), *_spread(distribution), undefined), (terms.source,)))
     columns = (named("quantity"), *_SPREAD, Column("undefined"))
-    table = Table(f"Terms shared with {check.reference}, 0 to 1", columns, rows, groups=("source",))
+    caption = f"Terms shared with {check.reference}, 0 to 1"
+    table = Table(caption, columns, tuple(rows), groups=("source",))
     figures = PageBlocks(make=partial(_terms_figures, check))
     lead = "A rewrite should say the same in other words: many terms kept, but not all."
     return Section("words", "Words in common", (lead,), (table, figures))
@@ -162,18 +172,19 @@ def _terms_figures(check: CheckResult) -> Iterator[Figure]:
 
 
 def _meanings(check: CheckResult) -> Iterator[Section]:
-    """One section a source."""
-    found = check.similarity
-    many = len(found) > 1
-    for place, one in enumerate(found, start=1):
-        title = f"Meaning of {one.source}" if many else "Meaning"
+    """Lay out a section for each source."""
+    has_sources = len(check.similarity) > 1
+    for number_of_source, similarity in enumerate(check.similarity, start=1):
+        title = f"Meaning of {similarity.source}" if has_sources else "Meaning"
+        name = f"meaning-{number_of_source}" if has_sources else "meaning"
         lead = (
-            f"{one.model} read what each document says ({one.text}) and made a vector of it. Twins should lie close "
-            "together, unrelated texts should not."
+            f"{similarity.model} read what each document says ({similarity.text}) and made a "
+            "vector of it. "
+            "Twins should lie close together, unrelated texts should not."
         )
-        figures = PageBlocks(make=partial(_meaning_figures, one, check.reference))
-        blocks = (_cosines(one), _separation(one), figures)
-        yield Section(f"meaning-{place}" if many else "meaning", title, (lead,), blocks)
+        figures = PageBlocks(make=partial(_meaning_figures, similarity, check.reference))
+        blocks = (_cosines(similarity), _separation(similarity), figures)
+        yield Section(name, title, (lead,), blocks)
 
 
 def _meaning_figures(similarity: Similarity, reference: str) -> Iterator[Figure]:
@@ -187,76 +198,92 @@ def _meaning_figures(similarity: Similarity, reference: str) -> Iterator[Figure]
         yield map_figure(similarity.map, similarity.source, reference)
 
 
-def _cosines(one: Similarity) -> Table:
+def _cosines(similarity: Similarity) -> Table:
+    pairs = {"twins": similarity.twins, "unrelated pairs": similarity.other_pairs}
     rows = []
-    for name, found in (("twins", one.twins), ("unrelated pairs", one.other_pairs)):
-        above = found.above(ABOVE)
+    for name, distribution in pairs.items():
+        above = distribution.above(ABOVE)
         share = Cell(DASH if np.isnan(above) else percent(100 * above), above)
-        rows.append(Row((Cell(name), *_spread(found), share)))
+        rows.append(Row((Cell(name), *_spread(distribution), share)))
     columns = (named("pairs of texts"), *_SPREAD, Column(f"above {ABOVE:g}"))
-    return Table(
-        f"Cosine similarity of {one.source}, {one.model}, {one.text}", columns, tuple(rows)
-    )
+    caption = f"Cosine similarity of {similarity.source}, {similarity.model}, {similarity.text}"
+    return Table(caption, columns, tuple(rows))
 
 
-def _separation(one: Similarity) -> Table:
-    apart = one.separation
-    folds = f"folds {fixed(apart.auc_low)} to {fixed(apart.auc_high)}; .5 is chance, 1 is always"
-    row = Row(
-        (
-            Cell("AUC of telling sides apart", note=folds),
-            number(apart.auc, fixed),
-            number(apart.pairs, count),
-        )
+def _separation(similarity: Similarity) -> Table:
+    separation = similarity.separation
+    low, high = fixed(separation.auc_low), fixed(separation.auc_high)
+    name = Cell(
+        "AUC of telling sides apart", note=f"folds {low} to {high}; .5 is chance, 1 is always"
     )
+    row = Row((name, number(separation.auc, fixed), number(separation.pairs, count)))
     columns = (named("by their vectors"), Column("value"), Column("pairs"))
-    return Table(f"How far apart the sides are, {one.source}", columns, (row,))
+    return Table(f"How far apart the sides are, {similarity.source}", columns, (row,))
 
 
 def _effectiveness(check: CheckResult) -> Section:
-    rows, reference = check.effectiveness, check.reference
-    many = len({row.measure for row in rows}) > 1
-    columns = (
-        (named("ranker"), lambda row: row.run + (f" {row.measure}" if many else "")),
-        (reference, lambda row: number(row.mean_a, partial(decimal, digits=3))),
-        ("rewrite", lambda row: number(row.mean_b, partial(decimal, digits=3))),
-        ("difference", _difference),
-        (Column("p different", spare=2), lambda row: number(row.p_corrected, p_value)),
-        (Column("p equivalent", spare=3), lambda row: number(row.p_equivalent, p_value)),
-        (
-            Column("smallest margin", spare=4),
-            lambda row: Cell(f"±{row.smallest:.3f}".replace("±nan", DASH), row.smallest),
-        ),
-        (Column("queries", spare=1), lambda row: number(row.queries, count)),
-        (
-            worded("outcome"),
-            lambda row: Cell(equivalence_words(row), tone=EQUIVALENCE_TONES[row.outcome]),
-        ),
-    )
-    sources = dict.fromkeys(row.source for row in rows)
-    left_out = {row.source: f"{row.excluded:,}" for row in rows if row.excluded}
-    counts = ", ".join(
-        f"{n} of {source}" if len(check.sources) > 1 else n for source, n in left_out.items()
-    )
-    outside = (
-        f" Judged queries without a relevant document on both sides, left out: {counts}."
-        if counts
-        else ""
-    )
-    table = tabulated(
-        f"Effectiveness on each side alone{'' if many else f', {rows[0].measure}'}",
-        [row for source in sources for row in rows if row.source == source],
-        columns,
-        note=outside.strip(),
-        group=lambda row: (row.source,) if len(sources) > 1 else (),
-        groups=("source",) if len(sources) > 1 else (),
-    )
-    lead = (
-        "Each ranker searches each side alone. If one side were easier to search, a tilt in the mixed ranking could "
-        f"come from that alone. The margin is ±{rows[0].margin:g}: a smaller difference would not matter."
-    )
+    rows = check.effectiveness
     figures = PageBlocks(make=partial(_effectiveness_figures, rows, check))
-    return Section("effectiveness", "Is either side easier to search?", (lead,), (table, figures))
+    lead = (
+        "Each ranker searches each side alone. If one side were easier to search, a tilt in the "
+        f"mixed ranking could come from that alone. The margin is ±{rows[0].margin:g}: a "
+        "smaller difference would not matter."
+    )
+    title = "Is either side easier to search?"
+    return Section("effectiveness", title, (lead,), (_effectiveness_table(check), figures))
+
+
+def _effectiveness_table(check: CheckResult) -> Table:
+    rows = check.effectiveness
+    has_measures = len({row.measure for row in rows}) > 1
+
+    def ranker(row: Equivalence) -> str:
+        return f"{row.run} {row.measure}" if has_measures else row.run
+
+    columns = (
+        (named("ranker"), ranker),
+        (check.reference, number_of("mean_a", partial(decimal, digits=3))),
+        ("rewrite", number_of("mean_b", partial(decimal, digits=3))),
+        ("difference", _difference),
+        (Column("p different", spare=2), number_of("p_corrected", p_value)),
+        (Column("p equivalent", spare=3), number_of("p_equivalent", p_value)),
+        (Column("smallest margin", spare=4), _smallest_margin),
+        (Column("queries", spare=1), number_of("queries", count)),
+        (worded("outcome"), _equivalence_cell),
+    )
+    sources = list(dict.fromkeys(row.source for row in rows))
+    has_sources = len(sources) > 1
+    return tabulated(
+        f"Effectiveness on each side alone{'' if has_measures else f', {rows[0].measure}'}",
+        sorted(rows, key=lambda row: sources.index(row.source)),
+        columns,
+        note=_left_out(check),
+        group=lambda row: (row.source,) if has_sources else (),
+        groups=("source",) if has_sources else (),
+    )
+
+
+def _smallest_margin(row: Equivalence) -> Cell:
+    if math.isnan(row.smallest):
+        return Cell(DASH, row.smallest)
+    return Cell(f"±{row.smallest:.3f}", row.smallest)
+
+
+def _equivalence_cell(row: Equivalence) -> Cell:
+    return Cell(equivalence_words(row), tone=EQUIVALENCE_TONES[row.outcome])
+
+
+def _left_out(check: CheckResult) -> str:
+    """Say how many queries of each source are in no row; empty where all are."""
+    counts = {row.source: f"{row.excluded:,}" for row in check.effectiveness if row.excluded}
+    if not counts:
+        return ""
+    words = list(counts.values())
+    if len(check.sources) > 1:
+        words = [f"{query_count} of {source}" for source, query_count in counts.items()]
+    return (
+        f"Judged queries without a relevant document on both sides, left out: {', '.join(words)}."
+    )
 
 
 def _effectiveness_figures(rows: Sequence[Equivalence], check: CheckResult) -> Iterator[Figure]:
@@ -269,31 +296,32 @@ def _difference(row: Equivalence) -> Cell:
     return estimate(row, partial(always_signed, digits=3), emphasis=strong)
 
 
-def distribution_figure(title: str, found: Mapping[str, Distribution], axis: str) -> Figure:
+def distribution_figure(title: str, distributions: Mapping[str, Distribution], axis: str) -> Figure:
     """Draw distributions over the same bins."""
     return Figure(
         title,
         "Shares of pairs; the table holds means and quartiles.",
-        _histogram(found, axis),
+        _histogram(distributions, axis),
         half=True,
     )
 
 
-def _histogram(found: Mapping[str, Distribution], axis: str) -> Drawing:
-    """Bars over the range that holds anything."""
-    low, high = (
-        min(one.range[0] for one in found.values()),
-        max(one.range[1] for one in found.values()),
-    )
+def _histogram(distributions: Mapping[str, Distribution], axis: str) -> Drawing:
+    """Draw bars over the range that holds anything."""
+    low = min(distribution.range[0] for distribution in distributions.values())
+    high = max(distribution.range[1] for distribution in distributions.values())
     edges = np.linspace(low, high, round(_BINS * (high - low)) + 1)
-    counts = {name: np.histogram(one.defined, edges)[0] for name, one in found.items()}
-    held = np.flatnonzero(sum(counts.values()))
-    first, last = (
-        (int(held[0]), int(held[-1]) + 1) if len(held) and low != 0 else (0, len(edges) - 1)
-    )
-    shares = {
-        name: 100 * count[first:last] / max(found[name].count, 1) for name, count in counts.items()
+    counts = {
+        name: np.histogram(distribution.defined, edges)[0]
+        for name, distribution in distributions.items()
     }
+    filled = np.flatnonzero(sum(counts.values()))
+    first, last = 0, len(edges) - 1
+    if len(filled) and low != 0:
+        first, last = int(filled[0]), int(filled[-1]) + 1
+    shares = {}
+    for name, distribution in distributions.items():
+        shares[name] = 100 * counts[name][first:last] / max(distribution.count, 1)
     return histogram(shares, edges[first : last + 1], x=axis)
 
 
@@ -302,18 +330,17 @@ def map_figure(drawn: Map, source: str, reference: str) -> Figure:
     points = np.column_stack([drawn.x, drawn.y])
     groups = {}
     for name in (reference, source):
-        mine = [place for place, of in enumerate(drawn.sources) if of == name]
-        groups[name] = (points[mine], [drawn.ids[place] for place in mine])
-    sample = (
-        "all pairs"
-        if drawn.pairs == drawn.of
-        else f"{drawn.pairs:,} of {drawn.of:,} pairs, drawn by chance"
-    )
+        indices = [index for index, side in enumerate(drawn.sources) if side == name]
+        groups[name] = (points[indices], [drawn.ids[index] for index in indices])
+    sample = "all pairs"
+    if drawn.pairs != drawn.of:
+        sample = f"{drawn.pairs:,} of {drawn.of:,} pairs, drawn by chance"
     return Figure(
         f"Figure 4. A map of the texts: {reference} and {source}",
-        f"By t-SNE; {sample}. Near points are texts of like meaning; far distances and the axes mean nothing. Sides "
-        "that mingle speak of the same things in a like way. A thin line joins twins. Point at a text to see its id; "
-        "drag to move, hold Shift and scroll to zoom.",
+        f"By t-SNE; {sample}. Near points are texts of like meaning; far distances and the axes "
+        "mean nothing. Sides that mingle speak of the same things in a like way. A thin line "
+        "joins twins. Point at a text to see its id; drag to move, hold Shift and scroll to "
+        "zoom.",
         clouds(groups, joined=True),
     )
 
@@ -322,10 +349,10 @@ def forest_figure(rows: Sequence[Equivalence], check: CheckResult) -> Figure:
     """Draw the differences of one source and measure, with the margin around 0."""
     intervals = [
         Mark(
-            f"{row.run}: {row.outcome}",
-            row.value,
-            row.low,
-            row.high,
+            label=f"{row.run}: {row.outcome}",
+            value=row.value,
+            low=row.low,
+            high=row.high,
             inner=row.smallest - abs(row.value),
             tone=EQUIVALENCE_TONES[row.outcome],
         )
@@ -336,7 +363,8 @@ def forest_figure(rows: Sequence[Equivalence], check: CheckResult) -> Figure:
     return Figure(
         f"Difference in {first.measure}, {reference} − {first.source}",
         f"Shaded: the margin of ±{first.margin:g}. Thin: 95 % interval; thick: {level} interval, "
-        f"which must lie in the shade for equivalence. Right of 0: {reference} is searched better; left: "
+        f"which must lie in the shade for equivalence. Right of 0: {reference} is searched "
+        "better; left: "
         f"{first.source}.",
         forest({"": intervals}, x=f"difference in {first.measure}", margin=first.margin),
     )
@@ -352,32 +380,27 @@ _VERDICT_TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void
 
 
 def fault_table(check: CheckResult) -> Table:
-    """Lay a check out: a row a check of a source."""
-    many = len({row.source for row in check.faults if row.source}) > 1
-    name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
-    beside: tuple[ColumnOf, ...] = (
-        (Column(name, spare=3), lambda row: number(row.reference, percent)),
-        (Column("limit", spare=2), lambda row: row.limit),
-    )
-    columns: tuple[ColumnOf, ...] = (
-        (
-            named("check"),
-            lambda row: Cell(row.name, emphasis="" if row.verdict == "ok" else "strong"),
-        ),
+    """Lay out a row for each fault that was looked for in each source."""
+    columns: list[ColumnOf] = [
+        (named("check"), _fault_name),
         ("found", lambda row: Cell(f"{row.count:,} of {row.total:,}", row.count)),
         ("share", lambda row: Cell(_share_text(row), row.value)),
-        *(beside if check.is_compared else ()),
+    ]
+    if check.is_compared:
+        name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
+        columns += [
+            (Column(name, spare=3), number_of("reference", percent)),
+            (Column("limit", spare=2), attrgetter("limit")),
+        ]
+    columns += [
         (worded("verdict"), _verdict),
         (worded("examples", spare=1), lambda row: ", ".join(row.examples)),
-    )
-    caption = f"Faults of a comparison with {check.reference}: those with a limit can void it"
-    if not check.is_compared:
-        texts = f"the texts of {' and '.join(check.sources)}"
-        caption = f"What stands out in {texts if check.sources else 'judgments and queries'}"
-    if not many:
-        return tabulated(caption, check.faults, columns)
+    ]
+    has_sources = len({row.source for row in check.faults if row.source}) > 1
+    if not has_sources:
+        return tabulated(_fault_caption(check), check.faults, columns)
     return tabulated(
-        caption,
+        _fault_caption(check),
         check.faults,
         columns,
         group=lambda row: (row.source or "judgments and queries",),
@@ -385,11 +408,24 @@ def fault_table(check: CheckResult) -> Table:
     )
 
 
+def _fault_caption(check: CheckResult) -> str:
+    if check.is_compared:
+        return f"Faults of a comparison with {check.reference}: those with a limit can void it"
+    if check.sources:
+        return f"What stands out in the texts of {' and '.join(check.sources)}"
+    return "What stands out in judgments and queries"
+
+
+def _fault_name(row: FaultRow) -> Cell:
+    return Cell(row.name, emphasis="" if row.verdict == "ok" else "strong")
+
+
 def _share_text(row: FaultRow) -> str:
     return f"× {row.shown_value}" if row.name == LENGTH else row.shown_value
 
 
 def _verdict(row: FaultRow) -> Cell:
-    outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
-    note = f"outside {LENGTH_NOTICE[0]:g}–{LENGTH_NOTICE[1]:g}" if outside else ""
+    is_outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
+    low, high = LENGTH_NOTICE
+    note = f"outside {low:g}–{high:g}" if is_outside else ""
     return Cell(row.verdict, tone=_VERDICT_TONES[row.verdict], note=note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from ranktilt.auditing.result import Audit
 from ranktilt.measures.contrast import RelativeDelta
@@ -17,11 +18,11 @@ _MEANINGS = {
 
 
 def check_table(audit: Audit) -> Table | None:
-    """Show the p of each answer beside those of other tests; None where there are none."""
+    """Show the p of each answer and those of other tests; None where there are no others."""
     # The card repeats the primary tilt.
     others = [effect for effect in audit.card if not isinstance(effect.estimand, RelativeDelta)]
     effects = [effect for effect in (*audit.tilts, *others) if effect.checks]
-    names = list(dict.fromkeys(name for effect in effects for name in effect.checks))
+    names = list(dict.fromkeys(chain.from_iterable(effect.checks for effect in effects)))
     if not effects:
         return None
     rows = []
@@ -43,7 +44,7 @@ def check_table(audit: Audit) -> Table | None:
 
 
 def _note(names: Sequence[str]) -> str:
-    """Say what the p is, and what the checks beside it are."""
+    """Say what the p means, and how the checks differ from it."""
     meanings = "; ".join(meaning for name, meaning in _MEANINGS.items() if name in names)
     return (
         "p is the level at which the interval first excludes what is neutral, before correction. "

@@ -1,11 +1,11 @@
-"""A comparison of two audits, or of one's runs: effectiveness, Relative Δ and other estimands, old beside new."""
+"""A comparison of two audits, or of the runs of one: effectiveness, Relative Δ and the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-
-import numpy as np
+from itertools import chain
+from math import isfinite
 
 from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.comparison.match import RunPair
@@ -15,10 +15,10 @@ from ranktilt.auditing.pairwise.result import EVEN, Share
 from ranktilt.measures.base import Measure
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.reporting.document import (
+    Block,
     Cell,
     Column,
     Document,
-    Emphasis,
     Figure,
     PageBlocks,
     Row,
@@ -26,7 +26,6 @@ from ranktilt.reporting.document import (
     Table,
     named,
     printed,
-    tabulated,
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
@@ -45,39 +44,41 @@ _DODGE = 0.12
 
 
 def view(comparison: Comparison) -> Document:
-    """Return what is said of a comparison."""
+    """Return the document of a comparison."""
+    blocks: list[Block] = []
+    if comparison.measures:
+        blocks.append(_table(comparison))
+    if comparison.estimates:
+        blocks.append(_estimands(comparison))
+    blocks.append(PageBlocks(make=partial(_choice_figure, comparison)))
+    findings = comparison_findings(comparison)
+    sentences = [Sentence(finding.sentence, emphasis="strong") for finding in findings]
+    notes = [note.sentence for note in comparison.notes]
     return Document(
         kind=_kind(comparison),
         headline=headline(comparison),
-        sections=printed(
-            [
-                *([_table(comparison)] if comparison.measures else []),
-                *([_estimands(comparison)] if comparison.estimates else []),
-                PageBlocks(make=partial(_choice_figure, comparison)),
-            ]
-        ),
-        sentences=tuple(
-            Sentence(finding.sentence, emphasis="strong")
-            for finding in comparison_findings(comparison)
-        ),
+        sections=printed(blocks),
+        sentences=tuple(sentences),
         meaning=comparison_meaning(comparison),
         hero=PageBlocks(make=partial(_hero, comparison)),
-        names=tuple(name for runs in comparison.runs for name in runs),
+        names=tuple(chain.from_iterable(comparison.runs)),
         legend=tuple(legend(comparison)),
-        notes=tuple(note.sentence for note in comparison.notes),
+        notes=tuple(notes),
     )
 
 
 def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
-    """Draw the differences that verdicts are given on, those that are shown first."""
+    """Draw the difference behind each verdict, those that are shown first."""
     verdicts = [verdict for verdict in comparison.verdicts() if verdict.kind != "identical"]
     changes = sorted((verdict.changes[0] for verdict in verdicts), key=change_order)
-    several_pairs, several_runs = len(comparison.pairs) > 1, len(comparison.runs) > 1
+    has_pairs, has_runs = len(comparison.pairs) > 1, len(comparison.runs) > 1
 
     def label(change: Change) -> str:
         words = [_quantity(change)]
-        words += [f"{change.a} | {change.b}"] if several_pairs and change.a != change.b else []
-        words += [change.run] if several_runs else []
+        if has_pairs and change.a != change.b:
+            words.append(f"{change.a} | {change.b}")
+        if has_runs:
+            words.append(change.run)
         return ", ".join(words)
 
     new, old = _names(comparison)
@@ -89,7 +90,7 @@ def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
 
 
 def _quantity(change: Change) -> str:
-    """Name what a difference is of, in a word or two."""
+    """Name the quantity of a difference in a word or two."""
     if isinstance(change.estimand, PreferenceOfPairs):
         return f"{change.estimand.pairs} pairs"
     if change.of_tilt:
@@ -100,22 +101,22 @@ def _quantity(change: Change) -> str:
 def _kind(comparison: Comparison) -> str:
     if "count_rule" in comparison.spec:
         return "Comparison of two pairwise audits"
-    return (
-        "Comparison of two audits"
-        if comparison.spec.get("baseline_run") is None
-        else "Comparison of one audit's runs"
-    )
+    if comparison.spec.get("baseline_run") is None:
+        return "Comparison of two audits"
+    return "Comparison of one audit's runs"
 
 
 def _table(comparison: Comparison) -> Table:
     columns = (named(""), *map(Column, comparison.measures), Column("queries"))
-    rows = tuple(row for runs in comparison.runs for row in _run_rows(comparison, runs))
+    rows = list[Row]()
+    for runs in comparison.runs:
+        rows += _run_rows(comparison, runs)
     title = " beside ".join(_names(comparison)).capitalize()
-    return Table(title, columns, rows, groups=("runs",), folded=True)
+    return Table(title, columns, tuple(rows), groups=("runs",), folded=True)
 
 
 def _names(comparison: Comparison) -> tuple[str, str]:
-    """What stands beside the numbers of both runs."""
+    """Name both sides of every difference."""
     return ("new", "old") if comparison.spec.get("baseline_run") is None else ("run", "reference")
 
 
@@ -128,58 +129,79 @@ def _title(comparison: Comparison, runs: RunPair) -> str:
 def _estimands(comparison: Comparison) -> Table:
     new, old = _names(comparison)
     columns = (
-        (named(""), lambda of: _named(of[0])),
-        (new, lambda of: number(of[0].new, of[0].amount)),
-        (old, lambda of: number(of[0].old, of[0].amount)),
-        ("difference", lambda of: moved(of[0])),
-        (Column("corrected p", spare=1), lambda of: number(of[0].p_corrected, p_value)),
-        (Column("queries", spare=2), lambda of: str(of[0].queries)),
+        named(""),
+        Column(new),
+        Column(old),
+        Column("difference"),
+        Column("corrected p", spare=1),
+        Column("queries", spare=2),
     )
-    found = [(change, runs) for runs in comparison.runs for change in comparison.of_estimands(runs)]
-    title = (
-        "Choices between two documents"
-        if "count_rule" in comparison.spec
-        else "Other estimands of groups"
-    )
-    return tabulated(
-        title, found, columns, group=lambda of: (_title(comparison, of[1]),), groups=("runs",)
+    rows = list[Row]()
+    for runs in comparison.runs:
+        group = (_title(comparison, runs),)
+        rows += [Row(_cells(change), group) for change in comparison.of_estimands(runs)]
+    is_pairwise = "count_rule" in comparison.spec
+    title = "Choices between two documents" if is_pairwise else "Other estimands of groups"
+    return Table(title, columns, tuple(rows), groups=("runs",))
+
+
+def _cells(change: Change) -> tuple[Cell, ...]:
+    return (
+        Cell(_estimand_name(change)),
+        number(change.new, change.amount),
+        number(change.old, change.amount),
+        moved(change),
+        number(change.p_corrected, p_value),
+        Cell(str(change.queries)),
     )
 
 
-def _named(change: Change) -> str:
+def _estimand_name(change: Change) -> str:
     if isinstance(change.estimand, PreferenceOfPairs):
         return f"{change.estimand.pairs} pairs"
     return change.name if change.a == ALL else f"{change.name} {change.a} | {change.b}"
 
 
 def _run_rows(comparison: Comparison, runs: RunPair) -> Iterator[Row]:
-    """Old, new and difference of effectiveness, then of each pair's Relative Δ, and by how much that grew."""
+    """Lay out effectiveness, then Relative Δ of each pair with the growth of the tilt."""
+    group = (_title(comparison, runs),)
+    means = [mean for mean in comparison.effectiveness if (mean.run, mean.old_run) == runs]
+    for cells in _mean_rows(comparison, means):
+        yield Row(tuple(cells), group)
+    of_runs = [tilt for tilt in comparison.tilts if (tilt.run, tilt.old_run) == runs]
+    for pair in comparison.pairs:
+        tilts = [tilt for tilt in of_runs if (tilt.a, tilt.b) == pair]
+        for cells in _tilt_rows(comparison, tilts):
+            yield Row(tuple(cells), group)
+
+
+def _mean_rows(comparison: Comparison, means: Sequence[Change]) -> Iterator[list[Cell]]:
     new, old = _names(comparison)
-    many = len(comparison.pairs) > 1
-    means = [m for m in comparison.effectiveness if (m.run, m.old_run) == runs]
-    blocks: list[tuple[str, list[Change], Callable[[float], str], Emphasis]]
-    blocks = [("effectiveness", means, decimal, "quiet")]
-    for a, b in comparison.pairs:
-        tilts = [t for t in comparison.tilts if (t.run, t.old_run) == runs and (t.a, t.b) == (a, b)]
-        blocks.append((f"Relative Δ {a} | {b}" if many else "Relative Δ", tilts, signed, ""))
-    for name, changes, show, quiet in blocks:
-        rows = [
-            (
-                Cell(f"{name}: {old}", emphasis=quiet),
-                [number(c.old, show, emphasis=quiet) for c in changes],
-            ),
-            (Cell(new), [number(c.new, show) for c in changes]),
-            (Cell("difference", emphasis="strong"), [*map(moved, changes)]),
-        ]
-        if name != "effectiveness":
-            grown = [
-                Cell(signed(t.growth), t.growth, ends=ends(t.growth_low, t.growth_high))
-                for t in changes
-            ]
-            rows.append((Cell("growth of the tilt"), grown))
-        for place, (head, cells) in enumerate(rows):
-            queries = Cell("" if place else str(changes[0].queries), emphasis="quiet")
-            yield Row((head, *cells, queries), (_title(comparison, runs),))
+    empty = Cell("", emphasis="quiet")
+    yield [
+        Cell(f"effectiveness: {old}", emphasis="quiet"),
+        *(number(mean.old, decimal, emphasis="quiet") for mean in means),
+        Cell(str(means[0].queries), emphasis="quiet"),
+    ]
+    yield [Cell(new), *(number(mean.new, decimal) for mean in means), empty]
+    yield [Cell("difference", emphasis="strong"), *map(moved, means), empty]
+
+
+def _tilt_rows(comparison: Comparison, tilts: Sequence[Change]) -> Iterator[list[Cell]]:
+    new, old = _names(comparison)
+    empty = Cell("", emphasis="quiet")
+    name = "Relative Δ"
+    if len(comparison.pairs) > 1:
+        name = f"Relative Δ {tilts[0].a} | {tilts[0].b}"
+    queries = Cell(str(tilts[0].queries), emphasis="quiet")
+    yield [Cell(f"{name}: {old}"), *(number(tilt.old, signed) for tilt in tilts), queries]
+    yield [Cell(new), *(number(tilt.new, signed) for tilt in tilts), empty]
+    yield [Cell("difference", emphasis="strong"), *map(moved, tilts), empty]
+    yield [Cell("growth of the tilt"), *map(_growth, tilts), empty]
+
+
+def _growth(tilt: Change) -> Cell:
+    return Cell(signed(tilt.growth), tilt.growth, ends=ends(tilt.growth_low, tilt.growth_high))
 
 
 def legend(comparison: Comparison) -> list[str]:
@@ -187,77 +209,84 @@ def legend(comparison: Comparison) -> list[str]:
     spec, (new, old) = comparison.spec, _names(comparison)
     intervals = f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples."
     if "count_rule" in spec:
-        agreed = spec["count_rule"] == "both-agree"
-        of = "the pairs on which both orders agree" if agreed else "the answers that could be read"
+        choices = "the answers that could be read"
+        if spec["count_rule"] == "both-agree":
+            choices = "the pairs on which both orders agree"
         return [
-            f"Preference: {spec['protected']} chosen among {of}, less 50 %; 0 is level. Differences are new − old, in "
-            "points, over the queries in which both models decided anything.",
+            f"Preference: {spec['protected']} chosen among {choices}, less 50 %; 0 is level. "
+            "Differences are new − old, in points, over the queries in which both models "
+            "decided anything.",
             starred(spec),
             f"{intervals} Tests and intervals speak of these documents alone.",
         ]
-    lines = [f"Reference: {spec['baseline_run']}."] if spec.get("baseline_run") is not None else []
-    lines += (
-        ["Effectiveness: means over all relevant documents in %."] if comparison.measures else []
-    )
+    lines = []
+    if spec.get("baseline_run") is not None:
+        lines.append(f"Reference: {spec['baseline_run']}.")
+    if comparison.measures:
+        lines.append("Effectiveness: means over all relevant documents in %.")
     others = "; of other estimands in their own unit" if comparison.estimates else ""
     lines.append(f"Differences are {new} − {old}, in points{others}.")
     if comparison.pairs:
         lines.append(
-            f"Relative Δ in %: {sides_legend(comparison.pairs)}. Growth of the tilt: |Δ {new}| − |Δ {old}|; above 0 "
-            "the tilt grew, in either direction."
+            f"Relative Δ in %: {sides_legend(comparison.pairs)}. Growth of the tilt: |Δ {new}| "
+            f"− |Δ {old}|; above 0 the tilt grew, in either direction."
         )
     return [*lines, starred(spec), intervals]
 
 
 def choices_of(comparison: Comparison) -> dict[str, Change]:
-    """Changes of preference by their kind of pairs; none in a comparison of audits."""
+    """Return the changes of preference by their kind of pairs; none in a comparison of audits."""
     return {
-        c.estimand.pairs: c
-        for c in comparison.estimates
-        if isinstance(c.estimand, PreferenceOfPairs)
+        change.estimand.pairs: change
+        for change in comparison.estimates
+        if isinstance(change.estimand, PreferenceOfPairs)
     }
 
 
 def ratios(change: Change) -> tuple[Share, Share]:
-    """Protected over unprotected share of the old and of the new model, with their intervals; 1 is level."""
-    ends = ((change.old, "old"), (change.new, "new"))
-    shares = (
-        Share(EVEN + x, EVEN + change.details[f"{n}_low"], EVEN + change.details[f"{n}_high"])
-        for x, n in ends
+    """Return protected over unprotected share of the old and of the new model; 1 is level."""
+    details = change.details
+    before = Share(
+        value=EVEN + change.old, low=EVEN + details["old_low"], high=EVEN + details["old_high"]
     )
-    before, after = (one.odds for one in shares)
-    return before, after
+    after = Share(
+        value=EVEN + change.new, low=EVEN + details["new_low"], high=EVEN + details["new_high"]
+    )
+    return before.odds, after.odds
 
 
 def _choice_figure(comparison: Comparison) -> Iterator[Figure]:
     """Draw both models' ratios of each kind of pairs, as Wang et al. do; nothing for two audits."""
-    found = choices_of(comparison)
-    if not found:
+    changes = choices_of(comparison)
+    if not changes:
         return
     (runs,) = comparison.runs
-    both = list(zip(*map(ratios, found.values()), strict=True))
-    points = {
-        f"{when}: {model}": [
-            Point(place, one.value, one.low, one.high) for place, one in enumerate(values)
-        ]
-        for when, model, values in zip(BEFORE_AND_AFTER, (runs.old, runs.new), both, strict=True)
-    }
-    ends = [
-        v
-        for values in both
-        for one in values
-        for v in (one.value, one.low, one.high)
-        if np.isfinite(v)
-    ]
+    before, after = BEFORE_AND_AFTER
+    lines_of: dict[str, list[Point]] = {f"{before}: {runs.old}": [], f"{after}: {runs.new}": []}
+    for index, change in enumerate(changes.values()):
+        for points, ratio in zip(lines_of.values(), ratios(change), strict=True):
+            points.append(Point(x=index, value=ratio.value, low=ratio.low, high=ratio.high))
     protected, unprotected = comparison.spec["protected"], comparison.spec["unprotected"]
     drawing = lines(
-        points,
+        lines_of,
         x="",
         y=f"{protected} / {unprotected}",
         dodge=_DODGE,
-        domain=(0.0, max([*ends, 1.0]) * 1.1),
-        names={float(place): f"{kind} pairs" for place, kind in enumerate(found)},
+        domain=(0.0, 1.1 * _highest(chain.from_iterable(lines_of.values()))),
+        names={float(index): f"{kind} pairs" for index, kind in enumerate(changes)},
     )
-    title = f"Choices of {protected} over {unprotected} documents before and after"
-    says = "Ratio of both groups' shares; 1 is level. Bars: 95 % intervals over queries."
-    yield Figure(title, says, drawing, layout="wang-fig4")
+    yield Figure(
+        title=f"Choices of {protected} over {unprotected} documents before and after",
+        says="Ratio of both groups' shares; 1 is level. Bars: 95 % intervals over queries.",
+        drawing=drawing,
+        layout="wang-fig4",
+    )
+
+
+def _highest(points: Iterable[Point]) -> float:
+    """Return the highest finite end of an interval, at least 1, which is level."""
+    highest = 1.0
+    for point in points:
+        ends = (point.value, point.low, point.high)
+        highest = max([highest, *(end for end in ends if isfinite(end))])
+    return highest

@@ -1,4 +1,4 @@
-"""What is installed here, the models that RankTilt knows by short name, and the cache; or one model in full."""
+"""The installation: extras, models known by name, and the cache; or one model in full."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ from ranktilt.reporting.views.cache import CacheInventory, cache_blocks
 DEFAULT = "default"
 """The source of a setting that nobody set."""
 _LEGEND = (
-    'Re-rankers stand behind a first stage: -r "bm25@100>>monot5:base". Any other model: a folder, or its name on '
-    "the hub, in the place of the short name: -r dense:FOLDER.",
-    "tuned: body was never trained to rank and must be trained first. here: wheel, installed with pip; cache, "
-    "fetched before; –, fetched when first used. ranktilt tools doctor MODEL shows one in full.",
+    'Re-rankers stand behind a first stage: -r "bm25@100>>monot5:base". Any other model: a '
+    "folder, or its name on the hub, in the place of the short name: -r dense:FOLDER.",
+    "tuned: body was never trained to rank and must be trained first. here: wheel, installed "
+    "with pip; cache, fetched before; –, fetched when first used. "
+    "ranktilt tools doctor MODEL shows one in full.",
 )
 
 
 @dataclass(frozen=True)
 class Extra:
-    """What an extra of the installation is for, and which of its packages are here."""
+    """An extra of the installation: its purpose, and which of its packages are here."""
 
     name: str
     purpose: str
@@ -50,7 +51,7 @@ class Extra:
 
     @property
     def install(self) -> str:
-        """The line that brings what is missing; nothing where all is here."""
+        """The line that installs missing packages; empty where none is missing."""
         return "" if all(self.versions.values()) else f'pip install "ranktilt[{self.name}]"'
 
 
@@ -68,7 +69,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsInForce:
-    """What commands in this folder use that is not typed."""
+    """The settings that commands in this folder use without typing them."""
 
     file: str | None
     """The configuration file; None where there is none."""
@@ -91,14 +92,14 @@ class Installation:
     full: bool = False
     """Whether each is shown in full."""
     cache: CacheInventory | None = None
-    """What the cache keeps: everything, or what is of the model that is shown."""
+    """The cache's entries: all, or those of the model that is shown."""
     configuration: SettingsInForce | None = None
 
     @property
     def records(self) -> list[dict[str, Any]]:
         return [
-            {"spec": one.spec, **asdict(one), "here": self.here.get(one.spec)}
-            for one in self.models
+            {"spec": model.spec, **asdict(model), "here": self.here.get(model.spec)}
+            for model in self.models
         ]
 
     def to_json(self) -> bytes:
@@ -115,10 +116,9 @@ class Installation:
 
 
 def view(installed: Installation) -> Document:
-    """Return what is said of an installation."""
-    names = (
-        ", ".join(f"{name} ({package})" for name, package in installed.others) or "none installed"
-    )
+    """Return the document of an installation."""
+    rankers = [f"{name} ({package})" for name, package in installed.others]
+    names = ", ".join(rankers) or "none installed"
     missing = sum(bool(extra.install) for extra in installed.extras)
     blocks: list[Block] = [_table(installed)]
     if installed.machine:
@@ -144,21 +144,20 @@ def view(installed: Installation) -> Document:
 
 def _extras(installed: Installation) -> Table:
     columns = (
-        (named("extra"), lambda extra: extra.name),
-        (worded("what it is for"), lambda extra: extra.purpose),
-        (
-            worded("packages"),
-            lambda extra: ", ".join(
-                f"{name} {v or 'missing'}" for name, v in extra.versions.items()
-            ),
-        ),
+        (named("extra"), attrgetter("name")),
+        (worded("what it is for"), attrgetter("purpose")),
+        (worded("packages"), _package_versions),
         (worded("to install"), lambda extra: Cell(extra.install, tone="warning")),
     )
     return tabulated("Extras", installed.extras, columns)
 
 
+def _package_versions(extra: Extra) -> str:
+    return ", ".join(f"{name} {version or 'missing'}" for name, version in extra.versions.items())
+
+
 def _configuration(configuration: SettingsInForce | None) -> list[Block]:
-    """Return the settings in force, a row each, and what is wrong with the file."""
+    """Return the settings in force, a row each, and the file's fault."""
     if configuration is None:
         return []
     file = configuration.file or "no ranktilt.toml in this folder or above"
@@ -187,62 +186,65 @@ def _table(installed: Installation) -> Table:
     )
     rows = []
     kind = ""
-    for one in installed.models:
-        limit = DASH if one.limit is None else str(one.limit)
+    for model in installed.models:
+        limit = DASH if model.limit is None else str(model.limit)
         texts = (
-            one.about,
-            "yes" if one.tuned else "body",
-            installed.here.get(one.spec, DASH),
-            one.pooling or DASH,
-            one.similarity or DASH,
+            model.about,
+            "yes" if model.tuned else "body",
+            installed.here.get(model.spec, DASH),
+            model.pooling or DASH,
+            model.similarity or DASH,
             limit,
-            one.licence,
-            one.hub or DASH,
+            model.licence,
+            model.hub or DASH,
         )
-        name = Cell(one.spec, emphasis="strong" if one.tuned else "quiet")
-        cells = tuple(Cell(text, emphasis="" if one.tuned else "quiet") for text in texts)
-        rows.append(Row((name, *cells), rule=bool(kind) and one.kind != kind))
-        kind = one.kind
+        name = Cell(model.spec, emphasis="strong" if model.tuned else "quiet")
+        cells = tuple(Cell(text, emphasis="" if model.tuned else "quiet") for text in texts)
+        rows.append(Row((name, *cells), rule=bool(kind) and model.kind != kind))
+        kind = model.kind
     return Table("Models", columns, tuple(rows))
 
 
 def _cards(installed: Installation) -> list[Block]:
     blocks: list[Block] = []
-    for one in installed.models:
-        blocks.append(Lines((*[Sentence("")] * bool(blocks), Sentence(one.spec))))
-        blocks.append(Pairs(tuple(_entries(one, installed.here.get(one.spec)).items()), only=""))
+    for model in installed.models:
+        blocks.append(Lines((*[Sentence("")] * bool(blocks), Sentence(model.spec))))
+        blocks.append(Pairs(tuple(_card(model, installed.here.get(model.spec)).items()), only=""))
     return blocks
 
 
-def _entries(one: Model, here: str | None) -> dict[str, str]:
-    prefixes = {"query": one.query_prefix, "document": one.document_prefix}
-    also = f" (also {', '.join(one.aliases)})" if one.aliases else ""
+def _card(model: Model, here: str | None) -> dict[str, str]:
+    texts = {"query": model.query_prefix, "document": model.document_prefix}
+    prefixes = [f"{noun} {text!r}" for noun, text in texts.items() if text]
+    also = f" (also {', '.join(model.aliases)})" if model.aliases else ""
+    tuned = "yes, it ranks as it is" if model.tuned else "no, a body: train it before it ranks"
+    absent = "no, fetched from the hub when first used" if model.hub else "no"
     return {
-        "what it is": one.about,
-        "from": f"{one.hub}{also}" if one.hub else "no published checkpoint",
-        "source": one.source,
-        "licence": one.licence,
-        "reads": _reads(one),
-        "pooling": one.pooling or DASH,
-        "similarity": one.similarity or DASH,
-        "prefixes": " and ".join(f"{noun} {text!r}" for noun, text in prefixes.items() if text)
-        or "none",
-        "tuned": "yes, it ranks as it is" if one.tuned else "no, a body: train it before it ranks",
-        "here": here or ("no, fetched from the hub when first used" if one.hub else "no"),
-        "typed": _typed(one),
+        "what it is": model.about,
+        "from": f"{model.hub}{also}" if model.hub else "no published checkpoint",
+        "source": model.source,
+        "licence": model.licence,
+        "reads": _reads(model),
+        "pooling": model.pooling or DASH,
+        "similarity": model.similarity or DASH,
+        "prefixes": " and ".join(prefixes) or "none",
+        "tuned": tuned,
+        "here": here or absent,
+        "typed": _typed(model),
     }
 
 
-def _reads(one: Model) -> str:
-    if one.limit is None:
+def _reads(model: Model) -> str:
+    if model.limit is None:
         return "as many tokens as its files say"
-    of = "of a text" if one.kind == "dense" else "of query and document together"
-    return f"{counted(one.limit, 'token', 'tokens')} {of}"
+    text = "a text" if model.kind == "dense" else "query and document together"
+    return f"{counted(model.limit, 'token', 'tokens')} of {text}"
 
 
-def _typed(one: Model) -> str:
-    if not one.hub:
-        return f"-r {one.kind}:FOLDER, with your checkpoint in FOLDER"
-    if not one.tuned:
-        return f'ranktilt train {one.kind} DIR --base-model {one.hub} -o FOLDER, then -r "bm25@100>>{one.kind}:FOLDER"'
-    return f'-r "{one.line}"' if ">>" in one.line else f"-r {one.line}"
+def _typed(model: Model) -> str:
+    if not model.hub:
+        return f"-r {model.kind}:FOLDER, with your checkpoint in FOLDER"
+    if not model.tuned:
+        command = f"ranktilt train {model.kind} DIR --base-model {model.hub} -o FOLDER"
+        return f'{command}, then -r "bm25@100>>{model.kind}:FOLDER"'
+    return f'-r "{model.line}"' if ">>" in model.line else f"-r {model.line}"

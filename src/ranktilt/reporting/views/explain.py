@@ -1,9 +1,9 @@
-"""An explanation: for each probe its question, numbers, effect sizes, and what they say."""
+"""An explanation: the question, numbers, effect sizes and findings of each probe."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -32,55 +32,69 @@ from ranktilt.reporting.sentences.probes import findings_words
 from ranktilt.reporting.views.text_features import effect_chart, effect_figure, effect_table
 
 _SMALL = 0.1
-_KEPT = 4
-"""Columns that a narrow terminal keeps besides the first; the last ones go first."""
+_ALWAYS_PRINTED = 4
+"""Columns that a narrow terminal prints besides the first; the last columns go first."""
 
 
-def view(found: Explanation) -> Document:
-    """Return what is said of an explanation: what differs most, all differences by size, and each probe."""
-    effects = by_size(found)
-    first = headline(found)
-    said = [first, *_others(effects)]
-    for one in found.results:
-        said += [findings_words(table.findings) for table in one.tables] or (
-            [] if effects else [one.summary]
-        )
+def view(explanation: Explanation) -> Document:
+    """Return the document of an explanation.
+
+    It says first what differs most, then lists all differences by size, then each probe.
+    """
+    effects = by_size(explanation)
+    sections = [_section(result) for result in explanation.results]
+    if effects:
+        sections.insert(0, _differences(explanation, effects))
     return Document(
         kind="Why",
-        headline=first,
-        sentences=tuple(
-            Sentence(text, emphasis="" if place else "strong")
-            for place, text in enumerate(dict.fromkeys(said))
-            if text
-        ),
+        headline=headline(explanation),
+        sentences=tuple(_sentences(explanation, effects)),
         answer_first=True,
-        meaning=explanation_meaning(found),
-        hero=PageBlocks(make=partial(effect_chart, effects, found.reference)),
-        names=(found.reference, *found.sources),
-        sections=(
-            *([_differences(found, effects)] if effects else []),
-            *map(_section, found.results),
-        ),
-        legend=tuple(_legend(found)),
+        meaning=explanation_meaning(explanation),
+        hero=PageBlocks(make=partial(effect_chart, effects, explanation.reference)),
+        names=(explanation.reference, *explanation.sources),
+        sections=tuple(sections),
+        legend=tuple(_legend(explanation)),
     )
 
 
-def _others(effects: Sequence[EffectSize]) -> list[str]:
+def _sentences(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterator[Sentence]:
+    """Say the largest difference, the others, and the findings of each probe; nothing twice."""
+    texts = [headline(explanation), *_other_differences(effects)]
+    for result in explanation.results:
+        if result.tables:
+            texts += [findings_words(table.findings) for table in result.tables]
+        elif not effects:
+            texts.append(result.summary)
+    for index, text in enumerate(dict.fromkeys(texts)):
+        if text:
+            yield Sentence(text, emphasis="" if index else "strong")
+
+
+def _other_differences(effects: Sequence[EffectSize]) -> Iterator[str]:
     """Say in which other properties a difference is shown, and in which none is."""
-    shown = list(dict.fromkeys(e.what for e in effects if e.shown))
-    rest = [what for what in dict.fromkeys(e.what for e in effects) if what not in shown]
-    said = [f"Also different: {join_words(shown[1:])}."] if len(shown) > 1 else []
-    return [*said, *([f"No difference is shown in {join_words(rest)}."] if shown and rest else [])]
+    different = list(dict.fromkeys(effect.what for effect in effects if effect.shown))
+    properties = dict.fromkeys(effect.what for effect in effects)
+    alike = [name for name in properties if name not in different]
+    if len(different) > 1:
+        yield f"Also different: {join_words(different[1:])}."
+    if different and alike:
+        yield f"No difference is shown in {join_words(alike)}."
 
 
-def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
-    """Every effect size: the properties by the largest one, their sources below each other."""
-    places = {what: place for place, what in reversed(list(enumerate(e.what for e in effects)))}
-    ordered = sorted(effects, key=lambda e: (places[e.what], found.sources.index(e.source)))
-    blocks: list[Block] = [effect_table("Effect sizes", ordered, found.reference)]
-    blocks.append(PageBlocks(make=partial(_effect_figures, ordered, found.reference)))
+def _differences(explanation: Explanation, effects: Sequence[EffectSize]) -> Section:
+    """List every effect size: properties by their largest one, the sources of each together."""
+    properties = list(dict.fromkeys(effect.what for effect in effects))
+    ordered = sorted(
+        effects,
+        key=lambda e: (properties.index(e.what), explanation.sources.index(e.source)),
+    )
+    blocks: tuple[Block, ...] = (
+        effect_table("Effect sizes", ordered, explanation.reference),
+        PageBlocks(make=partial(_effect_figures, ordered, explanation.reference)),
+    )
     question = "How far do texts differ from their twins, in standard deviations?"
-    return Section("differences", "What differs", (question,), tuple(blocks), titled=True)
+    return Section("differences", "What differs", (question,), blocks, titled=True)
 
 
 def _effect_figures(effects: Sequence[EffectSize], reference: str) -> Iterator[Figure]:
@@ -89,25 +103,32 @@ def _effect_figures(effects: Sequence[EffectSize], reference: str) -> Iterator[F
         yield figure
 
 
-def _section(one: ProbeResult) -> Section:
-    """A probe's numbers; its summary only where no table or effect size says the same."""
-    told = bool(one.tables) or any(e.g == e.g for e in one.effects)
-    said = [] if told else [Sentence(one.summary)]
-    said += [
-        Sentence(note, emphasis="quiet")
-        for note in (*note_sentences(one.notes), one.citation)
-        if note
-    ]
-    blocks: list[Block] = [*map(_table, one.tables), Lines(tuple(said))]
-    if one.rows and not one.tables:
-        decimals = {name: _digits([row[name] for row in one.rows]) for name in one.rows[0]}
-        blocks.append(
-            _table(
-                ProbeTable(title="Numbers", rows=tuple(one.rows), decimals=decimals, findings=())
-            )
-        )
-    blocks.append(PageBlocks(make=partial(_figures, one)))
-    return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
+def _section(result: ProbeResult) -> Section:
+    """Return a probe's numbers and notes."""
+    blocks: list[Block] = [_table(table) for table in result.tables]
+    blocks.append(Lines(tuple(_remarks(result))))
+    if result.rows and not result.tables:
+        blocks.append(_table(_table_of_rows(result)))
+    blocks.append(PageBlocks(make=partial(_figures, result)))
+    return Section(result.probe, result.probe, (result.question,), tuple(blocks), titled=True)
+
+
+def _remarks(result: ProbeResult) -> Iterator[Sentence]:
+    """Say the summary, unless a table or an effect size says the same, then notes and paper."""
+    has_effects = any(not math.isnan(effect.g) for effect in result.effects)
+    if not result.tables and not has_effects:
+        yield Sentence(result.summary)
+    for note in (*note_sentences(result.notes), result.citation):
+        if note:
+            yield Sentence(note, emphasis="quiet")
+
+
+def _table_of_rows(result: ProbeResult) -> ProbeTable:
+    """Return the rows of a probe that lays out no table itself as one."""
+    decimals = {}
+    for name in result.rows[0]:
+        decimals[name] = _digits([row[name] for row in result.rows])
+    return ProbeTable(title="Numbers", rows=tuple(result.rows), decimals=decimals, findings=())
 
 
 def _figures(result: ProbeResult) -> Iterator[Figure]:
@@ -115,71 +136,90 @@ def _figures(result: ProbeResult) -> Iterator[Figure]:
         yield _figure(figure, result.probe)
 
 
-def _figure(one: ProbeFigure, probe: str) -> Figure:
-    """Draw what a probe found."""
-    kind = probe.partition(":")[0]
+def _figure(figure: ProbeFigure, probe: str) -> Figure:
+    """Draw what a probe measured."""
     layouts = {
         "perplexity": "dai-fig9",
-        "spectrum": "dai-fig8" if len(one.series) > 1 else "dai-fig7",
+        "spectrum": "dai-fig8" if len(figure.series) > 1 else "dai-fig7",
     }
-    if one.kind == "histogram":
-        drawing = histogram(one.series, one.edges, x=one.axis, y="share, %")
-    elif one.kind == "curve":
-        drawing = curves(one.series, x=one.axis, y="ratio", levels=(1.0,))
+    if figure.kind == "histogram":
+        drawing = histogram(figure.series, figure.edges, x=figure.axis, y="share, %")
+    elif figure.kind == "curve":
+        drawing = curves(figure.series, x=figure.axis, y="ratio", levels=(1.0,))
     else:
-        drawing = forest(
-            {"": [Mark(name, row[0], row[1], row[2]) for name, row in one.series.items()]},
-            x=one.axis,
-            reached=one.edges,
-        )
-    layout = layouts.get(kind, "")
-    return Figure(one.title, findings_words(one.findings), drawing, layout=layout, folded=True)
+        marks = []
+        for name, (value, low, high) in figure.series.items():
+            marks.append(Mark(label=name, value=value, low=low, high=high))
+        drawing = forest({"": marks}, x=figure.axis, reached=figure.edges)
+    return Figure(
+        title=figure.title,
+        says=findings_words(figure.findings),
+        drawing=drawing,
+        layout=layouts.get(probe.partition(":")[0], ""),
+        folded=True,
+    )
 
 
 def _table(table: ProbeTable) -> Table:
     """Lay rows out; a number with its interval is one cell."""
+    columns = [_column(table, index) for index in range(len(table.rows[0]))]
+    rows = tuple(Row(tuple(_cells(table, row))) for row in table.rows)
+    return Table(table.title, tuple(columns), rows, folded=True)
+
+
+def _column(table: ProbeTable, index: int) -> Column:
+    """Return the head of a column; the first one names the rows, and later ones may be left out."""
     titles = list(table.rows[0])
-    texts = [
-        [_number(row[name], table.decimals.get(name, 2)) for name in titles] for row in table.rows
-    ]
-    columns = tuple(
-        Column(
-            title,
-            number=not any(row[place].strip("–[")[:1].isalpha() for row in texts),
-            header=not place,
-            spare=max(len(titles) - place, 1) if place > _KEPT else 0,
-        )
-        for place, title in enumerate(titles)
+    title = titles[index]
+    texts = [_text(table, row, title) for row in table.rows]
+    return Column(
+        title=title,
+        number=not any(_is_word(text) for text in texts),
+        header=index == 0,
+        spare=max(len(titles) - index, 1) if index > _ALWAYS_PRINTED else 0,
     )
-    values = [
-        [value if isinstance(value, int | float) else None for value in row.values()]
-        for row in table.rows
-    ]
-    rows = (Row(tuple(map(Cell, *both))) for both in zip(texts, values, strict=True))
-    return Table(table.title, columns, tuple(rows), folded=True)
 
 
-def _legend(found: Explanation) -> Iterator[str]:
-    yield from note_sentences(found.notes)
-    if any(one.effects for one in found.results):
+def _is_word(text: str) -> bool:
+    return text.strip("–[")[:1].isalpha()
+
+
+def _cells(table: ProbeTable, row: Mapping[str, Any]) -> Iterator[Cell]:
+    for name, value in row.items():
+        yield Cell(_text(table, row, name), value if isinstance(value, int | float) else None)
+
+
+def _text(table: ProbeTable, row: Mapping[str, Any], name: str) -> str:
+    return _number(row[name], table.decimals.get(name, 2))
+
+
+def _legend(explanation: Explanation) -> Iterator[str]:
+    yield from note_sentences(explanation.notes)
+    if any(result.effects for result in explanation.results):
         yield (
-            f"g: Hedges' g on twins, the mean difference in standard deviations; positive: more than in "
-            f"{found.reference}. A difference between texts does not show that a ranker goes by it."
+            "g: Hedges' g on twins, the mean difference in standard deviations; positive: more "
+            f"than in {explanation.reference}. A difference between texts does not show that a "
+            "ranker goes by it."
         )
 
 
 def _digits(column: Sequence[Any]) -> int:
-    """Decimals that suit all numbers of a column: none where they are whole, three or more where some are small."""
+    """Return the decimals that suit all numbers of a column.
+
+    None where all are whole numbers, three or more where some are small.
+    """
     sizes = [abs(v) for v in column if isinstance(v, int | float) and v and math.isfinite(v)]
     if all(size == round(size) for size in sizes):
         return 0
-    return 2 if min(sizes) >= _SMALL else 3 if max(sizes) >= _SMALL else 4
+    if min(sizes) >= _SMALL:
+        return 2
+    return 3 if max(sizes) >= _SMALL else 4
 
 
 def _number(value: Any, digits: int) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Sequence):
-        middle, *both = (always_signed(end, digits) for end in value)
-        return f"{middle} [{', '.join(both)}]"
+        middle, *ends = (always_signed(number, digits) for number in value)
+        return f"{middle} [{', '.join(ends)}]"
     return DASH if value is None else short_decimal(value, digits)

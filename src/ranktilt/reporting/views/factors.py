@@ -45,7 +45,7 @@ from ranktilt.reporting.numbers import (
     decimal,
     estimate,
     interval,
-    number,
+    number_of,
     p_value,
     percent,
     signed,
@@ -65,7 +65,7 @@ _QUESTIONS = {
 
 
 def view(effects: FactorEffects) -> Document:
-    """Return what is said of effects of factors."""
+    """Return the document of effects of factors."""
     blocks: list[Block] = [
         _effects(effects),
         PageBlocks(make=partial(_forest, effects)),
@@ -76,16 +76,13 @@ def view(effects: FactorEffects) -> Document:
     lead = (
         "What does each factor do to a document's rank, and how does one change what another does?",
     )
+    section = Section("effects", "Effects of factors", lead, tuple(blocks))
+    sentences = [Sentence(f"{text}.", emphasis="strong") for text in factor_sentences(effects)]
     return Document(
         kind=titled("Causes on", effects.spec),
         headline=headline(effects),
-        sections=(
-            Section("effects", "Effects of factors", lead, tuple(blocks)),
-            provenance(effects.spec, note_sentences(effects.notes)),
-        ),
-        sentences=tuple(
-            Sentence(f"{sentence}.", emphasis="strong") for sentence in factor_sentences(effects)
-        ),
+        sections=(section, provenance(effects.spec, note_sentences(effects.notes))),
+        sentences=tuple(sentences),
         meaning=meaning_sentence(effects),
         hero=PageBlocks(make=partial(_hero, effects)),
         legend=tuple(_legend(effects)),
@@ -94,21 +91,17 @@ def view(effects: FactorEffects) -> Document:
 
 
 def _effects(effects: FactorEffects) -> Table:
-    """Every effect, a row each, with the estimands beside each other."""
+    """Lay out a row for each effect, with a column for each estimand."""
     rows = {(row.ranker, row.effect, row.estimand): row for row in effects.rows}
-    columns: list[ColumnOf] = [(named("effect"), lambda row: row.effect)]
+    columns: list[ColumnOf] = [(named("effect"), attrgetter("effect"))]
     for number_of_estimand, estimand in enumerate(effects.estimands):
         unit = UNITS[estimand]
         spare = max(4 - number_of_estimand, 0) if number_of_estimand else 0
         head = Column(f"{unit.name}, {unit.unit}", hint=unit.about, spare=spare)
         columns.append((head, partial(_cell, rows, estimand)))
         if estimand == PRIMARY:
-            columns.append(
-                (Column("corrected p", spare=6), lambda row: number(row.p_corrected, p_value))
-            )
-            columns.append(
-                (Column("detectable", spare=5), lambda row: number(row.detectable, decimal))
-            )
+            columns.append((Column("corrected p", spare=6), number_of("p_corrected", p_value)))
+            columns.append((Column("detectable", spare=5), number_of("detectable", decimal)))
     return tabulated(
         "Effects, high less low",
         _sorted_rows(effects),
@@ -163,13 +156,13 @@ def _hero(effects: FactorEffects) -> Iterator[IntervalChart]:
 
 
 def _forest(effects: FactorEffects) -> Iterator[Figure]:
-    marks = {
-        ranker: [
+    marks = {}
+    for ranker in effects.rankers:
+        rows = by_size(effects.of(PRIMARY, ranker))
+        marks[ranker] = [
             Mark(row.effect, row.value, row.low, row.high, detectable=row.detectable)
-            for row in by_size(effects.of(PRIMARY, ranker))
+            for row in rows
         ]
-        for ranker in effects.rankers
-    }
     says = (
         "Ranks that a version moves up, high less low, with the 95 % interval; right of 0 the "
         "factor lifts a text."
@@ -179,7 +172,7 @@ def _forest(effects: FactorEffects) -> Iterator[Figure]:
 
 
 def _sources(effects: FactorEffects) -> Iterator[Table]:
-    """The source before and after the other factors are held."""
+    """Lay out the effect of the source, alone and with the other factors equal."""
     if not effects.sources:
         return
     sources = {(row.ranker, row.question, row.estimand): row for row in effects.sources}
@@ -212,7 +205,7 @@ def _question(row: SourceEffect) -> str:
 
 
 def _adoptions(effects: FactorEffects) -> Iterator[Table]:
-    """What an edit does as ever more documents have it."""
+    """Lay out the effect of an edit as ever more documents have it."""
     if not effects.adoptions:
         return
     without = {
@@ -224,7 +217,7 @@ def _adoptions(effects: FactorEffects) -> Iterator[Table]:
 
     columns: list[ColumnOf] = [
         (named("edit"), attrgetter("factor")),
-        ("others that edit, %", lambda row: number(row.share, percent)),
+        ("others that edit, %", number_of("share", percent)),
         ("exposure with the edit", lambda row: estimate(row, signed)),
         ("exposure without it", without_edit),
     ]
@@ -262,15 +255,13 @@ def _legend(effects: FactorEffects) -> Iterator[str]:
     for ranker, text in list(sizes.items())[: 1 if alike else None]:
         yield f"{text}." if alike else f"{ranker}: {text}."
     yield (
-        "An effect is the mean of the versions in which a factor is high less that of the others, "
-        "above 0 where it "
-        "lifts a text; a × b is half of what a's effect gains where b is high. Ranks are those "
-        "among all other "
-        "documents, each in one of its versions, drawn at random; what is not retrieved stands "
-        "below all that is."
+        "An effect is the mean of the versions in which a factor is high less that of the "
+        "others, above 0 where it lifts a text; a × b is half of what a's effect gains where b "
+        "is high. Ranks are those among all other documents, each in one of its versions, drawn "
+        "at random; what is not retrieved stands below all that is."
     )
     yield (
-        "* corrected p < .05 (Holm, over all rankers and effects of an estimand). Intervals (95 %) "
-        "and p: t by errors "
-        f"clustered by query and document. Detectable: with 80 % power. {ONE_AT_A_TIME}"
+        "* corrected p < .05 (Holm, over all rankers and effects of an estimand). Intervals (95 "
+        "%) and p: t by errors clustered by query and document. Detectable: with 80 % power. "
+        f"{ONE_AT_A_TIME}"
     )

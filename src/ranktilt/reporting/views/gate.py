@@ -1,15 +1,18 @@
-"""A gate: a row a check, the reasons, and the outcome."""
+"""A gate: its checks, the reason of each comparison, and the outcome."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, worst_first
 from ranktilt.reporting.document import (
     Cell,
     Column,
+    ColumnOf,
     Document,
     PageBlocks,
     Sentence,
@@ -37,22 +40,67 @@ from ranktilt.reporting.sentences.gate import (
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import VERDICT_TONES
 
-_COLUMNS = (
-    (named("measure"), lambda of: of[0].measure),
-    (worded("groups"), lambda of: of[0].groups),
-    (worded("check"), lambda of: of[1].name),
-    ("value", lambda of: number(of[1].value, partial(signed, digits=_digits(of[0])))),
-    ("95 % interval", lambda of: _interval(*of)),
-    (Column("allowed", spare=1), lambda of: _allowed(of[1])),
-    (Column("queries", spare=1), lambda of: number(_queries(*of), str)),
-    (worded("outcome"), lambda of: Cell(outcome_word(of[1]), tone=VERDICT_TONES[of[1].outcome])),
+
+@dataclass(frozen=True, kw_only=True)
+class _TableRow:
+    """A check of a gate, and the comparison that it is of."""
+
+    row: GateRow
+    check: LimitCheck
+
+    @property
+    def interval(self) -> str:
+        """Both ends of the interval; a dash where there is none."""
+        return _interval(self.row, self.check)
+
+    @property
+    def allowed(self) -> str:
+        """The limits of the value."""
+        return _allowed(self.check)
+
+    @property
+    def outcome(self) -> Cell:
+        """The outcome in a word."""
+        return Cell(outcome_word(self.check), tone=VERDICT_TONES[self.check.outcome])
+
+    @property
+    def queries(self) -> Cell:
+        """Queries on which the check rests."""
+        queries = self.row.queries if self.check.queries is None else self.check.queries
+        return number(queries, str)
+
+    @property
+    def value(self) -> Cell:
+        """The checked value, with as many decimals as its comparison has."""
+        return number(self.check.value, partial(signed, digits=_digits(self.row)))
+
+
+_COLUMNS: tuple[ColumnOf, ...] = (
+    (named("measure"), attrgetter("row.measure")),
+    (worded("groups"), attrgetter("row.groups")),
+    (worded("check"), attrgetter("check.name")),
+    ("value", attrgetter("value")),
+    ("95 % interval", attrgetter("interval")),
+    (Column("allowed", spare=1), attrgetter("allowed")),
+    (Column("queries", spare=1), attrgetter("queries")),
+    (worded("outcome"), attrgetter("outcome")),
 )
 
 
 def view(gate: Gate) -> Document:
-    """Return what is said of a gate."""
-    checks = [(row, check) for row in gate.rows for check in row.checks]
-    table = tabulated("Checks", checks, _COLUMNS, group=lambda of: (of[0].run,), groups=("ranker",))
+    """Return the document of a gate."""
+    rows = []
+    for row in gate.rows:
+        rows += [_TableRow(row=row, check=check) for check in row.checks]
+    table = tabulated(
+        "Checks",
+        rows,
+        _COLUMNS,
+        group=lambda table_row: (table_row.row.run,),
+        groups=("ranker",),
+    )
+    names = [row.run for row in gate.rows]
+    commands = [str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)]
     return Document(
         kind="Gate on an audit",
         headline=gate_headline(gate),
@@ -60,15 +108,15 @@ def view(gate: Gate) -> Document:
         sentences=tuple(map(_sentence, worst_first(gate.rows))),
         meaning=gate_meaning(gate),
         hero=PageBlocks(make=partial(_hero, gate)),
-        names=tuple(row.run for row in gate.rows),
+        names=tuple(names),
         notes=note_sentences(gate.notes),
         outcome=VERDICT_TONES[gate.outcome],
-        commands=tuple(str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)),
+        commands=tuple(commands),
     )
 
 
 def _hero(gate: Gate) -> Iterator[IntervalChart]:
-    """Draw what decided each row beside what is allowed, the worst first."""
+    """Draw the check that decided each comparison and its limits, the worst first."""
     decisions = [(row, row.deciding_checks[0]) for row in worst_first(gate.rows)]
     known = [(row, check) for row, check in decisions if math.isfinite(check.value)]
     if not known:
@@ -109,11 +157,6 @@ def _sentence(row: GateRow) -> Sentence:
     )
 
 
-def _queries(row: GateRow, check: LimitCheck) -> int:
-    """Return the number of queries that a check rests on."""
-    return row.queries if check.queries is None else check.queries
-
-
 def _interval(row: GateRow, check: LimitCheck) -> str:
     """Print both ends of a check's interval; a dash where it has none."""
     if math.isnan(check.low) or math.isnan(check.high):
@@ -122,7 +165,7 @@ def _interval(row: GateRow, check: LimitCheck) -> str:
 
 
 def _digits(row: GateRow) -> int:
-    """Points have one decimal; coefficients and grades, which lie around 1, have two."""
+    """Return one decimal for points, two for coefficients and grades, which lie around 1."""
     fine = row.measure.startswith("GradeGap") or any(check.name == "tau" for check in row.checks)
     return 2 if fine else 1
 

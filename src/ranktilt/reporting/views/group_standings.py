@@ -20,12 +20,12 @@ from ranktilt.reporting.document import (
     tabulated,
     worded,
 )
-from ranktilt.reporting.numbers import count, number
+from ranktilt.reporting.numbers import count, number_of
 from ranktilt.reporting.sentences.group_standings import display_sentence
 
 
 def standing_sentences(audit: Audit) -> tuple[Sentence, ...]:
-    """Return what sums up the pairs of groups of each run, before any pair is told."""
+    """Return the sentences that sum up all pairs of groups of each run."""
     return tuple(
         Sentence(display_sentence(display), emphasis="strong") for display in group_displays(audit)
     )
@@ -47,8 +47,8 @@ def standing_section(audit: Audit) -> Iterator[Section]:
         (named("group"), attrgetter("group")),
         lead,
         (worded("letters"), attrgetter("letters")),
-        (Column("favoured over", spare=2), lambda row: number(row.over, count)),
-        (Column("others favoured over it", spare=1), lambda row: number(row.under, count)),
+        (Column("favoured over", spare=2), number_of("over", count)),
+        (Column("others favoured over it", spare=1), number_of("under", count)),
     ]
     table = tabulated(
         "Groups, the most favoured first",

@@ -1,16 +1,18 @@
-"""An audit of judges: who is favoured, whether systems change places, and how far a judge agrees with humans."""
+"""An audit of judges: whom they favour, how they order systems, and their human agreement."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from operator import attrgetter
 
-from ranktilt.auditing.effects import ALPHA
+from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.errors import counted
-from ranktilt.judging.result import GAP_MARGIN, JudgeAudit
+from ranktilt.judging.result import GAP_MARGIN, JudgeAudit, JudgedTilt
 from ranktilt.measures.margin import half_width
 from ranktilt.reporting.document import (
     Block,
+    Cell,
     Column,
     ColumnOf,
     Document,
@@ -25,7 +27,7 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.numbers import count, estimate, moved, number, p_value, signed
+from ranktilt.reporting.numbers import count, estimate, moved, number, number_of, p_value, signed
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.judge_meaning import judge_next_commands, meaning_sentence
 from ranktilt.reporting.sentences.judging import judge_findings
@@ -47,7 +49,7 @@ from ranktilt.statistics.prediction_powered import FEWEST_LABELS
 
 
 def view(audit: JudgeAudit) -> Document:
-    """Return what is said of an audit of judges."""
+    """Return the document of an audit of judges."""
     sections = (
         *trust_section(audit),
         *_sources(audit),
@@ -55,68 +57,40 @@ def view(audit: JudgeAudit) -> Document:
         *systems_section(audit),
         *few_labels_section(audit),
         *agreement_section(audit),
+        provenance(audit.spec, note_sentences(audit.notes)),
     )
-    pair = next(((e.a, e.b) for e in audit.grade_gaps), ())
+    judges = counted(len(audit.judges), "judge", "judges")
     return Document(
-        kind=f"Audit of {counted(len(audit.judges), 'judge', 'judges')}",
+        kind=f"Audit of {judges}",
         headline=headline(audit),
-        sections=(*sections, provenance(audit.spec, note_sentences(audit.notes))),
-        sentences=tuple(
-            Sentence(finding.sentence, finding.tone, "strong") for finding in judge_findings(audit)
-        ),
+        sections=sections,
+        sentences=tuple(_sentences(audit)),
         meaning=meaning_sentence(audit),
         hero=PageBlocks(make=partial(hero_chart, audit)),
         next_steps=judge_next_commands(audit),
         legend=tuple(_legend(audit)),
         notes=note_sentences(audit.notes),
-        sides=pair,
+        sides=_sides(audit),
     )
 
 
+def _sides(audit: JudgeAudit) -> tuple[str, ...]:
+    """Return both groups of twins; nothing where none were graded."""
+    if not audit.grade_gaps:
+        return ()
+    return (audit.grade_gaps[0].a, audit.grade_gaps[0].b)
+
+
+def _sentences(audit: JudgeAudit) -> Iterator[Sentence]:
+    for finding in judge_findings(audit):
+        yield Sentence(finding.sentence, finding.tone, "strong")
+
+
 def _sources(audit: JudgeAudit) -> Iterator[Section]:
-    """Twins that are graded apart, and the tilt of rankers by who judged."""
+    """Show how far twins are graded apart, and the tilt of rankers by who judged."""
     blocks = list[Block]()
     if audit.grade_gaps:
-        columns: list[ColumnOf] = [
-            (
-                named("twins"),
-                lambda e: "all" if not e.estimand.options else f"human grade {e.estimand.grade}",
-            ),
-            (
-                "grade gap",
-                lambda e: estimate(
-                    e, partial(signed, digits=3), "*" if e.p_corrected < ALPHA else ""
-                ),
-            ),
-            ("p", lambda e: number(e.p_corrected, p_value)),
-            (
-                Column("pairs", spare=1),
-                lambda e: number(e.details["pairs"], lambda n: count(int(n))),
-            ),
-            (
-                Column("graded higher", spare=2),
-                lambda e: number(e.details["higher"], lambda n: count(int(n))),
-            ),
-            (
-                Column("lower", spare=2),
-                lambda e: number(e.details["lower"], lambda n: count(int(n))),
-            ),
-            (
-                worded("verdict", spare=3),
-                lambda e: e.side(e.verdict(GAP_MARGIN)) or e.verdict(GAP_MARGIN),
-            ),
-        ]
-        rows = sorted(audit.grade_gaps, key=lambda e: audit.judges.index(e.run))
-        blocks += [
-            PageBlocks(make=partial(_gap_figure, audit)),
-            tabulated(
-                "Grade gap of twins, in grades",
-                rows,
-                columns,
-                group=lambda e: (e.run,),
-                groups=("judge",),
-            ),
-        ]
+        blocks += [PageBlocks(make=partial(_gap_figure, audit)), _gap_table(audit)]
     if audit.tilts:
         blocks.append(_tilts(audit))
     if audit.confounds:
@@ -125,14 +99,58 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
         yield Section("sources", "Does a judge favour a source?", (), tuple(blocks))
 
 
+def _gap_table(audit: JudgeAudit) -> Table:
+    columns: list[ColumnOf] = [
+        (named("twins"), _gap_twins),
+        ("grade gap", _gap_cell),
+        ("p", number_of("p_corrected", p_value)),
+        (Column("pairs", spare=1), partial(_detail, name="pairs")),
+        (Column("graded higher", spare=2), partial(_detail, name="higher")),
+        (Column("lower", spare=2), partial(_detail, name="lower")),
+        (worded("verdict", spare=3), _gap_verdict),
+    ]
+    return tabulated(
+        "Grade gap of twins, in grades",
+        sorted(audit.grade_gaps, key=lambda gap: audit.judges.index(gap.run)),
+        columns,
+        group=lambda gap: (gap.run,),
+        groups=("judge",),
+    )
+
+
+def _gap_cell(gap: Effect) -> Cell:
+    star = "*" if gap.p_corrected < ALPHA else ""
+    return estimate(gap, partial(signed, digits=3), star)
+
+
+def _detail(gap: Effect, name: str) -> Cell:
+    return number(gap.details[name], lambda value: count(int(value)))
+
+
+def _gap_twins(gap: Effect, of_all: str = "all") -> str:
+    """Name the twins of a grade gap: those with one human grade, or all."""
+    if not gap.estimand.options:
+        return of_all
+    return f"human grade {gap.estimand.grade}"  # type: ignore[attr-defined]
+
+
+def _gap_verdict(gap: Effect) -> str:
+    verdict = gap.verdict(GAP_MARGIN)
+    return gap.side(verdict) or verdict
+
+
 def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
     marks: dict[str, list[Mark]] = {}
-    for e in audit.grade_gaps:
-        label = f"human grade {e.estimand.grade}" if e.estimand.options else "all twins"  # type: ignore[attr-defined]
-        tone = VERDICT_TONES[e.verdict(GAP_MARGIN)]
-        marks.setdefault(e.run, []).append(
-            Mark(label, e.value, e.low, e.high, tone, detectable=e.detectable)
+    for gap in audit.grade_gaps:
+        mark = Mark(
+            label=_gap_twins(gap, "all twins"),
+            value=gap.value,
+            low=gap.low,
+            high=gap.high,
+            tone=VERDICT_TONES[gap.verdict(GAP_MARGIN)],
+            detectable=gap.detectable,
         )
+        marks.setdefault(gap.run, []).append(mark)
     first = audit.grade_gaps[0]
     drawing = forest(
         marks,
@@ -146,66 +164,79 @@ def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
 
 def _tilts(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
-        (named("ranker"), lambda one: one.change.run),
-        (worded("measure"), lambda one: one.change.measure),
-        ("human", lambda one: number(one.change.old, signed)),
-        ("judge", lambda one: number(one.change.new, signed)),
-        ("difference", lambda one: moved(one.change)),
-        (Column("p", spare=1), lambda one: number(one.change.p_corrected, p_value)),
+        (named("ranker"), attrgetter("change.run")),
+        (worded("measure"), attrgetter("change.measure")),
+        ("human", number_of("change.old", signed)),
+        ("judge", number_of("change.new", signed)),
+        ("difference", _moved_cell),
+        (Column("p", spare=1), number_of("change.p_corrected", p_value)),
     ]
     return tabulated(
         "Relative Δ of each ranker by who judged, in %",
         audit.tilts,
         columns,
-        group=lambda one: (one.judge,),
+        group=lambda tilt: (tilt.judge,),
         groups=("judge",),
     )
+
+
+def _moved_cell(tilt: JudgedTilt) -> Cell:
+    return moved(tilt.change)
 
 
 def _legend(audit: JudgeAudit) -> Iterator[str]:
     spec = audit.spec
     if not audit.agreements:
         yield (
-            "Systems are compared by their values per query, as the files hold them. Grades are not known, so there is "
-            "no agreement (κ, α), grade gap or tilt."
+            "Systems are compared by their values per query, as the files hold them. Grades are "
+            "not known, so there is no agreement (κ, α), grade gap or tilt."
         )
     else:
         yield (
-            f"Agreement: Cohen's κ of grades 0 to {spec['top_grade']}, of relevant or not (grade {spec['relevant']} or "
-            "more), and with quadratic weights; Krippendorff's α of ordered grades. Only pairs that both graded count."
+            f"Agreement: Cohen's κ of grades 0 to {spec['top_grade']}, of relevant or not "
+            f"(grade {spec['relevant']} or more), and with quadratic weights; Krippendorff's α "
+            "of ordered grades. Only pairs that both graded count."
         )
     if audit.comparisons:
         yield (
-            "Judges against each other: difference of κ (of τ-b) on the same resampled queries; p is "
-            "the level at which its interval excludes 0, Holm over all pairs of judges. Judges that "
-            "share a letter cannot be distinguished."
+            "Judges against each other: difference of κ (of τ-b) on the same resampled queries; "
+            "p is the level at which its interval excludes 0, Holm over all pairs of judges. "
+            "Judges that share a letter cannot be distinguished."
         )
     if audit.grade_gaps:
         yield (
-            "Grade gap: grade of the first side less that of its twin, for one query and with the same human grade; "
+            "Grade gap: grade of the first side less that of its twin, for one query and with "
+            "the same human grade; "
             f"level is ±{GAP_MARGIN}."
         )
     if audit.preferences:
         put = ", which are put on its scale" if audit.agreements else ""
         yield (
-            "Preference: family − others under the judge, less what its general errors make of the same difference "
-            f"under human grades{put}; intervals over queries and systems. Points are those of the judge's own scale: "
-            "of judges that spread systems differently they do not compare. Ranks: share of systems beaten, in points; "
-            "z: within query. A preference needs all three. Plain: the textbook difference in differences, which a "
-            "noisy judge moves without preferring anybody. * corrected p < .05 (Holm)."
+            "Preference: family − others under the judge, less what its general errors make of "
+            f"the same difference under human grades{put}; intervals over queries and systems. "
+            "Points are those of the judge's own scale: of judges that spread systems "
+            "differently they do not compare. Ranks: share of systems beaten, in points; z: "
+            "within query. A preference needs all three. Plain: the textbook difference in "
+            "differences, which a noisy judge moves without preferring anybody. * corrected p < "
+            ".05 (Holm)."
         )
     if audit.rank_agreements:
         yield (
-            "τ-b counts ties (τ-a does not); τ_AP and RBO (p = .9) weigh the top. Differences of two systems: paired t "
-            "tests, Holm over all pairs; lost: not significant under the judge; reversed: of the other sign; new: "
-            "significant under the judge alone. Slope: what a difference of 1 becomes under the judge. Intervals of "
-            "coefficients: the wider of percentiles of resampled queries and the same turned round the value."
+            "τ-b counts ties (τ-a does not); τ_AP and RBO (p = .9) weigh the top. Differences "
+            "of two systems: paired t tests, Holm over all pairs; lost: not significant under "
+            "the judge; reversed: of the other sign; new: significant under the judge alone. "
+            "Slope: what a difference of 1 becomes under the judge. Intervals of coefficients: "
+            "the wider of percentiles of resampled queries and the same turned round the value."
         )
     if audit.corrected:
         yield (
-            "Few labels: prediction-powered means (PPI++) with 95 % intervals of Student's t, n − 2 degrees of freedom "
-            f"of n labelled queries, from {FEWEST_LABELS} on; λ is the judge's weight."
+            "Few labels: prediction-powered means (PPI++) with 95 % intervals of Student's t, n "
+            f"− 2 degrees of freedom of n labelled queries, from {FEWEST_LABELS} on; λ is the "
+            "judge's weight."
         )
-    intervals = f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples, where nothing else is said."
+    intervals = (
+        f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples, where nothing else "
+        "is said."
+    )
     has_tests = audit.grade_gaps or audit.tilts or audit.preferences
     yield f"{intervals} {ONE_AT_A_TIME}" if has_tests else intervals

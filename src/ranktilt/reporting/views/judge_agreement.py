@@ -1,4 +1,4 @@
-"""Judges beside each other and beside humans: which one can be trusted, and how far each agrees."""
+"""Agreement of judges: which one you can trust, and how far each agrees with humans."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 
-from ranktilt.judging.probes import ProbeGap
 from ranktilt.judging.result import (
     Agreement,
     Estimate,
     JudgeAudit,
     JudgeComparison,
     JudgeStanding,
+    Weakness,
 )
 from ranktilt.reporting.document import (
     Block,
@@ -33,7 +33,17 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, decimal, estimate, fixed, number, p_value, signed
+from ranktilt.reporting.numbers import (
+    count,
+    decimal,
+    estimate,
+    estimate_of,
+    fixed,
+    number,
+    number_of,
+    p_value,
+    signed,
+)
 from ranktilt.reporting.sentences.judge_standings import (
     Contest,
     coefficient_words,
@@ -67,7 +77,7 @@ def trust_section(audit: JudgeAudit) -> Iterator[Section]:
 
 
 def hero_chart(audit: JudgeAudit) -> Iterator[IntervalChart]:
-    """Draw the agreement of each judge with humans, the best first; of one judge its coefficients."""
+    """Draw the agreement of each judge with humans, the best first; one has coefficients."""
     judges = main_contest(audit)
     if judges is not None:
         yield _standing_chart(judges)
@@ -163,9 +173,9 @@ def _comparison_table(audit: JudgeAudit) -> Table:
         (named("judge"), attrgetter("judge_a")),
         (worded("less"), attrgetter("judge_b")),
         ("difference", _comparison_cell),
-        ("p", lambda row: number(row.p, p_value)),
-        ("corrected p", lambda row: number(row.p_corrected, p_value)),
-        (Column("queries", spare=1), lambda row: number(row.queries, count)),
+        ("p", number_of("p", p_value)),
+        ("corrected p", number_of("p_corrected", p_value)),
+        (Column("queries", spare=1), number_of("queries", count)),
     ]
     return tabulated(
         "Every two judges",
@@ -213,7 +223,7 @@ def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
 
 
 def _coefficient_chart(agreements: Sequence[Agreement]) -> IntervalChart:
-    """Draw the coefficients of the judge, or of judges of which none can be compared with another."""
+    """Draw the coefficients of a judge, or of judges that cannot be compared."""
     rows = []
     for agreement in agreements:
         front = f"{agreement.judge}: " if len(agreements) > 1 else ""
@@ -235,10 +245,10 @@ def _coefficient_chart(agreements: Sequence[Agreement]) -> IntervalChart:
 def _query_table(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
         (named("query"), attrgetter("query")),
-        ("pairs", lambda row: number(row.pairs, count)),
-        ("same grade, %", lambda row: number(100 * row.exact, decimal)),
-        ("weighted κ", lambda row: number(row.weighted_kappa, fixed)),
-        ("judge − human", lambda row: number(row.gap, partial(signed, digits=2))),
+        ("pairs", number_of("pairs", count)),
+        ("same grade, %", number_of("exact", decimal, scale=100)),
+        ("weighted κ", number_of("weighted_kappa", fixed)),
+        ("judge − human", number_of("gap", partial(signed, digits=2))),
     ]
     return tabulated(
         "Agreement by query",
@@ -254,11 +264,11 @@ def _query_table(audit: JudgeAudit) -> Table:
 def _weaknesses(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
         (named("edit"), attrgetter("edit.probe")),
-        ("grade", lambda row: number(row.edit.original, fixed)),
-        ("raised by", lambda row: estimate(_raise(row.edit), partial(signed, digits=2))),
-        ("raised, %", lambda row: number(100 * row.edit.raised, decimal)),
-        (Column("pairs", spare=1), lambda row: number(row.edit.pairs, count)),
-        (Column("left out", spare=2), lambda row: number(row.edit.left_out, count)),
+        ("grade", number_of("edit.original", fixed)),
+        ("raised by", _raised_cell),
+        ("raised, %", number_of("edit.raised", decimal, scale=100)),
+        (Column("pairs", spare=1), number_of("edit.pairs", count)),
+        (Column("left out", spare=2), number_of("edit.left_out", count)),
     ]
     caption = "What may fool a judge: edits of passages with human grade 0"
     return tabulated(
@@ -266,8 +276,10 @@ def _weaknesses(audit: JudgeAudit) -> Table:
     )
 
 
-def _raise(edit: ProbeGap) -> Estimate:
-    return Estimate(edit.gap, edit.low, edit.high)
+def _raised_cell(weakness: Weakness) -> Cell:
+    edit = weakness.edit
+    gap = Estimate(edit.gap, edit.low, edit.high)
+    return estimate(gap, partial(signed, digits=2))
 
 
 def _coefficients() -> list[ColumnOf]:
@@ -280,9 +292,9 @@ def _coefficients() -> list[ColumnOf]:
     ]
     gap: ColumnOf = (
         Column("judge − human", spare=1),
-        lambda row: estimate(row.gap, partial(signed, digits=2)),
+        estimate_of("gap", partial(signed, digits=2)),
     )
-    return [*columns, gap, (Column("pairs", spare=3), lambda row: number(row.pairs, count))]
+    return [*columns, gap, (Column("pairs", spare=3), number_of("pairs", count))]
 
 
 def _confusion(audit: JudgeAudit) -> Table:

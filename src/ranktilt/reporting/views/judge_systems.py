@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from ranktilt.judging.result import (
     Fate,
     JudgeAudit,
     RankAgreement,
+    SystemPair,
     SystemScore,
 )
 from ranktilt.reporting.document import (
@@ -38,8 +41,10 @@ from ranktilt.reporting.numbers import (
     count,
     decimal,
     estimate,
+    estimate_of,
     fixed,
     number,
+    number_of,
     p_value,
     signed,
 )
@@ -51,23 +56,18 @@ _PLOTTED = 4
 
 
 def families_section(audit: JudgeAudit) -> Iterator[Section]:
+    """Show which families of systems a judge favours; nothing where no family is given."""
     if not audit.preferences:
         return
     columns: list[ColumnOf] = [
-        (
-            named("family"),
-            lambda row: f"{row.family} ({row.systems} of {row.systems + row.others})",
-        ),
-        (worded("measure", spare=1), lambda row: row.measure),
-        ("points", partial(_scale, place=0, factor=100, digits=1)),
-        ("ranks", partial(_scale, place=1, factor=100, digits=1)),
-        ("z", partial(_scale, place=2, factor=1, digits=2)),
-        (
-            Column("plain difference", spare=2),
-            lambda row: number(100 * row.scales[0].plain, signed),
-        ),
-        (Column("slope", spare=3), lambda row: number(row.scales[0].slope, fixed)),
-        (worded("verdict"), lambda row: Cell(row.verdict, tone=PREFERENCE_TONES[row.verdict])),
+        (named("family"), _family_name),
+        (worded("measure", spare=1), attrgetter("measure")),
+        ("points", partial(_scale_cell, index=0, factor=100, digits=1)),
+        ("ranks", partial(_scale_cell, index=1, factor=100, digits=1)),
+        ("z", partial(_scale_cell, index=2, factor=1, digits=2)),
+        (Column("plain difference", spare=2), _plain_cell),
+        (Column("slope", spare=3), _slope_cell),
+        (worded("verdict"), _preference_cell),
     ]
     table = tabulated(
         "Preference for a family, beyond the judge's general errors",
@@ -80,13 +80,34 @@ def families_section(audit: JudgeAudit) -> Iterator[Section]:
     yield Section("families", "Does a judge favour a family of systems?", (), (figure, table))
 
 
+def _family_name(row: FamilyPreference) -> str:
+    return f"{row.family} ({row.systems} of {row.systems + row.others})"
+
+
+def _plain_cell(row: FamilyPreference) -> Cell:
+    return number(100 * row.scales[0].plain, signed)
+
+
+def _slope_cell(row: FamilyPreference) -> Cell:
+    return number(row.scales[0].slope, fixed)
+
+
+def _preference_cell(row: FamilyPreference) -> Cell:
+    return Cell(row.verdict, tone=PREFERENCE_TONES[row.verdict])
+
+
 def _family_figure(audit: JudgeAudit) -> Iterator[Figure]:
     marks: dict[str, list[Mark]] = {}
     for row in audit.preferences:
-        value, low, high = (100 * end for end in row.scales[0].preference)
-        marks.setdefault(row.judge, []).append(
-            Mark(f"{row.family}, {row.measure}", value, low, high, PREFERENCE_TONES[row.verdict])
+        preference = row.scales[0].preference
+        mark = Mark(
+            label=f"{row.family}, {row.measure}",
+            value=100 * preference.value,
+            low=100 * preference.low,
+            high=100 * preference.high,
+            tone=PREFERENCE_TONES[row.verdict],
         )
+        marks.setdefault(row.judge, []).append(mark)
     names: dict[Tone, str] = {
         "first": "favours it",
         "second": "disfavours it",
@@ -102,92 +123,96 @@ def _family_figure(audit: JudgeAudit) -> Iterator[Figure]:
     )
 
 
-def _scale(row: FamilyPreference, place: int, factor: float, digits: int) -> Cell:
-    scale = row.scales[place]
-    preference = Estimate(*(factor * end for end in scale.preference))
-    return estimate(
-        preference, partial(signed, digits=digits), "*" if scale.p_corrected < ALPHA else ""
-    )
+def _scale_cell(row: FamilyPreference, index: int, factor: float, digits: int) -> Cell:
+    scale = row.scales[index]
+    star = "*" if scale.p_corrected < ALPHA else ""
+    return estimate(_times(scale.preference, factor), partial(signed, digits=digits), star)
+
+
+def _times(value: Estimate, factor: float) -> Estimate:
+    return Estimate(factor * value.value, factor * value.low, factor * value.high)
 
 
 def systems_section(audit: JudgeAudit) -> Iterator[Section]:
+    """Show how a judge orders systems; nothing where there are no systems."""
     if not audit.rank_agreements:
         return
-    blocks: list[Block] = [_orders(audit), PageBlocks(make=partial(_plots, audit))]
-    columns: list[ColumnOf] = [
-        (named("system"), lambda row: row.run),
-        *(
-            [(worded("family"), lambda row: row.family)]
-            if any(row.family for row in audit.systems)
-            else []
-        ),
-        ("human", lambda row: number(100 * row.human, decimal)),
-        ("judge", lambda row: number(100 * row.judged, decimal)),
-        ("rank", lambda row: f"{row.human_rank:g} → {row.judged_rank:g}"),
-        ("raised", lambda row: estimate(Estimate(*(100 * end for end in row.relative)), signed)),
-    ]
-    blocks.append(
-        tabulated(
-            "Systems under both judges, in %",
-            audit.systems,
-            columns,
-            group=_of_judge,
-            groups=("judge", "measure"),
-            folded=True,
-            note="Raised: beyond the mean system.",
-        )
-    )
-    changed = [row for row in audit.system_pairs if row.fate != "agrees"]
-    if changed:
-        blocks.append(
-            tabulated(
-                "Significant differences that do not hold under both judges",
-                changed,
-                [
-                    (named("better"), lambda row: row.better),
-                    (worded("than"), lambda row: row.worse),
-                    ("human", lambda row: number(100 * row.human, signed)),
-                    (Column("p", spare=1), lambda row: number(row.human_p, p_value)),
-                    ("judge", lambda row: number(100 * row.judged, signed)),
-                    (Column("p", spare=1), lambda row: number(row.judged_p, p_value)),
-                    (
-                        worded("under the judge"),
-                        lambda row: Cell(row.fate, tone="bad" if row.fate == "reversed" else ""),
-                    ),
-                ],
-                group=_of_judge,
-                groups=("judge", "measure"),
-                folded=True,
-            )
-        )
+    plots = PageBlocks(make=partial(_plots, audit))
+    blocks: list[Block] = [_orders(audit), plots, _system_table(audit)]
+    if any(pair.fate != "agrees" for pair in audit.system_pairs):
+        blocks.append(_changed_table(audit))
     yield Section("systems", "Do systems change places?", (), tuple(blocks))
 
 
-def _of_judge(row: Any) -> tuple[str, ...]:
+def _system_table(audit: JudgeAudit) -> Table:
+    columns: list[ColumnOf] = [(named("system"), attrgetter("run"))]
+    if any(row.family for row in audit.systems):
+        columns.append((worded("family"), attrgetter("family")))
+    columns += [
+        ("human", number_of("human", decimal, scale=100)),
+        ("judge", number_of("judged", decimal, scale=100)),
+        ("rank", lambda row: f"{row.human_rank:g} → {row.judged_rank:g}"),
+        ("raised", lambda row: estimate(_times(row.relative, 100), signed)),
+    ]
+    return tabulated(
+        "Systems under both judges, in %",
+        audit.systems,
+        columns,
+        group=_judge_and_measure,
+        groups=("judge", "measure"),
+        folded=True,
+        note="Raised: beyond the mean system.",
+    )
+
+
+def _changed_table(audit: JudgeAudit) -> Table:
+    columns: list[ColumnOf] = [
+        (named("better"), attrgetter("better")),
+        (worded("than"), attrgetter("worse")),
+        ("human", number_of("human", signed, scale=100)),
+        (Column("p", spare=1), number_of("human_p", p_value)),
+        ("judge", number_of("judged", signed, scale=100)),
+        (Column("p", spare=1), number_of("judged_p", p_value)),
+        (worded("under the judge"), _fate_cell),
+    ]
+    return tabulated(
+        "Significant differences that do not hold under both judges",
+        [pair for pair in audit.system_pairs if pair.fate != "agrees"],
+        columns,
+        group=_judge_and_measure,
+        groups=("judge", "measure"),
+        folded=True,
+    )
+
+
+def _fate_cell(pair: SystemPair) -> Cell:
+    return Cell(pair.fate, tone="bad" if pair.fate == "reversed" else "")
+
+
+def _judge_and_measure(row: Any) -> tuple[str, ...]:
     return row.judge, row.measure
 
 
 def _orders(audit: JudgeAudit) -> Table:
-    fates = {
-        key: Counter(row.fate for row in audit.system_pairs if (row.judge, row.measure) == key)
-        for key in {(row.judge, row.measure) for row in audit.rank_agreements}
-    }
+    fates = defaultdict[tuple[str, ...], Counter[Fate]](Counter)
+    for pair in audit.system_pairs:
+        fates[_judge_and_measure(pair)][pair.fate] += 1
 
     def fate(name: Fate) -> Callable[[RankAgreement], Cell]:
-        return lambda row: number(fates[row.judge, row.measure][name], count)
+        return lambda row: number(fates[_judge_and_measure(row)][name], count)
 
     columns: list[ColumnOf] = [
-        (named("judge"), lambda row: row.judge),
-        (worded("measure"), lambda row: row.measure),
-        ("τ-b", lambda row: estimate(row.tau, fixed)),
-        (Column("τ-a", spare=2), lambda row: number(row.tau_a.value, fixed)),
-        (Column("τ_AP", spare=1), lambda row: estimate(row.tau_ap, fixed)),
-        (Column("RBO", spare=1), lambda row: estimate(row.rbo, fixed)),
+        (named("judge"), attrgetter("judge")),
+        (worded("measure"), attrgetter("measure")),
+        ("τ-b", estimate_of("tau", fixed)),
+        (Column("τ-a", spare=2), number_of("tau_a.value", fixed)),
+        (Column("τ_AP", spare=1), estimate_of("tau_ap", fixed)),
+        (Column("RBO", spare=1), estimate_of("rbo", fixed)),
         (
             Column("bias", spare=3, hint="judge − human, mean of systems"),
-            lambda row: number(100 * row.bias, signed),
+            number_of("bias", signed, scale=100),
         ),
-        (Column("slope", spare=3), lambda row: number(row.slope, fixed)),
+        (Column("slope", spare=3), number_of("slope", fixed)),
         ("agree", fate("agrees")),
         ("lost", fate("lost")),
         ("reversed", fate("reversed")),
@@ -201,17 +226,17 @@ def _orders(audit: JudgeAudit) -> Table:
 
 
 def _plots(audit: JudgeAudit) -> Iterator[Figure]:
-    """Bland & Altman's plot: how far the judge raises each system, over how good it is for humans."""
+    """Draw how far a judge raises each system over its human mean, as Bland & Altman do."""
     for agreement in audit.rank_agreements[:_PLOTTED]:
-        key = _of_judge(agreement)
-        rows = [row for row in audit.systems if _of_judge(row) == key]
+        key = _judge_and_measure(agreement)
         pairs = [
-            pair
+            (pair.better, pair.worse)
             for pair in audit.system_pairs
-            if pair.fate == "reversed" and _of_judge(pair) == key
+            if pair.fate == "reversed" and _judge_and_measure(pair) == key
         ]
-        turned = {name for pair in pairs for name in (pair.better, pair.worse)}
-        points = [_point(row, reversed=row.run in turned) for row in rows]
+        reversed_runs = set(chain.from_iterable(pairs))
+        rows = [row for row in audit.systems if _judge_and_measure(row) == key]
+        points = [_point(row, is_reversed=row.run in reversed_runs) for row in rows]
         names: dict[Tone, str] = {"": "keeps its place", "bad": "in a reversed pair"}
         drawing = scatter(
             points,
@@ -230,34 +255,40 @@ def _plots(audit: JudgeAudit) -> Iterator[Figure]:
         )
 
 
-def _point(row: SystemScore, *, reversed: bool) -> ScatterPoint:
-    value, low, high = (100 * end for end in row.relative)
-    return ScatterPoint(Mark(row.run, value, low, high, "bad" if reversed else ""), 100 * row.human)
+def _point(row: SystemScore, *, is_reversed: bool) -> ScatterPoint:
+    mark = Mark(
+        label=row.run,
+        value=100 * row.relative.value,
+        low=100 * row.relative.low,
+        high=100 * row.relative.high,
+        tone="bad" if is_reversed else "",
+    )
+    return ScatterPoint(mark, 100 * row.human)
 
 
 def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
+    """Show means corrected by few human labels; nothing where none were given."""
     if not audit.corrected:
         return
     columns: list[ColumnOf] = [
-        (named("system"), lambda row: f"{row.run} − {row.minus}" if row.minus else row.run),
+        (named("system"), _compared_systems),
         ("humans alone", lambda row: _percent(row.human_only)),
-        ("judge alone", lambda row: number(100 * row.judge_only, decimal)),
+        ("judge alone", number_of("judge_only", decimal, scale=100)),
         ("both", lambda row: _percent(row.powered)),
-        *(
-            [("all humans", lambda row: number(100 * row.truth, decimal))]
-            if any(np.isfinite(row.truth) for row in audit.corrected)
-            else []
-        ),
-        (Column("λ", spare=2), lambda row: number(row.weight, fixed)),
-        (Column("correlation", spare=1), lambda row: number(row.correlation, fixed)),
-        ("worth, queries", lambda row: f"{row.queries} → {fixed(row.effective, 0)}"),
+    ]
+    if any(np.isfinite(row.truth) for row in audit.corrected):
+        columns.append(("all humans", number_of("truth", decimal, scale=100)))
+    columns += [
+        (Column("λ", spare=2), number_of("weight", fixed)),
+        (Column("correlation", spare=1), number_of("correlation", fixed)),
+        ("worth, queries", _worth),
         (worded("decided", spare=3), _decided),
     ]
     table = tabulated(
         "Means and differences of neighbours from few human labels, in %",
         audit.corrected,
         columns,
-        group=_of_judge,
+        group=_judge_and_measure,
         groups=("judge", "measure"),
         rule=lambda row: bool(row.minus),
         note="A difference whose interval holds 0 corrects nothing: it is not decided.",
@@ -265,8 +296,16 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
     yield Section("few-labels", "What do few human labels repair?", (), (table,))
 
 
+def _compared_systems(row: Corrected) -> str:
+    return f"{row.run} − {row.minus}" if row.minus else row.run
+
+
+def _worth(row: Corrected) -> str:
+    return f"{row.queries} → {fixed(row.effective, 0)}"
+
+
 def _percent(value: Estimate) -> Cell:
-    return estimate(Estimate(*(100 * end for end in value)), decimal)
+    return estimate(_times(value, 100), decimal)
 
 
 def _decided(row: Corrected) -> str:

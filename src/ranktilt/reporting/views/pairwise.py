@@ -1,11 +1,11 @@
-"""A pairwise audit: shares chosen of each kind of pairs, and a verdict each."""
+"""A pairwise audit: how often each side is chosen in each kind of pairs, with a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
 from functools import partial
 from math import isnan
+from operator import attrgetter
 
 from ranktilt.auditing.pairwise.result import (
     EVEN,
@@ -15,6 +15,7 @@ from ranktilt.auditing.pairwise.result import (
 )
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import (
+    Block,
     Cell,
     Column,
     ColumnOf,
@@ -31,7 +32,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
+from ranktilt.reporting.numbers import count, decimal, estimate, number_of, percent
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.pairwise import pairwise_findings, pairwise_meaning
@@ -39,116 +40,112 @@ from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
 from ranktilt.reporting.views.readings import verdict_chart
 
 
-def view(found: PairwiseAudit) -> Document:
-    """Return what is said of a pairwise audit."""
+def view(audit: PairwiseAudit) -> Document:
+    """Return the document of a pairwise audit."""
+    figure = PageBlocks(make=partial(_paper_figure, audit))
+    blocks: tuple[Block, ...] = (*_trained(audit), _table(audit), figure)
+    section = Section("choices", "What is chosen", (), blocks)
     return Document(
-        kind=f"Choices between {found.protected} and {found.unprotected} documents",
-        headline=headline(found),
-        sections=(
-            Section(
-                "choices",
-                "What is chosen",
-                (),
-                (*_trained(found), _table(found), PageBlocks(make=partial(_paper_figure, found))),
-            ),
-            provenance(found.spec, note_sentences(found.notes)),
-        ),
-        sentences=tuple(_sentences(found)),
-        meaning=pairwise_meaning(found),
-        hero=PageBlocks(make=partial(_hero, found)),
-        legend=tuple(legend(found)),
-        notes=note_sentences(found.notes),
-        sides=(found.protected, found.unprotected),
+        kind=f"Choices between {audit.protected} and {audit.unprotected} documents",
+        headline=headline(audit),
+        sections=(section, provenance(audit.spec, note_sentences(audit.notes))),
+        sentences=tuple(_sentences(audit)),
+        meaning=pairwise_meaning(audit),
+        hero=PageBlocks(make=partial(_hero, audit)),
+        legend=tuple(legend(audit)),
+        notes=note_sentences(audit.notes),
+        sides=(audit.protected, audit.unprotected),
     )
 
 
-def _trained(found: PairwiseAudit) -> Iterator[Lines]:
-    """Say first of all where a model is asked about what it learned from."""
-    if trained := found.spec.get("trained_queries"):
+def _trained(audit: PairwiseAudit) -> Iterator[Lines]:
+    """Warn first of all where a model is asked about what it learned from."""
+    if trained := audit.spec.get("trained_queries"):
         text = (
-            f"{found.model} was trained on {trained} queries asked about, so that its choices say little of others: "
+            f"{audit.model} was trained on {trained} queries asked about, so that its choices "
+            "say little of others: "
             "--queries takes the adapter's held-out.txt."
         )
         yield Lines((Sentence(text, "warning", "strong"),))
 
 
-def _table(found: PairwiseAudit) -> Table:
+def _table(audit: PairwiseAudit) -> Table:
     shares: tuple[tuple[Column | str, str], ...] = (
-        (found.unprotected, "unprotected"),
-        (found.protected, "protected"),
-        (Column("ratio", hint=f"{found.protected} over {found.unprotected}"), "ratio"),
+        (audit.unprotected, "unprotected"),
+        (audit.protected, "protected"),
+        (Column("ratio", hint=f"{audit.protected} over {audit.unprotected}"), "ratio"),
         ("inconsistent", "inconsistent"),
         ("unparsed", "unparsed"),
         ("first named", "first"),
     )
     columns: list[ColumnOf] = [
-        (named("pairs"), lambda one: one.kind),
-        ("number", lambda one: number(one.pairs, count)),
+        (named("pairs"), attrgetter("kind")),
+        ("number", number_of("pairs", count)),
     ]
     columns += [(title, partial(_share, name=name)) for title, name in shares]
-    return tabulated("Choices, in %", found.outcomes, columns)
+    return tabulated("Choices, in %", audit.outcomes, columns)
 
 
-def _share(one: PairOutcome, name: str) -> Cell:
-    return estimate(getattr(one, name), _ratio if name == "ratio" else percent)
+def _share(outcome: PairOutcome, name: str) -> Cell:
+    return estimate(getattr(outcome, name), _ratio if name == "ratio" else percent)
 
 
 def _ratio(value: float) -> str:
     return "∞" if value == float("inf") else decimal(value, 2)
 
 
-def _hero(found: PairwiseAudit) -> Iterator[IntervalChart]:
+def _hero(audit: PairwiseAudit) -> Iterator[IntervalChart]:
     """Draw the preference on each kind of pairs as points from a half."""
     verdicts = [
         finding.verdict
-        for finding in pairwise_findings(found)
+        for finding in pairwise_findings(audit)
         if finding.verdict is not None and not isnan(finding.verdict.effect.value)
     ]
     chart = verdict_chart(
         verdicts,
         lambda verdict: verdict.effect.name.removeprefix("preference on "),
-        title=f"How much more often than half the time {found.protected} documents are chosen",
-        sides=(found.unprotected, found.protected),
+        title=f"How much more often than half the time {audit.protected} documents are chosen",
+        sides=(audit.unprotected, audit.protected),
     )
     if chart is not None:
         yield chart
 
 
-def _paper_figure(found: PairwiseAudit) -> Iterator[Figure]:
-    """Draw the same for a paper."""
-    decided = [one for one in found.outcomes if one.decided]
+def _paper_figure(audit: PairwiseAudit) -> Iterator[Figure]:
+    """Draw the preference on each kind of pairs for a paper."""
+    decided = [outcome for outcome in audit.outcomes if outcome.decided]
     if not decided:
         return
-    rows = []
-    for one in decided:
-        value, low, high = (100 * (share - EVEN) for share in astuple(one.preference))
-        rows.append(
-            Mark(
-                f"{one.kind} pairs",
-                value,
-                low,
-                high,
-                tone=verdict_tone(found.verdict(one), found.protected),
-            )
-        )
     drawing = forest(
-        {"": rows},
-        x=f"share of {found.protected} among what is decided, less 50 %, in points",
-        margin=found.margin,
+        {"": [_mark(audit, outcome) for outcome in decided]},
+        x=f"share of {audit.protected} among what is decided, less 50 %, in points",
+        margin=audit.margin,
     )
     yield Figure(
-        f"How often {found.protected} documents are chosen",
+        f"How often {audit.protected} documents are chosen",
         "Right of 0: more often than not.",
         drawing,
         only="paper",
     )
 
 
-def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
-    for finding in pairwise_findings(found):
-        tone = "" if finding.verdict is None else verdict_tone(finding.verdict, found.protected)
+def _mark(audit: PairwiseAudit, outcome: PairOutcome) -> Mark:
+    """Return the preference on one kind of pairs, in points from a half."""
+    preference = outcome.preference
+    return Mark(
+        label=f"{outcome.kind} pairs",
+        value=100 * (preference.value - EVEN),
+        low=100 * (preference.low - EVEN),
+        high=100 * (preference.high - EVEN),
+        tone=verdict_tone(audit.verdict(outcome), audit.protected),
+    )
+
+
+def _sentences(audit: PairwiseAudit) -> Iterator[Sentence]:
+    for finding in pairwise_findings(audit):
+        tone = "" if finding.verdict is None else verdict_tone(finding.verdict, audit.protected)
         yield Sentence(finding.sentence, tone, "strong")
-    known = [outcome for outcome in found.outcomes if not isnan(outcome.first.value)]
+    known = [outcome for outcome in audit.outcomes if not isnan(outcome.first.value)]
     if known:
         yield _position_bias(known)
 
@@ -175,23 +172,21 @@ def _first_named(outcome: PairOutcome) -> str:
     return f"{percent(first.value)} % of the answers on {outcome.kind} pairs{interval}"
 
 
-def legend(found: PairwiseAudit) -> Iterator[str]:
+def legend(audit: PairwiseAudit) -> Iterator[str]:
     """Say what the numbers are, in a few lines."""
-    spec = found.spec
-    each = spec["count_rule"] == "each"
+    spec = audit.spec
+    shares = "A side is chosen where both orders agree; shares are of the pairs."
+    if spec["count_rule"] == "each":
+        shares = "Shares are of all answers, inconsistent ones of the pairs."
     yield (
-        "Each pair is asked about in both orders. "
-        + (
-            "Shares are of all answers, inconsistent ones of the pairs."
-            if each
-            else "A side is chosen where both orders agree; shares are of the pairs."
-        )
-        + f" Ratio: {found.protected} over {found.unprotected}; 1 is level."
+        f"Each pair is asked about in both orders. {shares} Ratio: {audit.protected} over "
+        f"{audit.unprotected}; 1 is level."
     )
-    tests = counted(max((one.family_size for one in found.outcomes), default=1), "test", "tests")
+    test_count = max((outcome.family_size for outcome in audit.outcomes), default=1)
+    tests = counted(test_count, "test", "tests")
     yield (
-        f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p is the inversion of "
-        "the interval) and the interval excludes 50 %; level: within "
-        f"{50 - found.margin:g} to {50 + found.margin:g} %. Intervals: bootstrap over queries, "
+        f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p is "
+        "the inversion of the interval) and the interval excludes 50 %; level: within "
+        f"{50 - audit.margin:g} to {50 + audit.margin:g} %. Intervals: bootstrap over queries, "
         f"{spec['resamples']:,} resamples, widened by what documents add. {ONE_AT_A_TIME}"
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 
 from ranktilt.explaining.properties.result import (
     OUTCOMES,
@@ -63,7 +64,7 @@ _HINTS: dict[Outcome, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CellEstimate:
-    """What a cell shows."""
+    """A value of a cell, with its interval."""
 
     value: float
     low: float
@@ -113,13 +114,13 @@ class PartLine:
 
     @property
     def group(self) -> tuple[str, ...]:
-        """The heading that the line stands under."""
+        """The heading above the line."""
         gap = self.gaps[0]
         return (f"{gap.run}: {gap.group_a} and {gap.group_b}",)
 
 
 def view(gaps: ExplainedGaps) -> Document:
-    """Return what is said of gaps and the properties that go with them."""
+    """Return the document of gaps and the properties that go with them."""
     findings = gap_findings(gaps)
     cautions = tuple(gap_cautions(gaps))
     blocks: list[Block] = [_parts_table(gaps), PageBlocks(make=partial(_figures, gaps))]
@@ -199,7 +200,7 @@ def _outcomes(gaps: ExplainedGaps) -> list[Outcome]:
 
 def _parts_table(gaps: ExplainedGaps) -> Table:
     units = {about.name: about.unit for about in gaps.properties}
-    columns: list[ColumnOf] = [(named("goes with"), lambda line: line.name)]
+    columns: list[ColumnOf] = [(named("goes with"), attrgetter("name"))]
     for index, outcome in enumerate(_outcomes(gaps)):
         title = f"{_title(outcome, gaps.cutoff)}, {UNITS[outcome]}"
         head = Column(title, hint=_HINTS[outcome], spare=0 if index == 0 else 4 - index)
@@ -297,7 +298,7 @@ def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
 
 def _property_table(gaps: ExplainedGaps) -> Table:
     columns: list[ColumnOf] = [
-        (named("property"), lambda about: about.name),
+        (named("property"), attrgetter("name")),
         (worded("unit"), lambda about: about.unit or DASH),
         (worded("from"), _origin),
     ]

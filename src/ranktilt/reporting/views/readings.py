@@ -34,7 +34,7 @@ def effect_mark(effect: Effect) -> IntervalMark:
 
 
 def effect_reading(effect: Effect, margin: Margin, tone: Tone = "") -> IntervalReading:
-    """Return an effect with what counts as level around what is neutral for it."""
+    """Return an effect with the band around its neutral value that counts as level."""
     scale = effect.estimand.scale
     neutral, half = scale * effect.neutral, scale * half_width(effect.estimand, margin)
     band = (neutral - half, neutral + half) if half > 0 and math.isfinite(neutral) else None
@@ -150,7 +150,7 @@ def _change_unit(change: Change) -> str:
 
 
 def _tone(change: Change) -> Tone:
-    """Return the tone of a difference: of a side where it has one, else only whether it is shown."""
+    """Return the tone of a difference: its side's, or else by whether it is shown."""
     if not change.shown:
         return "unsure"
     if change.a == change.b or not change.estimand.sided:

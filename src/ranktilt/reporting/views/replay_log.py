@@ -22,7 +22,6 @@ from ranktilt.reporting.document import (
     Table,
     named,
     printed,
-    tabulated,
     worded,
 )
 from ranktilt.reporting.interval_chart import IntervalChart
@@ -54,21 +53,22 @@ def view(replayed: ReplayedLog) -> Document:
     """Return the document of a replayed log."""
     findings = list(sentences(replayed))
     gate = _gate(replayed)
-    parts: tuple[Block, ...] = (_split(replayed),) if replayed.changes else ()
+    blocks: list[Block] = [_answers(replayed)]
+    if replayed.changes:
+        blocks.append(_split(replayed))
+    first, *rest = findings
+    command = replayed.spec.get("command")
     return Document(
         kind="Stored answers of an LLM ranker, read again",
-        headline=findings[0] if gate is None else gate.text,
-        sections=printed([_answers(replayed), *parts]),
-        sentences=tuple(
-            Sentence(text, emphasis="" if number else "strong")
-            for number, text in enumerate(findings)
-        ),
+        headline=first if gate is None else gate.text,
+        sections=printed(blocks),
+        sentences=(Sentence(first, emphasis="strong"), *map(Sentence, rest)),
         meaning=replayed_meaning(replayed),
         hero=PageBlocks(make=partial(_hero, replayed)),
         legend=tuple(_legend(replayed)),
         notes=note_sentences(replayed.notes),
         outcome="" if gate is None else gate.tone,
-        commands=(str(replayed.spec["command"]),) if replayed.spec.get("command") else (),
+        commands=(str(command),) if command else (),
     )
 
 
@@ -118,21 +118,19 @@ def _whose_work(replayed: ReplayedLog) -> str:
             clauses.append(f"in {several:,} of {answers} there is more than one ranking")
         sentence = ", ".join(clauses)
         return (
-            f"{sentence[0].upper()}{sentence[1:]}: what the published run shows is the input order "
-            "and the parser's "
-            "work."
+            f"{sentence[0].upper()}{sentence[1:]}: what the published run shows is the input "
+            "order and the parser's work."
         )
     if echoed >= _NEARLY * total:
         return (
-            f"{echoed:,} of {answers} repeat the order in which the passages were shown: what the "
-            "published run shows "
-            "is the input order."
+            f"{echoed:,} of {answers} repeat the order in which the passages were shown: what "
+            "the published run shows is the input order."
         )
     more = f", {several:,} hold more than one" if several else ""
     return (
-        f"{total - failed - echoed:,} of {answers} hold a ranking of the model's own, {echoed:,} "
-        "repeat the order "
-        f"in which the passages were shown, {failed - several:,} hold none{more}."
+        f"{total - failed - echoed:,} of {answers} hold a ranking of the model's own, "
+        f"{echoed:,} repeat the order in which the passages were shown, {failed - several:,} "
+        f"hold none{more}."
     )
 
 
@@ -164,19 +162,16 @@ def _answers(replayed: ReplayedLog) -> Table:
             answer = shorten(" ".join(example.answer.split()), 50)
             examples[example.kind] = f"{answer} ({example.times:,} ×)"
     total = len(replayed.answers)
-    counts = [*replayed.kinds.items(), (_ECHO, replayed.echoes)]
+    counts = {**replayed.kinds, _ECHO: replayed.echoes}
     if replayed.unmatched:
-        counts.append((_LOST, len(replayed.unmatched)))
-    columns = (
-        (named("answer"), lambda row: row[0]),
-        ("number", lambda row: number(row[1], count)),
-        (
-            "share in %",
-            lambda row: "" if row[0] == _LOST else number(100 * row[1] / total, decimal),
-        ),
-        (worded("most often"), lambda row: examples.get(row[0], "")),
-    )
-    return tabulated("Answers", counts, columns, rule=lambda row: row[0] == _ECHO)
+        counts[_LOST] = len(replayed.unmatched)
+    rows = []
+    for kind, answer_count in counts.items():
+        share = Cell("") if kind == _LOST else number(100 * answer_count / total, decimal)
+        cells = (Cell(kind), number(answer_count, count), share, Cell(examples.get(kind, "")))
+        rows.append(Row(cells, rule=kind == _ECHO))
+    columns = (named("answer"), Column("number"), Column("share in %"), worded("most often"))
+    return Table("Answers", columns, tuple(rows))
 
 
 def _questions(replayed: ReplayedLog) -> list[tuple[str, Pair]]:
@@ -233,14 +228,11 @@ def _legend(replayed: ReplayedLog) -> Iterator[str]:
         return
     yield (
         f"{MODEL.capitalize()}: what answers with a ranking of their own change of the input "
-        "order. Parser: what the "
-        "published reading (every number of an answer, in turn; RankGPT, rank_llm) changes beyond "
-        "that. "
-        f"{STRICT.capitalize()}: every ranking that could be read counts, and what none decides is "
-        "shuffled (seed "
+        "order. Parser: what the published reading (every number of an answer, in turn; "
+        f"RankGPT, rank_llm) changes beyond that. {STRICT.capitalize()}: every ranking that "
+        "could be read counts, and what none decides is shuffled (seed "
         f"{replayed.spec['seed']}) within the window that was shown. Differences of model and "
-        "parser are to the line "
-        "above, of the others to the input order."
+        "parser are to the line above, of the others to the input order."
     )
     yield (
         f"Means in %, differences in points. {starred(replayed.spec)} Intervals: paired bootstrap "

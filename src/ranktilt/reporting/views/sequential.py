@@ -27,7 +27,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, number
+from ranktilt.reporting.numbers import count, number_of
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.sequential import (
     decision_sentence,
@@ -35,37 +35,45 @@ from ranktilt.reporting.sentences.sequential import (
     query_count_sentence,
     sequential_meaning,
 )
-from ranktilt.reporting.tones import VERDICT_TONES
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
 
-_SHOWN = 8
+_MOST_LOOKS = 8
+"""Looks that are printed besides the last one."""
 
 
-def view(found: SequentialAudit) -> Document:
-    """Return what is said of a sequential audit."""
-    lead = (
-        f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.stop_at_tilt:g}?",
+def view(audit: SequentialAudit) -> Document:
+    """Return the document of a sequential audit."""
+    looks = _printed_looks(audit.looks)
+    question = (
+        f"Which of {audit.a} and {audit.b} stands higher, "
+        f"decided for a tilt of {audit.stop_at_tilt:g}?"
     )
-    some = _some(found.looks)
-    side = "a" if found.looks[-1].value > 0 else "b"
-    tone = VERDICT_TONES[side if found.decision == "tilted" else found.decision]
-    blocks: tuple[Block, ...] = (PageBlocks(make=partial(_figure, found)), _table(found, some))
+    blocks: tuple[Block, ...] = (PageBlocks(make=partial(_figure, audit)), _table(audit, looks))
+    section = Section("looks", "Look by look", (question,), blocks)
+    sentences = (
+        Sentence(decision_sentence(audit), _decision_tone(audit), "strong"),
+        Sentence(query_count_sentence(audit)),
+    )
     return Document(
-        kind=titled(f"Sequential audit of {found.run} on", found.spec),
-        headline=headline(found),
-        sections=(Section("looks", "Look by look", lead, blocks), provenance(found.spec)),
-        sentences=(
-            Sentence(decision_sentence(found), tone, "strong"),
-            Sentence(query_count_sentence(found)),
-        ),
-        meaning=sequential_meaning(found),
-        hero=PageBlocks(make=partial(_hero, found, some)),
-        legend=tuple(_legend(found)),
-        sides=(found.a, found.b),
+        kind=titled(f"Sequential audit of {audit.run} on", audit.spec),
+        headline=headline(audit),
+        sections=(section, provenance(audit.spec)),
+        sentences=sentences,
+        meaning=sequential_meaning(audit),
+        hero=PageBlocks(make=partial(_hero, audit, looks)),
+        legend=tuple(_legend(audit)),
+        sides=(audit.a, audit.b),
     )
+
+
+def _decision_tone(audit: SequentialAudit) -> Tone:
+    if audit.decision == "tilted":
+        return VERDICT_TONES["a" if audit.looks[-1].value > 0 else "b"]
+    return VERDICT_TONES[audit.decision]
 
 
 def _hero(audit: SequentialAudit, looks: list[Look]) -> Iterator[IntervalChart]:
-    """Draw some looks, the last one below all others."""
+    """Draw the looks that are printed, the last one at the bottom."""
     rows = [_hero_row(audit, look) for look in looks[-MOST_ROWS:] if look.queries]
     if not rows:
         return
@@ -81,72 +89,73 @@ def _hero(audit: SequentialAudit, looks: list[Look]) -> Iterator[IntervalChart]:
 def _hero_row(audit: SequentialAudit, look: Look) -> IntervalRow:
     scale = audit.estimand.scale
     is_last = look is audit.looks[-1]
-    side = "a" if look.value > 0 else "b"
-    decided = VERDICT_TONES[side if audit.decision == "tilted" else audit.decision]
     reading = IntervalReading(
         mark=IntervalMark(value=scale * look.value, low=scale * look.low, high=scale * look.high),
         text=look_words(audit, look).removeprefix(f"{audit.measure} "),
-        tone=decided if is_last else "unsure",
+        tone=_decision_tone(audit) if is_last else "unsure",
         band=(-audit.stop_at_tilt, audit.stop_at_tilt),
     )
     return IntervalRow(label=f"{look.queries:,} queries", readings=(reading,))
 
 
-def _some(looks: tuple[Look, ...]) -> list[Look]:
-    """Looks at about doubling numbers of queries, and the last."""
-    kept = [looks[0]]
+def _printed_looks(looks: tuple[Look, ...]) -> list[Look]:
+    """Choose looks at about doubling numbers of queries, and the last."""
+    doubling = [looks[0]]
     for look in looks[1:-1]:
-        if look.queries >= 2 * kept[-1].queries:
-            kept.append(look)
-    return [*kept[-_SHOWN:], *looks[-1:]] if len(looks) > 1 else kept
+        if look.queries >= 2 * doubling[-1].queries:
+            doubling.append(look)
+    return [*doubling[-_MOST_LOOKS:], *looks[-1:]] if len(looks) > 1 else doubling
 
 
-def _table(found: SequentialAudit, some: list[Look]) -> Table:
-    of = found.estimand
+def _table(audit: SequentialAudit, looks: list[Look]) -> Table:
+    amount = audit.estimand.amount
     columns = (
-        (Column("queries", header=True), lambda look: number(look.queries, count)),
-        ("origins" if found.twins else "documents", lambda look: number(look.documents, count)),
-        (found.measure, lambda look: number(look.value, of.amount)),
-        ("low", lambda look: number(look.low, of.amount)),
-        ("high", lambda look: number(look.high, of.amount)),
+        (Column("queries", header=True), number_of("queries", count)),
+        ("origins" if audit.twins else "documents", number_of("documents", count)),
+        (audit.measure, number_of("value", amount)),
+        ("low", number_of("low", amount)),
+        ("high", number_of("high", amount)),
     )
-    return tabulated("Some looks", some, columns)
+    return tabulated("Some looks", looks, columns)
 
 
-def _figure(found: SequentialAudit) -> Iterator[Figure]:
-    of, last = found.estimand, found.looks[-1]
-    points = [
-        Point(
-            float(look.queries),
-            of.scale * look.value,
-            of.scale * look.low,
-            of.scale * look.high,
-            f"{look.queries:,} queries: {look_words(found, look)}",
-        )
-        for look in found.looks
-        if look.queries
-    ]
+def _figure(audit: SequentialAudit) -> Iterator[Figure]:
+    last = audit.looks[-1]
+    points = [_point(audit, look) for look in audit.looks if look.queries]
     yield Figure(
         "How the interval closed in",
-        f"After {last.queries:,} queries {look_words(found, last)}. Bars: the 95 % confidence sequences. Shaded: "
-        f"±{found.stop_at_tilt:g}, the tilt to be decided.",
+        f"After {last.queries:,} queries {look_words(audit, last)}. Bars: the 95 % confidence "
+        "sequences. Shaded: "
+        f"±{audit.stop_at_tilt:g}, the tilt to be decided.",
         lines(
-            {found.run: points},
+            {audit.run: points},
             x="queries",
-            y=f"{found.measure},{of.suffix or ' value'}",
-            band=found.stop_at_tilt,
+            y=f"{audit.measure},{audit.estimand.suffix or ' value'}",
+            band=audit.stop_at_tilt,
         ),
     )
 
 
-def _legend(found: SequentialAudit) -> Iterator[str]:
+def _point(audit: SequentialAudit, look: Look) -> Point:
+    scale = audit.estimand.scale
+    return Point(
+        x=float(look.queries),
+        value=scale * look.value,
+        low=scale * look.low,
+        high=scale * look.high,
+        label=f"{look.queries:,} queries: {look_words(audit, look)}",
+    )
+
+
+def _legend(audit: SequentialAudit) -> Iterator[str]:
     yield (
-        f"{found.measure}: + favours {found.a}. The audit ends where the interval excludes 0 (tilted), or lies within "
-        f"±{found.stop_at_tilt:g} (level)."
+        f"{audit.measure}: + favours {audit.a}. The audit ends where the interval excludes 0 "
+        f"(tilted), or lies within ±{audit.stop_at_tilt:g} (level)."
     )
     yield (
-        "Interval: from the lower to the higher end of two 95 % confidence sequences, which hold at all looks "
-        "together, so that one may stop at any of them: over queries, by betting (Waudby-Smith and Ramdas, JRSS B "
-        "2024), and over documents whose label no earlier query used, by a normal mixture (Robbins, 1970). Documents "
-        "that queries bring back are no new evidence."
+        "Interval: from the lower to the higher end of two 95 % confidence sequences, which "
+        "hold at all looks together, so that one may stop at any of them: over queries, by "
+        "betting (Waudby-Smith and Ramdas, JRSS B 2024), and over documents whose label no "
+        "earlier query used, by a normal mixture (Robbins, 1970). Documents that queries bring "
+        "back are no new evidence."
     )

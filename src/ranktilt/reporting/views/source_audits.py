@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import NamedTuple
+from operator import attrgetter
 
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import Effect
@@ -41,6 +41,7 @@ from ranktilt.reporting.numbers import (
     estimate,
     interval,
     number,
+    number_of,
     p_value,
     percent,
     signed,
@@ -60,7 +61,10 @@ _MOST_FIGURES = 6
 _DODGE = 0.012
 
 
-class _SourceRow(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _SourceRow:
+    """An answer about one source."""
+
     source: AuditedSource
     effect: Effect
 
@@ -79,20 +83,21 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
         sections += _whole_audits(audits, result.parts, budget)
     else:
         sections[-1:-1] = _card_sections(audits)
+    texts = (*summaries, *trend_sentences(audits))
+    sentences = [Sentence(text, emphasis="strong") for text in texts]
+    source_names = tuple(source.source for source in audits.sources)
     return Document(
         kind=titled("Audit of the sources of", audits.spec),
         headline=headline(audits),
         sections=tuple(section for section in sections if section is not None),
-        sentences=tuple(
-            Sentence(text, emphasis="strong") for text in (*summaries, *trend_sentences(audits))
-        ),
+        sentences=tuple(sentences),
         meaning=source_audits_meaning(audits),
         hero=PageBlocks(make=partial(_hero, audits)),
         next_steps=next_commands(audits.next_steps),
         legend=tuple(_legend(audits)),
         notes=note_sentences(audits.notes),
         sides=(audits.reference, "the rewrites"),
-        names=(*audits.runs, *(source.source for source in audits.sources)),
+        names=audits.runs + source_names,
     )
 
 
@@ -147,8 +152,8 @@ def _figures(audits: SourceAudits) -> Section | None:
     if not drawn:
         return None
     lead = [
-        f"Above 0 the ranker puts {audits.reference} text higher, below 0 the rewrites. An interval "
-        "that crosses 0 does not show a tilt."
+        f"Above 0 the ranker puts {audits.reference} text higher, below 0 the rewrites. An "
+        "interval that crosses 0 does not show a tilt."
     ]
     if not is_every_measure:
         lead.append(f"Drawn for {measures[0]}; the table holds every measure.")
@@ -162,19 +167,19 @@ def _drawn(audits: SourceAudits, drawn: Sequence[tuple[str, str]]) -> Iterator[F
 
 
 def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
-    points = {run: audits.points(run, measure, series) for run in audits.runs}
-    temperatures = sorted({source.temperature for source, _ in points[audits.runs[0]]})
-    span = temperatures[-1] - temperatures[0]
-    band = (
-        f" Shaded: ±{audits.margin_points:g} points, which count as level."
-        if audits.margin_points
-        else ""
-    )
+    points_of = {}
+    for run in audits.runs:
+        points_of[run] = [_point(*point) for point in audits.points(run, measure, series)]
+    temperatures = [point.x for point in points_of[audits.runs[0]]]
+    span = max(temperatures) - min(temperatures)
+    band = ""
+    if audits.margin_points:
+        band = f" Shaded: ±{audits.margin_points:g} points, which count as level."
     return Figure(
         f"Relative Δ of {measure}, {audits.reference} against {series}",
         f"Bars: 95 % intervals.{band}",
         lines(
-            {run: [_point(*point) for point in drawn] for run, drawn in points.items()},
+            points_of,
             x="temperature of the rewrites",
             y=f"Relative Δ {measure}, %",
             band=audits.margin_points,
@@ -200,12 +205,12 @@ def _tables(audits: SourceAudits) -> Iterator[Section]:
 def _tilt_table(audits: SourceAudits) -> Table:
     columns: list[ColumnOf] = [
         *_source_columns(audits),
-        (audits.reference, lambda row: number(row.effect.mean_a, percent)),
-        ("rewrite", lambda row: number(row.effect.mean_b, percent)),
-        ("Relative Δ", lambda row: estimate(row.effect, signed, mark(row.effect))),
-        (Column("corrected p", spare=1), lambda row: number(row.effect.p_corrected, p_value)),
-        (Column("queries", spare=2), lambda row: number(row.effect.queries, count)),
-        (worded("verdict"), lambda row: _verdict(row.effect, audits)),
+        (audits.reference, number_of("effect.mean_a", percent)),
+        ("rewrite", number_of("effect.mean_b", percent)),
+        ("Relative Δ", _tilt_cell),
+        (Column("corrected p", spare=1), number_of("effect.p_corrected", p_value)),
+        (Column("queries", spare=2), number_of("effect.queries", count)),
+        (worded("verdict"), partial(_verdict_cell, audits)),
     ]
     rows = list(_tilt_rows(audits))
     has_several_series = len(_series_groups(audits)) > 1
@@ -230,6 +235,10 @@ def _tilt_table(audits: SourceAudits) -> Table:
     )
 
 
+def _tilt_cell(row: _SourceRow) -> Cell:
+    return estimate(row.effect, signed, mark(row.effect))
+
+
 def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:
     """Yield a row per run, series, measure and source; none where a side is never relevant."""
     for run, series, measure in product(audits.runs, _series_groups(audits), audits.measures):
@@ -238,7 +247,7 @@ def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:
                 continue
             for tilt in audits.audit_of(source.source).tilts:
                 if (tilt.run, tilt.measure) == (run, measure):
-                    yield _SourceRow(source, tilt)
+                    yield _SourceRow(source=source, effect=tilt)
 
 
 def _series_groups(audits: SourceAudits) -> list[tuple[str, ...]]:
@@ -249,18 +258,17 @@ def _series_groups(audits: SourceAudits) -> list[tuple[str, ...]]:
 
 
 def _answer_table(audits: SourceAudits) -> Table:
-    """Lay out a primary question that is no measure of relevance: per ranker a row a source."""
+    """Lay out a primary question that is no measure of relevance: a row a ranker and source."""
     rows = [
-        _SourceRow(source, audits.answer(run, source.source))
-        for run in audits.runs
-        for source in audits.sources
+        _SourceRow(source=source, effect=audits.answer(run, source.source))
+        for run, source in product(audits.runs, audits.sources)
     ]
     columns: list[ColumnOf] = [
         *_source_columns(audits),
-        ("answer", lambda row: Cell(row.effect.estimand.answer(row.effect.value))),
-        ("95 % interval", lambda row: Cell(_interval(row.effect), emphasis="quiet")),
-        (Column("corrected p", spare=1), lambda row: number(row.effect.p_corrected, p_value)),
-        (worded("verdict"), lambda row: _verdict(row.effect, audits)),
+        ("answer", _answer_cell),
+        ("95 % interval", _interval_cell),
+        (Column("corrected p", spare=1), number_of("effect.p_corrected", p_value)),
+        (worded("verdict"), partial(_verdict_cell, audits)),
     ]
     return tabulated(
         f"{audits.primary}: {audits.reference} against each source",
@@ -271,16 +279,21 @@ def _answer_table(audits: SourceAudits) -> Table:
     )
 
 
-def _interval(effect: Effect) -> str:
+def _answer_cell(row: _SourceRow) -> Cell:
+    return Cell(row.effect.estimand.answer(row.effect.value))
+
+
+def _interval_cell(row: _SourceRow) -> Cell:
+    effect = row.effect
     if not effect.has_interval:
-        return DASH
+        return Cell(DASH, emphasis="quiet")
     amount = effect.estimand.amount
-    return f"[{amount(effect.low)}, {amount(effect.high)}]"
+    return Cell(f"[{amount(effect.low)}, {amount(effect.high)}]", emphasis="quiet")
 
 
 def _source_columns(audits: SourceAudits) -> list[ColumnOf]:
     """Return the source, and its temperature where that of any is known."""
-    columns: list[ColumnOf] = [(named("source"), lambda row: row.source.source)]
+    columns: list[ColumnOf] = [(named("source"), attrgetter("source.source"))]
     if any(source.has_temperature for source in audits.sources):
         columns.append(("temperature", lambda row: _temperature(row.source)))
     return columns
@@ -290,8 +303,8 @@ def _temperature(source: AuditedSource) -> Cell:
     return number(source.temperature, lambda value: f"{value:g}" if value == value else DASH)
 
 
-def _verdict(effect: Effect, audits: SourceAudits) -> Cell:
-    kind = effect.verdict(audits.margin)
+def _verdict_cell(audits: SourceAudits, row: _SourceRow) -> Cell:
+    kind = row.effect.verdict(audits.margin)
     words = {"a": f"favours {audits.reference}", "b": "favours the rewrite"}.get(kind, kind)
     return Cell(words, tone=VERDICT_TONES[kind])
 
@@ -300,13 +313,13 @@ def _trends(audits: SourceAudits) -> Section | None:
     if not audits.trends:
         return None
     columns: list[ColumnOf] = [
-        (named("ranker"), lambda trend: trend.run),
-        (worded("series"), lambda trend: trend.series),
-        (worded("measure"), lambda trend: trend.measure),
+        (named("ranker"), attrgetter("run")),
+        (worded("series"), attrgetter("series")),
+        (worded("measure"), attrgetter("measure")),
         (worded("trend"), _direction),
         ("rank correlation", _correlation),
         ("change, points", _change),
-        ("queries", lambda trend: number(trend.queries, count)),
+        ("queries", number_of("queries", count)),
     ]
     note = "Change: Relative Δ at the highest temperature less that at the lowest."
     table = tabulated("Does the tilt move with temperature?", audits.trends, columns, note=note)

@@ -1,8 +1,9 @@
-"""How texts differ from their twins, property by property: the table and figure of a check and of an explanation."""
+"""Differences between texts and their twins: the table and figure of checks and explanations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -26,24 +27,18 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import DASH, always_signed, count, number, short_decimal
+from ranktilt.reporting.numbers import DASH, always_signed, count, number_of, short_decimal
 
 
 def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) -> Table:
-    """Lay effect sizes out, in the order given, beside both means."""
+    """Lay out effect sizes and both means, in the order given."""
     columns = (
-        (named("source"), lambda effect: effect.source),
-        (worded("property"), lambda effect: effect.what),
+        (named("source"), attrgetter("source")),
+        (worded("property"), attrgetter("what")),
         ("g", _effect_cell),
-        ("pairs", lambda effect: number(effect.pairs, count)),
-        (
-            Column("mean", spare=2),
-            lambda effect: Cell(short_decimal(effect.source_mean), effect.source_mean),
-        ),
-        (
-            Column(f"mean of {reference}", spare=1),
-            lambda effect: Cell(short_decimal(effect.reference_mean), effect.reference_mean),
-        ),
+        ("pairs", number_of("pairs", count)),
+        (Column("mean", spare=2), number_of("source_mean", short_decimal)),
+        (Column(f"mean of {reference}", spare=1), number_of("reference_mean", short_decimal)),
     )
     return tabulated(caption, effects, columns, folded=True)
 

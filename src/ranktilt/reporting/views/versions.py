@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from math import isnan
+from operator import attrgetter
 from typing import Any
 
 from ranktilt.errors import counted, join_words
@@ -12,6 +13,7 @@ from ranktilt.reporting.document import (
     Cell,
     Column,
     Document,
+    Emphasis,
     Sentence,
     Table,
     named,
@@ -19,23 +21,22 @@ from ranktilt.reporting.document import (
     tabulated,
     worded,
 )
-from ranktilt.reporting.numbers import DASH, always_signed, fixed, number, percent
+from ranktilt.reporting.numbers import DASH, always_signed, fixed, number, number_of, percent
 from ranktilt.reporting.tones import Tone
 
 _TONES: dict[str, Tone] = {"moved": "good", "held": "good", "unclear": "warning", FAILED: "bad"}
 _EXPECTED = {"up": "moves up", "down": "moves down"}
 _LEGEND = (
     "Low and high: means over documents on each level of the factor. Effect: Hedges' g of high "
-    "against low, in "
-    "standard deviations, with its 95 % interval by document (origin).",
+    "against low, in standard deviations, with its 95 % interval by document (origin).",
     f"Failed: a property that must move did not, by {SMALL:g} at least and in its direction, or "
-    "one that must hold "
-    f"surely did, by more than {SMALL:g}. Unclear: the interval reaches beyond {SMALL:g}.",
+    f"one that must hold surely did, by more than {SMALL:g}. Unclear: the interval reaches "
+    f"beyond {SMALL:g}.",
 )
 
 
 def view(checks: ManipulationChecks) -> Document:
-    """Return what is said of manipulation checks."""
+    """Return the document of manipulation checks."""
     design = checks.spec["design"]
     names, failed = design["factors"], checks.failed
     tried = (
@@ -68,14 +69,13 @@ def view(checks: ManipulationChecks) -> Document:
 
 
 def _judged(judged: Mapping[str, Any]) -> str:
-    """What a judge's grades of false versions are, held against those of their originals."""
+    """Say how a judge grades false versions, compared with their originals."""
     versions = counted(judged["graded"], "false version", "false versions")
     lost = judged["pairs"] - judged["graded"]
     without = f"; {lost:,} have no grade" if lost else ""
     return (
         f"facts: {judged['lower']:,} of {versions} graded lower than their originals, "
-        f"{judged['higher']:,} higher, by "
-        f"{judged['judge']}{without}"
+        f"{judged['higher']:,} higher, by {judged['judge']}{without}"
     )
 
 
@@ -86,13 +86,13 @@ def _are(names: tuple[str, ...]) -> str:
 def checks_table(checks: ManipulationChecks) -> Table:
     """Lay the checks out by factor."""
     columns = (
-        (named("property"), lambda row: row.probe),
-        (worded("must"), lambda row: _EXPECTED.get(row.expected, row.expected)),
-        (Column("low", spare=2), lambda row: number(row.low_mean, fixed)),
-        (Column("high", spare=2), lambda row: number(row.high_mean, fixed)),
+        (named("property"), attrgetter("probe")),
+        (worded("must"), _expected),
+        (Column("low", spare=2), number_of("low_mean", fixed)),
+        (Column("high", spare=2), number_of("high_mean", fixed)),
         (Column("effect", hint="Hedges' g"), _effect),
-        (Column("documents", spare=1), lambda row: f"{row.origins:,}"),
-        (worded("verdict"), lambda row: Cell(row.verdict, tone=_TONES.get(row.verdict, ""))),
+        (Column("documents", spare=1), _origins),
+        (worded("verdict"), _verdict),
     )
     return tabulated(
         "What each factor did to the texts",
@@ -103,10 +103,21 @@ def checks_table(checks: ManipulationChecks) -> Table:
     )
 
 
+def _expected(row: FactorCheck) -> str:
+    return _EXPECTED.get(row.expected, row.expected)
+
+
+def _origins(row: FactorCheck) -> str:
+    return f"{row.origins:,}"
+
+
+def _verdict(row: FactorCheck) -> Cell:
+    return Cell(row.verdict, tone=_TONES.get(row.verdict, ""))
+
+
 def _effect(row: FactorCheck) -> Cell:
-    if row.g != row.g:
+    if isnan(row.g):
         return Cell(DASH)
     ends = (always_signed(row.low), always_signed(row.high))
-    return number(
-        row.g, partial(always_signed), ends=ends, emphasis="strong" if row.verdict == FAILED else ""
-    )
+    emphasis: Emphasis = "strong" if row.verdict == FAILED else ""
+    return number(row.g, always_signed, ends=ends, emphasis=emphasis)

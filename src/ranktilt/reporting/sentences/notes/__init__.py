@@ -1,4 +1,4 @@
-"""What notes say in words, one function a kind.
+"""Sentences of notes, one function a kind.
 
 `base.note_words` is the table: a function registers with the kind that its first parameter is
 annotated with. Each file has the kinds of the file of the same name in `ranktilt/data/notes`, and

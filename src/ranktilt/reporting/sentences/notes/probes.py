@@ -111,7 +111,8 @@ def _values_shown(note: ValuesShown) -> str:
 @note_words.register
 def _gap_parts_shown(note: GapPartsShown) -> str:
     gap = f"{note.gap:+.3f} sd".replace("-", "−")
-    return f"Parts of a mean gap of {gap}{', of retrieved pairs only' if note.is_of_retrieved else ''}."
+    pairs = ", of retrieved pairs only" if note.is_of_retrieved else ""
+    return f"Parts of a mean gap of {gap}{pairs}."
 
 
 @note_words.register

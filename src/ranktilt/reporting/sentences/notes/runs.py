@@ -82,9 +82,9 @@ def _answers_unreadable(note: AnswersUnreadable) -> str:
         effect = "what is measured is mostly that, not the model"
     share = f"{note.unreadable / note.answers:.0%}"
     return (
-        f"{note.stage}: {share} of the answers decide nothing about their passages"
-        f"{reasons(note.kinds)}, which stand in random order; {effect} "
-        f"(first: {shorten(note.first, 100)})"
+        f"{note.stage}: {share} of the answers decide nothing about their "
+        f"passages{reasons(note.kinds)}, which stand in random order; {effect} (first: "
+        f"{shorten(note.first, 100)})"
     )
 
 

@@ -1,1 +1,1 @@
-"""Views of what experiments show: corrections, growing collections, trainings, and factors of texts."""
+"""Views of experiments: what corrections do to a tilt, and what a ranker learns in training."""

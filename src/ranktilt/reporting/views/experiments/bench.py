@@ -77,27 +77,25 @@ def view(bench: Bench) -> Document:
         (_table(bench, choice),),
         short_title="Candidates",
     )
-    detail = detail_sentence(choice)
-    texts = [detail] if detail else []
-    remedies = tuple(_remedy_sections(bench, choice))
+    rest = PageSections(make=partial(_page_sections, bench, choice, notes))
     subject = join_words(bench.methods or [bench.baseline.name])
     return Document(
         kind=titled(f"Bench of {subject} on", bench.spec),
         headline=headline(bench),
-        sections=(
-            table,
-            *remedies,
-            PageSections(make=partial(_page_sections, bench, choice, notes)),
-        ),
-        sentences=(
-            Sentence(bench_headline(choice), _OUTCOME_TONES[choice.outcome], "strong"),
-            *(Sentence(text) for text in texts),
-        ),
+        sections=(table, *_remedy_sections(bench, choice), rest),
+        sentences=tuple(_sentences(choice)),
         meaning=bench_meaning(choice),
         hero=PageBlocks(make=partial(_hero, choice)),
         legend=tuple(legend(bench)),
         notes=notes,
     )
+
+
+def _sentences(choice: Choice) -> Iterator[Sentence]:
+    yield Sentence(bench_headline(choice), _OUTCOME_TONES[choice.outcome], "strong")
+    detail = detail_sentence(choice)
+    if detail:
+        yield Sentence(detail)
 
 
 def _hero(choice: Choice) -> Iterator[IntervalChart]:
@@ -107,7 +105,7 @@ def _hero(choice: Choice) -> Iterator[IntervalChart]:
 
 
 def _remedy_sections(bench: Bench, choice: Choice) -> Iterator[Section]:
-    """Yield what is to be built into an engine, where a candidate is applied."""
+    """Yield the steps to build a remedy into an engine, where a candidate is applied."""
     remedy = None if choice.applied is None else bench.remedy(choice.applied.name)
     if remedy is not None:
         title, lines = remedy_title(remedy), "\n".join(remedy_lines(remedy))
@@ -146,7 +144,9 @@ def _table(bench: Bench, choice: Choice) -> Table:
     columns.append(Column("tilt", number=False))
     if _has_costs(bench):
         columns.append(Column("cost", number=False, hint="against the budget"))
-    rows = [row for candidate in _compared(bench) for row in _rows(bench, choice, candidate)]
+    rows = list[Row]()
+    for candidate in _compared(bench):
+        rows += _rows(bench, choice, candidate)
     numbers = len(bench.pairs) + len(bench.document_sets) + len(_movement_columns(bench))
     for refused in bench.refused:
         cells = (
@@ -168,7 +168,7 @@ def _table(bench: Bench, choice: Choice) -> Table:
 
 
 def _movement_columns(bench: Bench) -> list[Column]:
-    """Return the columns of how far lists move; beside effectiveness the share alone."""
+    """Return the columns of how far lists move; the share alone where effectiveness is known."""
     if not bench.movements:
         return []
     hint = "share of the baseline's first ten documents that are not among the first ten"
@@ -201,7 +201,7 @@ def _is_grouped(bench: Bench) -> bool:
 
 
 def _group(bench: Bench, method: str) -> tuple[str, ...]:
-    """Return the group of a candidate's rows, where methods are told apart."""
+    """Return the group of a candidate's rows, where rows are grouped by method."""
     return (method or "baseline",) if _is_grouped(bench) else ()
 
 
@@ -409,12 +409,12 @@ def documents_name(documents: str) -> str:
 
 
 def _level_band(tilts: Sequence[Effect], margin: float) -> float:
-    """Return what is shaded around 0: nothing where groups are not twins, for 0 is not level then."""
+    """Return the margin to shade around 0; 0 where groups are not twins, as 0 is not level then."""
     return margin if all(tilt.twins for tilt in tilts) else 0.0
 
 
 def _in_percent(tilt: Effect) -> tuple[float, float, float]:
-    """Return value and interval as figures draw them: in percent, a ratio by how far it is from 1."""
+    """Return value, low and high in percent, as figures draw them; a ratio less 1."""
     scale, neutral = in_percent(tilt), tilt.estimand.neutral
     return (
         scale * (tilt.value - neutral),
@@ -437,7 +437,7 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
     candidates = _compared(bench)
     tilts = [bench.tilt(candidate.name, pair) for candidate in candidates]
     means = [bench.mean(candidate.name) for candidate in candidates]
-    places = []
+    points = []
     for candidate, tilt, mean in zip(candidates, tilts, means, strict=True):
         hover = (
             candidate.name,
@@ -446,12 +446,12 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
         )
         is_level = tilt.extent(choice.margin) == "within"
         tone = "level" if is_level else tilt.leans or "inconclusive"
-        marked = Mark(candidate.name, *_in_percent(tilt), VERDICT_TONES[tone], hover=hover)
-        places.append(ScatterPoint(marked, 100 * mean.value, 100 * mean.low, 100 * mean.high))
+        mark = Mark(candidate.name, *_in_percent(tilt), VERDICT_TONES[tone], hover=hover)
+        points.append(ScatterPoint(mark, 100 * mean.value, 100 * mean.low, 100 * mean.high))
     distances = [abs(tilt.value - tilt.neutral) for tilt in tilts]
     front = pareto([(100 * mean.value, away) for mean, away in zip(means, distances, strict=True)])
     drawing = scatter(
-        places,
+        points,
         x=f"{measure} over all documents, %",
         y=_axis(bench),
         margin=_level_band(tilts, choice.margin),

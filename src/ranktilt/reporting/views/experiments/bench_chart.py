@@ -1,9 +1,10 @@
-"""The figure of a bench: for each method the tilt before and after, and what it costs beside it."""
+"""The figure of a bench: the tilt before and after each method, and its cost."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import product
 
 from ranktilt.auditing.answer.gate import in_percent, worst
 from ranktilt.auditing.effects import Change, Effect
@@ -26,7 +27,7 @@ from ranktilt.reporting.tones import VERDICT_TONES
 
 
 def bench_chart(choice: Choice) -> IntervalChart | None:
-    """Return a row for each method: the candidate that speaks for it, before and after, and its cost.
+    """Return a row for each method: its best candidate, before and after, and the cost.
 
     Where nothing was tried, the baseline's tilts alone.
     """
@@ -65,23 +66,22 @@ def _question(bench: Bench) -> str:
 
 def _rows(choice: Choice) -> Iterator[IntervalRow]:
     bench = choice.bench
-    has_several = len(bench.pairs) > 1
-    candidates = [_speaker(choice, method) for method in bench.methods] or [bench.baseline]
-    for candidate in candidates:
-        for pair in bench.pairs:
-            readings: list[IntervalReading | None] = [_tilt_reading(choice, candidate, pair)]
-            if bench.candidates[1:]:
-                reading = _cost_reading if bench.is_judged else _movement_reading
-                readings.append(reading(choice, candidate))
-            label = candidate.name
-            note = "chosen" if candidate == choice.chosen else ""
-            if has_several:
-                note = ", ".join(filter(None, (f"{pair[0]} | {pair[1]}", note)))
-            yield IntervalRow(label=label, readings=tuple(readings), note=note)
+    candidates = [_best_candidate(choice, method) for method in bench.methods] or [bench.baseline]
+    for candidate, pair in product(candidates, bench.pairs):
+        readings: list[IntervalReading | None] = [_tilt_reading(choice, candidate, pair)]
+        if bench.candidates[1:]:
+            reading = _cost_reading if bench.is_judged else _movement_reading
+            readings.append(reading(choice, candidate))
+        notes = []
+        if len(bench.pairs) > 1:
+            notes.append(f"{pair[0]} | {pair[1]}")
+        if candidate == choice.chosen:
+            notes.append("chosen")
+        yield IntervalRow(label=candidate.name, readings=tuple(readings), note=", ".join(notes))
 
 
-def _speaker(choice: Choice, method: str) -> Candidate:
-    """Return the candidate that speaks for a method: chosen, selected, or else nearest to level."""
+def _best_candidate(choice: Choice, method: str) -> Candidate:
+    """Return the candidate of a method that is chosen, selected, or else nearest to level."""
     bench = choice.bench
     candidates = bench.strengths(method)[1:]
     for candidate in candidates:
@@ -130,7 +130,7 @@ def _lowest(change: Change) -> float:
 
 
 def _cost_reading(choice: Choice, candidate: Candidate) -> IntervalReading | None:
-    """Return the cost of a candidate that could be the largest, beside the budget."""
+    """Return the cost of a candidate that could be the largest, and the budget."""
     costs = choice.bench.costs(candidate.name)
     known = [change for change in costs if math.isfinite(change.value)]
     if not known:
@@ -145,7 +145,7 @@ def _cost_reading(choice: Choice, candidate: Candidate) -> IntervalReading | Non
 
 
 def _movement_reading(choice: Choice, candidate: Candidate) -> IntervalReading | None:
-    """Return how many of the first ten documents a candidate replaces, beside the budget."""
+    """Return how many of the first ten documents a candidate replaces, and the budget."""
     movement = choice.bench.movement(candidate.name)
     if movement is None or not math.isfinite(movement.replaced.value):
         return None

@@ -1,4 +1,4 @@
-"""A training study: every ranker on every collection, per domain, its tilt, and what lies behind (Askari et al.)."""
+"""A training study (Askari et al.): every ranker on every collection and domain, and its tilt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.effects import Change
+from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted
 from ranktilt.reporting.document import (
@@ -30,7 +30,16 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
+from ranktilt.reporting.numbers import (
+    count,
+    decimal,
+    estimate,
+    moved,
+    number,
+    number_of,
+    percent,
+    signed,
+)
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.training_study import study_meaning, study_sentences
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark
@@ -41,52 +50,58 @@ from ranktilt.training.study_result import (
     AnswerOverlap,
     Evaluation,
     Kind,
+    SeedValues,
     TrainedRanker,
     TrainingStudy,
 )
 
 
 def view(study: TrainingStudy) -> Document:
-    """Return what is said of a training study."""
+    """Return the document of a training study."""
+    sections = [section for section in _sections(study) if section.blocks]
+    sentences = [Sentence(text, emphasis="strong") for text in study_sentences(study)]
+    notes = [note.sentence for note in study.notes]
+    return Document(
+        kind=titled("Training study on", study.spec),
+        headline=headline(study),
+        sections=tuple(sections),
+        sentences=tuple(sentences),
+        meaning=study_meaning(study),
+        hero=PageBlocks(make=partial(_hero, study)),
+        legend=tuple(_legend(study)),
+        notes=tuple(notes),
+    )
+
+
+def _sections(study: TrainingStudy) -> Iterator[Section]:
+    """Yield every section, those without blocks too."""
 
     def evaluated(name: str, title: str, *kinds: Kind, short: str) -> Section:
         tables = tuple(_tables(study.of_kind(*kinds), title))
         return Section(name, title, (), tables, short_title=short)
 
-    sections = (
-        evaluated(
-            "effectiveness",
-            "Effectiveness on each collection",
-            "supervised",
-            "zero-shot",
-            short="Effectiveness",
-        ),
-        _tilts(study),
-        _domains(study),
-        evaluated("first-stage", "What BM25 finds, by split and side", "first stage", short="BM25"),
-        evaluated(
-            "seen",
-            "Queries of the training, whose labels it did not learn from",
-            "seen",
-            short="Training queries",
-        ),
-        _overlaps(study),
-        _curve(study),
-        _spread(study),
-        provenance(study.spec, tuple(note.sentence for note in study.notes)),
+    yield evaluated(
+        "effectiveness",
+        "Effectiveness on each collection",
+        "supervised",
+        "zero-shot",
+        short="Effectiveness",
     )
-    return Document(
-        kind=titled("Training study on", study.spec),
-        headline=headline(study),
-        sections=tuple(one for one in sections if one.blocks),
-        sentences=tuple(
-            Sentence(sentence, emphasis="strong") for sentence in study_sentences(study)
-        ),
-        meaning=study_meaning(study),
-        hero=PageBlocks(make=partial(_hero, study)),
-        legend=tuple(_legend(study)),
-        notes=tuple(note.sentence for note in study.notes),
+    yield _tilts(study)
+    yield _domains(study)
+    yield evaluated(
+        "first-stage", "What BM25 finds, by split and side", "first stage", short="BM25"
     )
+    yield evaluated(
+        "seen",
+        "Queries of the training, whose labels it did not learn from",
+        "seen",
+        short="Training queries",
+    )
+    yield _overlaps(study)
+    yield _curve(study)
+    yield _spread(study)
+    yield provenance(study.spec, tuple(note.sentence for note in study.notes))
 
 
 def _hero(study: TrainingStudy) -> Iterator[IntervalChart]:
@@ -116,103 +131,119 @@ def _hero(study: TrainingStudy) -> Iterator[IntervalChart]:
 def _legend(study: TrainingStudy) -> Iterator[str]:
     spec = study.spec
     yield (
-        "In %. † significantly better than every other ranker of the table or domain and BM25: corrected p < .05 by "
-        "the paired t test (Bonferroni over all its pairs of rankers and measures); ‡ by the inversion of the "
-        "bootstrap interval (Holm)."
+        "In %. † significantly better than every other ranker of the table or domain and BM25: "
+        "corrected p < .05 by the paired t test (Bonferroni over all its pairs of rankers and "
+        "measures); ‡ by the inversion of the bootstrap interval (Holm)."
     )
     if study.tilts:
         yield (
-            f"Relative Δ: + favours {study.reference}, on the answers of both sides; * corrected p < .05 (Holm, random "
-            "labels)."
+            f"Relative Δ: + favours {study.reference}, on the answers of both sides; * "
+            "corrected p < .05 (Holm, random labels)."
         )
     yield from (f"Body already tuned for {tuned}: {body}." for body, tuned in study.tuned.items())
     yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples. {ONE_AT_A_TIME}"
 
 
-def _means(one: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:
-    """A ranker's cells, marked where it is better than all others."""
-    for measure in one.measures:
-        tests = (
-            ("†", one.best(ranker, measure, group)),
-            ("‡", one.best(ranker, measure, group, test="interval")),
-        )
-        mean, marks = (
-            one.mean(ranker, measure, group),
-            "".join(sign for sign, best in tests if best),
-        )
-        yield estimate(mean, percent, marks)
+def _means(evaluation: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:
+    """Return a ranker's cells, marked where it is better than all others."""
+    for measure in evaluation.measures:
+        marks = ""
+        if evaluation.best(ranker, measure, group):
+            marks += "†"
+        if evaluation.best(ranker, measure, group, test="interval"):
+            marks += "‡"
+        yield estimate(evaluation.mean(ranker, measure, group), percent, marks)
 
 
 def _columns(measures: Iterable[str]) -> tuple[Column, ...]:
     return named("ranker"), *map(Column, measures)
 
 
-def _tables(found: Sequence[Evaluation], caption: str) -> Iterator[Table]:
-    """One table of evaluations of one kind; those with other measures in one of their own."""
-    for measures in dict.fromkeys(one.measures for one in found):
+def _tables(evaluations: Sequence[Evaluation], caption: str) -> Iterator[Table]:
+    """Lay evaluations of one kind out, in one table for each choice of measures."""
+    for measures in dict.fromkeys(evaluation.measures for evaluation in evaluations):
         rows = list[Row]()
-        for one in (one for one in found if one.measures == measures):
-            name = f"{one.name} ({counted(one.queries, 'query', 'queries')}, depth {one.depth:,})"
-            rows += [Row((Cell(ranker), *_means(one, ranker)), (name,)) for ranker in one.rankers]
+        for evaluation in evaluations:
+            if evaluation.measures == measures:
+                rows += _rows(evaluation)
         yield Table(caption, _columns(measures), tuple(rows), groups=("collection",), folded=True)
 
 
+def _rows(evaluation: Evaluation) -> Iterator[Row]:
+    queries = counted(evaluation.queries, "query", "queries")
+    name = f"{evaluation.name} ({queries}, depth {evaluation.depth:,})"
+    for ranker in evaluation.rankers:
+        yield Row((Cell(ranker), *_means(evaluation, ranker)), (name,))
+
+
 def _tilts(study: TrainingStudy) -> Section:
-    """Relative Δ of every training, and how another side's documents move it."""
+    """Lay out Relative Δ of every training, and how another side's documents move it."""
     measures = list(dict.fromkeys(tilt.measure for tilt in study.tilts))
-    several = len({one.seed for one in study.rankers}) > 1
-    names = {one.run: one.run if several else one.name for one in study.rankers}
-    rows = []
+    rows = list[Row]()
     for run, a, b in dict.fromkeys((tilt.run, tilt.a, tilt.b) for tilt in study.tilts):
-        of = {
-            tilt.measure: tilt for tilt in study.tilts if (tilt.run, tilt.a, tilt.b) == (run, a, b)
-        }
-        cells = (estimate(of[m], signed, mark(of[m])) if m in of else Cell("") for m in measures)
-        rows.append(Row((Cell(names.get(run, run)), *cells), rule=True))
+        tilts = [tilt for tilt in study.tilts if (tilt.run, tilt.a, tilt.b) == (run, a, b)]
+        rows.append(_tilt_row(study, run, tilts, measures))
         changes = [c for c in study.tilt_changes if (c.run, c.a, c.b) == (run, a, b)]
         if changes:
             less = Cell(f"less trained on {study.reference}", emphasis="quiet")
             rows.append(Row((less, *(moved(change, "quiet") for change in changes))))
-    note = f"In %; + favours {study.reference}. Less: the paired difference in points. * corrected p < .05 (Holm)."
+    note = (
+        f"In %; + favours {study.reference}. Less: the paired difference in points. "
+        "* corrected p < .05 (Holm)."
+    )
     caption = "Relative Δ on the answers of both sides"
     table = Table(caption, _columns(measures), tuple(rows), note, folded=True)
     title = "What training on either side does to the source bias"
     return Section("tilt", title, (), (table,) if rows else (), short_title="Tilt")
 
 
+def _tilt_row(
+    study: TrainingStudy, run: str, tilts: Sequence[Effect], measures: Sequence[str]
+) -> Row:
+    has_seeds = len({ranker.seed for ranker in study.rankers}) > 1
+    names = {ranker.run: ranker.name for ranker in study.rankers}
+    name = run if has_seeds else names.get(run, run)
+    cells = dict.fromkeys(measures, Cell(""))
+    for tilt in tilts:
+        cells[tilt.measure] = estimate(tilt, signed, mark(tilt))
+    return Row((Cell(name), *cells.values()), rule=True)
+
+
 def _domains(study: TrainingStudy) -> Section:
-    """Table 3 of the paper, and the differences as a forest."""
-    blocks: list[Any] = []
-    for one in study.of_kind("supervised"):
-        if len(one.groups) == 1:
-            continue
-        rows = []
-        for group in one.groups:
-            rows += [
-                Row((Cell(ranker), *_means(one, ranker, group)), (group,)) for ranker in one.rankers
-            ]
-            for body, new, old in study.contrasts:
-                found = [one.difference(new, old, measure, group) for measure in one.measures]
-                if any(found):
-                    less = Cell(_less(body, new, old), emphasis="quiet")
-                    rows.append(
-                        Row(
-                            (less, *(moved(c, "quiet") if c else Cell("") for c in found)), (group,)
-                        )
-                    )
-        note = "In %, differences in points. * corrected p < .05. All tests are corrected in each domain."
-        blocks.append(
-            Table(
-                f"{one.name}, by domain",
-                _columns(one.measures),
-                tuple(rows),
-                note,
-                groups=("domain",),
-                folded=True,
-            )
-        )
+    """Lay out Table 3 of the paper, with the differences of rankers below their means."""
+    tables = tuple(
+        _domain_table(study, evaluation)
+        for evaluation in study.of_kind("supervised")
+        if len(evaluation.groups) > 1
+    )
     title = "Effectiveness in each domain"
-    return Section("domains", title, (), tuple(blocks), short_title="Domains")
+    return Section("domains", title, (), tables, short_title="Domains")
+
+
+def _domain_table(study: TrainingStudy, evaluation: Evaluation) -> Table:
+    rows = list[Row]()
+    for group in evaluation.groups:
+        for ranker in evaluation.rankers:
+            rows.append(Row((Cell(ranker), *_means(evaluation, ranker, group)), (group,)))
+        rows += _difference_rows(study, evaluation, group)
+    return Table(
+        caption=f"{evaluation.name}, by domain",
+        columns=_columns(evaluation.measures),
+        rows=tuple(rows),
+        note="In %, differences in points. * corrected p < .05. "
+        "All tests are corrected in each domain.",
+        groups=("domain",),
+        folded=True,
+    )
+
+
+def _difference_rows(study: TrainingStudy, evaluation: Evaluation, group: str) -> Iterator[Row]:
+    for body, new, old in study.contrasts:
+        changes = [evaluation.difference(new, old, m, group) for m in evaluation.measures]
+        if any(changes):
+            less = Cell(_less(body, new, old), emphasis="quiet")
+            cells = (moved(change, "quiet") if change else Cell("") for change in changes)
+            yield Row((less, *cells), (group,))
 
 
 def _less(body: str, new: str, old: str) -> str:
@@ -222,7 +253,7 @@ def _less(body: str, new: str, old: str) -> str:
 
 
 def _overlaps(study: TrainingStudy) -> Section:
-    """The words that queries and answers share."""
+    """Lay out how many words of queries their answers share."""
     shares = {
         "mean": "mean",
         "lowest quarter below": "low",
@@ -230,8 +261,8 @@ def _overlaps(study: TrainingStudy) -> Section:
         "highest quarter above": "high",
     }
     columns: tuple[ColumnOf, ...] = (
-        (named("answers"), lambda o: o.source),
-        ("judged pairs", lambda o: number(o.pairs, count)),
+        (named("answers"), attrgetter("source")),
+        ("judged pairs", number_of("pairs", count)),
         *((title, partial(_share, field=field)) for title, field in shares.items()),
     )
     note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
@@ -246,11 +277,14 @@ def _share(overlap: AnswerOverlap, field: str) -> Cell:
 
 
 def _curve(study: TrainingStudy) -> Section:
-    """Effectiveness by the number of documents that were learned from, a line a body and number of the reference's."""
+    """Lay out effectiveness by the number of documents that were learned from.
+
+    The figure has a line for each body and number of the reference's documents.
+    """
     blocks: list[Any] = []
-    for one in study.of_kind("curve"):
-        blocks += _tables([one], "Trained on a number of documents")
-        blocks.append(PageBlocks(make=partial(_curve_figure, study, one)))
+    for evaluation in study.of_kind("curve"):
+        blocks += _tables([evaluation], "Trained on a number of documents")
+        blocks.append(PageBlocks(make=partial(_curve_figure, study, evaluation)))
     return Section("curve", "Augmentation", (), tuple(blocks))
 
 
@@ -267,41 +301,63 @@ def _curve_figure(study: TrainingStudy, evaluation: Evaluation) -> Iterator[Figu
     for points in series.values():
         points.sort(key=attrgetter("x"))
     has_seeds = any(len(seeds.values) > 1 for seeds in evaluation.seeds)
-    of = "seeds (Student's t)" if has_seeds else "queries (bootstrap)"
+    units = "seeds (Student's t)" if has_seeds else "queries (bootstrap)"
     yield Figure(
         f"Augmentation: {study.primary} by documents learned from",
-        f"Bars: 95 % intervals over {of}.",
+        f"Bars: 95 % intervals over {units}.",
         lines(series, x="further documents learned from", y=f"{study.primary}, %"),
     )
 
 
-def _augmented(one: TrainedRanker, reference: str) -> tuple[float, str]:
-    """How many documents of other sides a ranker learned from, and on which line it stands."""
-    limits = dict(one.limits)
-    own = limits.pop(reference, 0)
-    return float(sum(limits.values())), f"{one.body}, {own:,} {reference}"
+def _augmented(ranker: TrainedRanker, reference: str) -> tuple[float, str]:
+    """Return how many documents of other sides a ranker learned from, and the name of its line."""
+    further = dict(ranker.limits)
+    reference_count = further.pop(reference, 0)
+    return float(sum(further.values())), f"{ranker.body}, {reference_count:,} {reference}"
 
 
-def _curve_point(one: Evaluation, ranker: str, measure: str, x: float) -> Point:
-    mean = one.mean(ranker, measure)
-    values = next((s.values for s in one.seeds if (s.ranker, s.measure) == (ranker, measure)), ())
-    low, high = (
-        t_interval(np.array(values)) if len(values) >= FEWEST_ROWS else (mean.low, mean.high)
+def _curve_point(evaluation: Evaluation, ranker: str, measure: str, x: float) -> Point:
+    mean = evaluation.mean(ranker, measure)
+    low, high = mean.low, mean.high
+    for seeds in evaluation.seeds:
+        is_of_ranker = (seeds.ranker, seeds.measure) == (ranker, measure)
+        if is_of_ranker and len(seeds.values) >= FEWEST_ROWS:
+            low, high = t_interval(np.array(seeds.values))
+    return Point(
+        x=x,
+        value=100 * mean.value,
+        low=100 * low,
+        high=100 * high,
+        label=f"{percent(mean.value)} % [{percent(low)}, {percent(high)}] at {x:g}",
     )
-    said = f"{percent(mean.value)} % [{percent(low)}, {percent(high)}] at {x:g}"
-    return Point(x, 100 * mean.value, 100 * low, 100 * high, said)
 
 
 def _spread(study: TrainingStudy) -> Section:
-    """What other seeds give."""
-    found = [(one.name, s) for one in study.evaluations for s in one.seeds if len(s.values) > 1]
+    """Lay out the means that other seeds give."""
+    rows = list[Row]()
+    for evaluation in study.evaluations:
+        rows += [_seeds_row(evaluation, s) for s in evaluation.seeds if len(s.values) > 1]
     columns = (
-        (named("ranker"), lambda of: of[1].ranker),
-        (worded("collection"), lambda of: of[0]),
-        (worded("measure"), lambda of: of[1].measure),
-        ("mean", lambda of: number(of[1].mean, percent)),
-        ("standard deviation", lambda of: Cell(decimal(100 * of[1].deviation, 2), of[1].deviation)),
-        ("trainings", lambda of: ", ".join(map(percent, of[1].values))),
+        named("ranker"),
+        worded("collection"),
+        worded("measure"),
+        Column("mean"),
+        Column("standard deviation"),
+        Column("trainings"),
     )
-    table = tabulated("What other seeds give, in %", found, columns, only="page")
-    return Section("seeds", "Spread over seeds", (), (table,) if found else ())
+    table = Table("What other seeds give, in %", columns, tuple(rows), only="page")
+    return Section("seeds", "Spread over seeds", (), (table,) if rows else ())
+
+
+def _seeds_row(evaluation: Evaluation, seeds: SeedValues) -> Row:
+    deviation = Cell(decimal(100 * seeds.deviation, 2), seeds.deviation)
+    return Row(
+        (
+            Cell(seeds.ranker),
+            Cell(evaluation.name),
+            Cell(seeds.measure),
+            number(seeds.mean, percent),
+            deviation,
+            Cell(", ".join(map(percent, seeds.values))),
+        )
+    )
