@@ -117,7 +117,10 @@ class Card:
         """
         signs = {pair: signs_of(self.groups, pair) for pair in self.twins}
         paired = {pair: all_paired(signs[pair], twins.rows) for pair, twins in self.twins.items()}
-        pages = [TopRanks.from_run(one, estimand, len(self.groups.code)) for one in judged_runs]
+        pages = [
+            TopRanks.from_run(judged_run, estimand, len(self.groups.code))
+            for judged_run in judged_runs
+        ]
         bands: Iterator[Floats | None] = repeat(None)
         if not all(paired.values()):
             bands = share_bands(pages, self.groups, self.shuffles)
