@@ -122,7 +122,9 @@ def _among_twins(
     """Give samples of twins what each document adds, and the p among exchanged labels."""
     completed = []
     for measure, sample in zip(inputs.measures, samples, strict=True):
-        clusters = relevant_clusters(judged_run, measure, pair.numbers, sample, inputs.origins)
+        clusters = relevant_clusters(
+            judged_run, measure, pair.numbers, sample, origins=inputs.origins
+        )
         clustered = replace(sample, clusters=clusters)
         p = exchange_p(
             judged_run,
@@ -152,7 +154,9 @@ def _place_among_shuffled(
         for measure, sample, null in zip(
             inputs.measures, samples_of[key], nulls_of_pair, strict=True
         ):
-            labels = judged_labels(task.judged_run, measure, task.groups, sample, inputs.origins)
+            labels = judged_labels(
+                task.judged_run, measure, task.groups, sample, origins=inputs.origins
+            )
             samples.append(sample.among(null, labels))
         samples_of[key] = samples
 
