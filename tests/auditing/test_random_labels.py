@@ -259,7 +259,7 @@ def two_lists(*relevant: str, second: str = "x") -> tuple[Collection, JudgedRun]
 def labels_of(text: str, second: str) -> LabelEffects:
     collection, aligned = two_lists(second=second)
     code = aligned.group_codes(grouping(collection, "side"))
-    labels = listed_labels(aligned, estimand(text), code == 0, code == 1, np.arange(4))  # type: ignore[arg-type]
+    labels = listed_labels(aligned, estimand(text), code == 0, code == 1, origins=np.arange(4))  # type: ignore[arg-type]
     assert labels is not None
     return labels
 
@@ -306,7 +306,7 @@ def test_relevant_documents_of_two_queries() -> None:
     _, aligned = two_lists("x", "y", "z")
     of = measure("nDCG@1")
     sample = Sample("r", RelativeDelta(of=of), "a", "b", np.ones(2), np.zeros(2))
-    labels = judged_labels(aligned, of, (0, 1), sample, np.arange(3))
+    labels = judged_labels(aligned, of, (0, 1), sample, origins=np.arange(3))
     assert labels.clusters.total == pytest.approx([1, 0.5, 0.5] * 2)
     assert labels.clusters.weight == pytest.approx([0.5, 0, 0] * 2)
     assert (
@@ -318,7 +318,7 @@ def test_a_page_counts_relevant_documents_by_query_and_others_once() -> None:
     collection, aligned = two_lists()
     groups = grouping(collection, "side")
     page = TopRanks.from_run(aligned, estimand("NDSR@1"), 3)  # type: ignore[arg-type]
-    labels = page_labels(aligned, page, signs_of(groups, ("a", "b")), groups, np.arange(3))
+    labels = page_labels(aligned, page, signs_of(groups, ("a", "b")), groups, origins=np.arange(3))
     added = np.bincount(labels.clusters.origin, weights=labels.clusters.total)
     # x holds both pages, the mean document 2/3; labels are 1, −1 and −1, their mean −1/3.
     assert added == pytest.approx([(1 + 1 / 3) * (2 - 2 / 3), (-2 / 3) * (-2 / 3), 4 / 9])
@@ -335,7 +335,9 @@ def test_relevant_documents_of_a_page_add_beside_their_query_means() -> None:
     run = run_of(collection, {"q": {"x": 3.0, "y": 2.0, "z": 1.0}})
     judged_run = JudgedRun.from_run(run, collection, Judgments.from_collection(collection, groups))
     page = TopRanks.from_run(judged_run, estimand("NDSR@1"), 3)  # type: ignore[arg-type]
-    labels = page_labels(judged_run, page, signs_of(groups, ("a", "b")), groups, np.arange(3))
+    labels = page_labels(
+        judged_run, page, signs_of(groups, ("a", "b")), groups, origins=np.arange(3)
+    )
     added = np.bincount(labels.clusters.origin, weights=labels.clusters.total)
     # x holds the page, the mean document 1/3 of it; labels are 1, −1 and −1, their mean −1/3.
     assert added == pytest.approx([4 / 3 * 2 / 3, -2 / 3 * -1 / 3, -2 / 3 * -1 / 3])

@@ -117,7 +117,10 @@ class Card:
         """
         signs = {pair: signs_of(self.groups, pair) for pair in self.twins}
         paired = {pair: all_paired(signs[pair], twins.rows) for pair, twins in self.twins.items()}
-        pages = [TopRanks.from_run(one, estimand, len(self.groups.code)) for one in judged_runs]
+        pages = [
+            TopRanks.from_run(judged_run, estimand, len(self.groups.code))
+            for judged_run in judged_runs
+        ]
         bands: Iterator[Floats | None] = repeat(None)
         if not all(paired.values()):
             bands = share_bands(pages, self.groups, self.shuffles)
@@ -133,7 +136,9 @@ class Card:
                     yield run, number, self._exchanged(judged_run, estimand, twins, answers)
                     continue
                 a, b = (self.groups.names.index(name) for name in pair)
-                labels = page_labels(judged_run, page, signs[pair], self.groups, self.origins)
+                labels = page_labels(
+                    judged_run, page, signs[pair], self.groups, origins=self.origins
+                )
                 sample = self._sample(judged_run, estimand, twins, answers)
                 yield run, number, sample.among(band[a] - band[b], labels)
 
@@ -151,7 +156,9 @@ class Card:
                 a, b = (self.groups.names.index(name) for name in pair)
                 sides = judged_run.ranking, code == a, code == b
                 answers = Answers(*estimand.columns(*sides), estimand.composition(*sides))
-                labels = listed_labels(judged_run, estimand, code == a, code == b, self.origins)
+                labels = listed_labels(
+                    judged_run, estimand, code == a, code == b, origins=self.origins
+                )
                 sample = self._sample(judged_run, estimand, twins, answers)
                 yield run, number, sample.among(nulls[number], labels)
 
@@ -164,7 +171,7 @@ class Card:
         ]
         seed, count = self.shuffles.seed, self.shuffles.count
         turned = [
-            turned_labels(judged_run, self.groups, code, twins, seed) if is_paired else None
+            turned_labels(judged_run, self.groups, code, twins, seed=seed) if is_paired else None
             for is_paired, twins in zip(paired, self.twins.values(), strict=True)
         ]
         shuffled = repeat(code) if all(paired) else shuffled_in_lists(judged_run, code, seed)

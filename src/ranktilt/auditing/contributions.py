@@ -134,7 +134,7 @@ class CommonNumbering:
 def common_numbering(
     contributions: Sequence[Contributions], queries: Sequence[str]
 ) -> list[CommonNumbering]:
-    """Number the origins of audits alike, and their queries in the order of `queries`.
+    """Give the origins of audits common numbers, and their queries those of `queries`.
 
     `queries` are those that are compared. Returns the numbers of each audit.
     """

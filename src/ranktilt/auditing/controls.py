@@ -421,7 +421,7 @@ def _clusters(
 
 
 def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
-    """Number the families of twins (their origins); -1 for documents without a twin."""
+    """Return each document's family of twins (its origin) by number; -1 without a twin."""
     family = np.full(collection.docs.height, -1)
     if not pairs:
         return family

@@ -1,4 +1,4 @@
-"""Effects: one run's answer to one question about two groups, with interval, p and verdict; the one row of results."""
+"""Effects: one run's answer to one question about two groups, with interval, p and verdict."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ _NEGATED = ("raw", "shares")
 
 @dataclass(frozen=True)
 class Effect:
-    """What one run says to one question about two groups; positive values favour `a`, the unit is the estimand's."""
+    """One run's answer to one question about two groups.
+
+    Positive values favour `a`; the unit is the estimand's.
+    """
 
     run: str
     estimand: Coded[Estimand]
@@ -61,17 +64,17 @@ class Effect:
     null_median: float = 0.0
     """What random labels give in 95 %, and their median; all 0 where they are not shown."""
     twins: bool = True
-    """Whether each document that counts has a twin on the other side, so that the estimand's level is level."""
+    """Whether each document that counts has a twin, so that the estimand's neutral value holds."""
     details: Mapping[str, float] = field(default_factory=dict)
-    """Means and counts behind it, such as ``mean_a``, ``pairs``, ``wins`` (of `a`), ``losses`` and ``ties``."""
+    """Means and counts behind it, such as ``mean_a``, ``pairs``, ``wins`` (of `a`), ``losses``."""
     family_size: int = 1
     """Tests that are corrected together."""
     effective_n: float = -1.0
-    """Effective number of queries, or of documents where that is smaller; −1 where this is not known."""
+    """Effective number of queries, or of documents where that is smaller; −1 if unknown."""
     checks: Mapping[str, float] = field(default_factory=dict)
-    """The p of other tests, printed as checks: ``sign flips``, ``exchanged labels``, ``shuffled labels``."""
+    """The p of other tests: ``sign flips``, ``exchanged labels``, ``shuffled labels``."""
     variation: Variation | None = None
-    """How much of what it is made of could have come out otherwise; None where that is no question."""
+    """How many of its lists could have come out otherwise; None where that is no question."""
 
     def __post_init__(self) -> None:
         """Leave undefined what so small a sample cannot show.
@@ -158,12 +161,12 @@ class Effect:
 
     @property
     def neutral(self) -> float:
-        """The value that favours nobody: the estimand's own for twins, the median of random labels otherwise."""
+        """Value that favours nobody: the estimand's for twins, else the median of random labels."""
         return self.estimand.neutral if self.twins else self.null_median
 
     @property
     def leans(self) -> Literal["a", "b", ""]:
-        """The side on which the whole interval lies, seen from the level value; empty where it holds it."""
+        """The side of the neutral value on which the whole interval lies; empty for neither."""
         if self.low > self.neutral:
             return "a"
         return "b" if self.high < self.neutral else ""
@@ -196,7 +199,10 @@ class Effect:
         return "above" if self.value > self.null_high else "inside"
 
     def extent(self, margin: Margin = DEFAULT_MARGIN) -> Literal["within", "beyond", "across"]:
-        """Where its interval lies beside ±`margin` around the level value, ends included; ``across`` if undefined."""
+        """Return where the interval lies: ``within`` ±`margin` of the neutral value, or ``beyond``.
+
+        The ends are included. ``across`` in all other cases, also where the answer is undefined.
+        """
         half = half_width(self.estimand, margin)
         low, high = self.neutral - half, self.neutral + half
         if not self.testable or not half >= 0 or np.isnan(self.value):
@@ -208,23 +214,31 @@ class Effect:
     def verdict(
         self, margin: Margin = DEFAULT_MARGIN
     ) -> Literal["a", "b", "level", "inconclusive"]:
-        """Give the one verdict of every command: a favoured side, or ``level`` where the whole interval lies within."""
+        """Return the verdict, by the rule of every command.
+
+        It is a favoured side, or ``level`` where the whole interval lies within the margin.
+        """
         if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
             return "inconclusive"
-        return self.favours or (
-            "level" if not self.shown and self.extent(margin) == "within" else "inconclusive"
-        )
+        if self.favours:
+            return self.favours
+        is_level = not self.shown and self.extent(margin) == "within"
+        return "level" if is_level else "inconclusive"
 
     def side(self, which: str) -> str:
         """Name of the group `a` or `b`; empty for neither."""
         return {"a": self.a, "b": self.b}.get(which, "")
 
     def swapped(self) -> Self:
-        """Return the same answer seen from the other side: every sign turned. A ratio of two groups stays as it is."""
+        """Return the same answer seen from the other side, with every sign turned.
+
+        A ratio of two groups stays as it is.
+        """
         if self.estimand.directed:
             return self
         details = {
-            _TURNED.get(k, k): (-v + 0.0 if k in _NEGATED else v) for k, v in self.details.items()
+            _TURNED.get(name, name): (-value + 0.0 if name in _NEGATED else value)
+            for name, value in self.details.items()
         }
         return replace(
             self,
@@ -236,7 +250,7 @@ class Effect:
             null_low=-self.null_high + 0.0,
             null_high=-self.null_low + 0.0,
             null_median=-self.null_median + 0.0,
-            details={k: details[k] for k in self.details},
+            details={name: details[name] for name in self.details},
         )
 
     def seen_from(self, a: str) -> Self:
@@ -256,16 +270,16 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Change(Effect):
-    """New − old of one run: of its effectiveness or its Relative Δ in points, or of another estimand in its own unit.
+    """New − old: of effectiveness or Relative Δ in points, or of another estimand in its unit.
 
-    `value` above 0: the new run is more effective, or lies further toward `a`, which need not mean that it tilts more:
-    that is the `growth`.
+    Where `value` is above 0, the new run is more effective, or lies further toward `a`. That need
+    not mean that it tilts more: see `growth`.
     """
 
     old_run: str
     new: float
     old: float
-    """What both runs say by themselves over the compared queries, in percent or the estimand's unit."""
+    """Each run's answer over the compared queries, in percent or the estimand's unit."""
     neutral_new: float = 0.0
     neutral_old: float = 0.0
     """What favours nobody: 0 for twins, the median of each run's random labels otherwise."""
@@ -303,7 +317,7 @@ class Change(Effect):
         )
 
     def amount(self, value: float, *, sign: bool | None = None) -> str:
-        """Print a value, or with a `sign` a difference, without its unit; a dash where it is undefined."""
+        """Print a value, or with a `sign` a difference, without its unit; a dash if undefined."""
         usual = self.estimand.signed and not isinstance(self.estimand, Measure)
         return self.estimand.amount(value, sign=usual if sign is None else sign)
 
@@ -319,7 +333,7 @@ class Change(Effect):
 
     @property
     def growth_detectable(self) -> float:
-        """Smallest absolute growth that these queries detect with 80 % power by a test of its own."""
+        """Smallest absolute growth that these queries detect with 80 % power by a single test."""
         few = self.sample < FEWEST
         return np.nan if few else detectable_effect(self.growth_error, queries=self.effective_n)
 
@@ -342,7 +356,10 @@ Outcome = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Equivalence(Effect):
-    """Effectiveness on each side alone: `a` is the reference, positive where it is searched better; Student's t."""
+    """Difference of effectiveness on each side alone, by Student's t.
+
+    `a` is the reference; values are positive where it is searched better.
+    """
 
     margin: float
     """The largest difference that would not matter."""

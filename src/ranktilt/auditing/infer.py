@@ -122,7 +122,9 @@ def _among_twins(
     """Give samples of twins what each document adds, and the p among exchanged labels."""
     completed = []
     for measure, sample in zip(inputs.measures, samples, strict=True):
-        clusters = relevant_clusters(judged_run, measure, pair.numbers, sample, inputs.origins)
+        clusters = relevant_clusters(
+            judged_run, measure, pair.numbers, sample, origins=inputs.origins
+        )
         clustered = replace(sample, clusters=clusters)
         p = exchange_p(
             judged_run,
@@ -142,7 +144,7 @@ def _place_among_shuffled(
     samples_of: dict[tuple[int, int], list[Sample]],
     shuffled: Mapping[tuple[int, int], ShuffledRun],
 ) -> None:
-    """Put the samples of groups that are no twins among those of random labels, all drawn at once."""
+    """Compare samples of groups that are no twins with random labels, which they share."""
     rows = max(len(inputs.measures), CARD_ROWS if inputs.questions else 0)
     tests = len(inputs.judged_runs) * rows * max(len(inputs.pairs), 1)
     shuffles = Shuffles(inputs.judgments, inputs.options.inference.seed, enough(tests))
@@ -152,7 +154,9 @@ def _place_among_shuffled(
         for measure, sample, null in zip(
             inputs.measures, samples_of[key], nulls_of_pair, strict=True
         ):
-            labels = judged_labels(task.judged_run, measure, task.groups, sample, inputs.origins)
+            labels = judged_labels(
+                task.judged_run, measure, task.groups, sample, origins=inputs.origins
+            )
             samples.append(sample.among(null, labels))
         samples_of[key] = samples
 
@@ -195,12 +199,12 @@ def first_tilts(inputs: AuditInputs, tilts: Sequence[Effect]) -> list[Effect]:
 
 
 def _with_variation(
-    found: Sequence[Effect], variations: Mapping[str, ListVariation]
+    effects: Sequence[Effect], variations: Mapping[str, ListVariation]
 ) -> list[Effect]:
-    """Tell each effect how much of what it is made of could have come out otherwise."""
+    """Return the effects with how many of their lists could have come out otherwise."""
     return [
         replace(effect, variation=variations[effect.run].for_estimand(effect.estimand))
-        for effect in found
+        for effect in effects
     ]
 
 
@@ -226,10 +230,10 @@ def _numerical_noise(
     return noise
 
 
-def _check_answered(primary: Estimand, found: Sequence[Effect]) -> None:
+def _check_answered(primary: Estimand, effects: Sequence[Effect]) -> None:
     """Refuse a primary question that no effect answers, and name those that can be asked."""
-    if any(effect.measure == repr(primary) for effect in found):
+    if any(effect.measure == repr(primary) for effect in effects):
         return
-    measures = [effect.measure for effect in found if not effect.estimand.descriptive]
+    measures = [effect.measure for effect in effects if not effect.estimand.descriptive]
     answerable = join_words(list(dict.fromkeys([*measures, SHARE])), "or")
     raise UserError(f"{primary!r} cannot be answered: there are no twins; {answerable} can")

@@ -31,13 +31,13 @@ class InstrumentRow:
     """How often an audit of one ranker names a side where a coin decided who wrote what."""
 
     ranker: str
-    """Its text."""
+    """Notation of the ranker."""
     question: str
     """Notation of the primary question."""
     named: int
-    """Audits that named a side."""
+    """Number of audits that named a side."""
     tosses: int
-    """Audits in all."""
+    """Number of all audits."""
     low: float
     high: float
     """95 % interval of the share, 0 to 1."""
@@ -90,22 +90,22 @@ def check_instrument(
     rows = []
     for ranker in rankers:
         run = ranker.rank(collection)
-        named, question = 0, ""
+        sides_named, question = 0, ""
         for toss in range(tosses):
             drawn = with_drawn_sources(collection, np.random.default_rng([seed, toss]))
             result = audit(
                 drawn, run, measures, confounds=False, keep_top=0, resamples=RESAMPLES, seed=seed
             )
             verdicts = result.verdicts()
-            named += any(verdict.side is not None for verdict in verdicts)
+            sides_named += any(verdict.side is not None for verdict in verdicts)
             question = verdicts[0].primary
             report(f"tossing coins for {ranker!r}", toss + 1, tosses)
-        interval = stats.binomtest(named, tosses).proportion_ci(method="exact")
+        interval = stats.binomtest(sides_named, tosses).proportion_ci(method="exact")
         rows.append(
             InstrumentRow(
                 ranker=repr(ranker),
                 question=question,
-                named=named,
+                named=sides_named,
                 tosses=tosses,
                 low=float(interval.low),
                 high=float(interval.high),
@@ -115,7 +115,10 @@ def check_instrument(
 
 
 def with_drawn_sources(collection: Collection, rng: np.random.Generator) -> Collection:
-    """Exchange the sources of each origin by a coin; a document alone in its origin draws one of all."""
+    """Exchange the sources of each origin by a coin.
+
+    A document that is alone in its origin draws the source of another such document.
+    """
     docs = collection.docs
     sources = docs["source"].to_numpy().copy()
     order = np.lexsort((rng.random(len(sources)), collection.origin_codes()))

@@ -62,7 +62,7 @@ def fixed_lists(
 def _fixed(
     lists: Bools, offsets: Ints, query: Ints, scores: Floats, *, estimand: Estimand | None
 ) -> tuple[Variation, Bools]:
-    """What `fixed_lists` says, and which lists could vary."""
+    """Return the result of `fixed_lists`, and which lists could vary."""
     lengths = np.diff(offsets)
     highest, lowest = np.full(len(lengths), -np.inf), np.full(len(lengths), np.inf)
     np.maximum.at(highest, query, scores)
@@ -88,19 +88,25 @@ def _count(fixed: dict[Reason, int], reason: Reason, number: int) -> None:
 
 
 def _first_of(distinct: Ints) -> Ints:
-    """Number of the first query of each set of queries that repeat each other."""
+    """Return the number of the first query of each set of queries that repeat each other."""
     _, first, group = np.unique(distinct, return_index=True, return_inverse=True)
     return np.asarray(first[group], dtype=np.int64)
 
 
 def _repeats(keys: npt.NDArray[np.uint64]) -> int:
-    """How often the list that comes most often is repeated: a ranker that reads no query gives one list to all."""
+    """Count the repeats of the most frequent list.
+
+    A ranker that reads no query gives one list to all.
+    """
     _, counts = np.unique(keys, return_counts=True)
     return int(counts.max(initial=1)) - 1
 
 
 def _llm_shares(judged_run: JudgedRun) -> dict[Reason, float]:
-    """Shares of lists in which a language model, the last stage, did not rank: unreadable, or the input once more."""
+    """Return the shares of lists that a language model, the last stage, did not rank.
+
+    Its answer was unreadable, or it returned its input.
+    """
     shares: dict[Reason, float] = {}
     spec = judged_run.run.spec
     answers = spec.get("llm_answers")

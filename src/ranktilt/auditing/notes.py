@@ -357,24 +357,29 @@ def _direction(tilt: Effect, margin: float) -> tuple[str, bool]:
 
 
 def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collection, list[Note]]:
-    """Leave out the queries that a stage of a run was fitted on, with a note; `UserError` if none is left."""
+    """Leave out the queries that a stage of a run was fitted on, with a note.
+
+    Raises
+    ------
+    UserError
+        If no query is left.
+    """
     learned = dict[str, set[str]]()
     for run in runs:
-        for _, said in stage_facts(run.spec, FITTED):
-            learned.setdefault(str(said.get("file", "a fit")), set()).update(
-                map(str, said.get("queries", ()))
-            )
-    asked = collection.queries_with_judgments["id"].to_list()
-    held = {file: [name for name in asked if name in queries] for file, queries in learned.items()}
-    held = {file: names for file, names in held.items() if names}
-    if not held:
+        for _, fact in stage_facts(run.spec, FITTED):
+            queries = learned.setdefault(str(fact.get("file", "a fit")), set())
+            queries.update(map(str, fact.get("queries", ())))
+    judged = collection.queries_with_judgments["id"].to_list()
+    files = [file for file, queries in learned.items() if not queries.isdisjoint(judged)]
+    if not files:
         return collection, []
-    gone = {name for names in held.values() for name in names}
-    files = " and ".join(held)
-    if len(gone) == len(asked):
+    fitted = set[str]().union(*learned.values())
+    remaining = [query for query in judged if query not in fitted]
+    if not remaining:
+        number = counted(len(judged), "query", "queries")
         raise UserError(
-            f"nothing left to test on: {files} learned from all {counted(len(asked), 'query', 'queries')}; audit "
+            f"nothing left to test on: {' and '.join(files)} learned from all {number}; audit "
             "others, such as a test split"
         )
-    note = FittedQueriesLeftOut(queries=len(gone), files=tuple(held))
-    return collection.only_queries(name for name in asked if name not in gone), [note]
+    note = FittedQueriesLeftOut(queries=len(judged) - len(remaining), files=tuple(files))
+    return collection.only_queries(remaining), [note]

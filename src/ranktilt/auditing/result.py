@@ -346,7 +346,10 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     def verdicts(self) -> list[Verdict]:
         """Return every verdict: of each run in turn, on each pair of groups."""
-        return [self.verdict(run, *pair) for run in self.runs for pair in self.judged_pairs]
+        verdicts = []
+        for run in self.runs:
+            verdicts += [self.verdict(run, a, b) for a, b in self.judged_pairs]
+        return verdicts
 
     @classmethod
     def from_content(cls, content: dict[str, Any]) -> Self:

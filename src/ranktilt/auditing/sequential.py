@@ -1,4 +1,4 @@
-"""Sequential audit of a live engine: queries are asked one after the other until a tilt is decided."""
+"""Sequential audit of a live engine: ask query after query until a tilt is decided."""
 
 from __future__ import annotations
 
@@ -85,12 +85,15 @@ class SequentialAudit(
 
     @property
     def estimand(self) -> Estimand:
-        """What was asked."""
+        """The question that was asked."""
         return estimand(self.measure)
 
     @property
     def decision(self) -> Decision:
-        """``tilted`` where 0 is excluded, ``level`` where a tilt of `stop_at_tilt` is, else ``inconclusive``."""
+        """``tilted`` where 0 is excluded, ``level`` where a tilt of `stop_at_tilt` is.
+
+        Else ``inconclusive``.
+        """
         return decided(self.looks[-1], self.stop_at_tilt / self.estimand.scale, self.variation)
 
 
@@ -105,12 +108,14 @@ def sequential_audit(
     max_queries: int | None = None,
     seed: int = 0,
 ) -> SequentialAudit:
-    """Ask a ranker query after query, in a drawn order, until it is shown to favour a group, or not by so much.
+    """Ask a ranker query after query until its tilt is decided.
 
-    One may look after every batch because the interval is a confidence sequence (Waudby-Smith and Ramdas, JRSS B 2024):
-    it holds the mean at all looks together with a probability of 95 %. The mean is that of all queries of which these
-    are a sample. A second sequence holds what documents add when their labels are first used, so that queries that
-    bring back the same documents decide nothing.
+    The order of the queries is random. The audit ends when the ranker is shown to favour a group,
+    or not to favour one by `stop_at_tilt`. You may look after every batch because the interval is a
+    confidence sequence (Waudby-Smith and Ramdas, JRSS B 2024): it holds the mean at all looks
+    together with a probability of 95 %. The mean is that of all queries of which these are a
+    sample. A second sequence holds what documents add when their labels are first used, so that
+    queries that bring back the same documents decide nothing.
 
     Parameters
     ----------
@@ -143,7 +148,8 @@ def sequential_audit(
     warn_of_labels(groups.remarks)
     if len(pairs) != 1:
         raise UserError(
-            f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}); name two: --pair A,B"
+            f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}); "
+            "name two: --pair A,B"
         )
     names = collection.queries_with_judgments["id"].to_numpy()
     if not len(names):
@@ -153,51 +159,49 @@ def sequential_audit(
     new = NewDocuments(
         signs, collection.origin_codes(), of.cutoff or 1, twins=all_paired(signs, twins)
     )
-    sequence, looks, asked, answered = ConfidenceSequence(*of.bounds), list[Look](), 0, 0
+    sequence, looks = ConfidenceSequence(*of.bounds), list[Look]()
+    sent, answered = 0, 0
     variation = Variation(total=0, fixed={})
     for run in _batches(collection, ranker, names[order].tolist()):
-        asked, answered = min(asked + BATCH, len(order)), answered + len(run.queries)
-        variation += _take(
-            run, collection_rows(run, collection)[run.docs], signs, of, (sequence, new)
-        )
-        low, high, ends = sequence.low, sequence.high, new.interval()
-        both = min(low, ends[0]), max(high, ends[1])
+        sent, answered = min(sent + BATCH, len(order)), answered + len(run.queries)
+        rows = collection_rows(run, collection)[run.docs]
+        variation += _take(run, rows, signs, of, sequences=(sequence, new))
+        low, high = sequence.low, sequence.high
+        new_low, new_high = new.interval()
+        both = min(low, new_low), max(high, new_high)
         looks.append(Look(sequence.count, new.count, sequence.mean, *both, low, high))
-        report(f"asking {run.name}", asked, len(order))
+        report(f"asking {run.name}", sent, len(order))
         if decided(looks[-1], stop_at_tilt / of.scale, variation) != "inconclusive":
             break
     if not sequence.count:
         raise UserError(
-            f"{of!r} is undefined: no list of {counted(asked, 'query', 'queries')} holds both groups"
+            f"{of!r} is undefined: no list of {counted(sent, 'query', 'queries')} holds both groups"
         )
     spec = {"by": by, "seed": seed, "confidence": CONFIDENCE, "max_queries": len(order)}
     spec |= audit_provenance(collection, [run.spec])
     a, b = pairs[0]
     return SequentialAudit(
-        spec,
-        run.name,
-        repr(of),
-        a,
-        b,
-        stop_at_tilt,
-        asked,
-        answered,
-        len(names),
-        new.twins,
-        tuple(looks),
-        variation,
+        spec=spec,
+        run=run.name,
+        measure=repr(of),
+        a=a,
+        b=b,
+        stop_at_tilt=stop_at_tilt,
+        asked=sent,
+        answered=answered,
+        of=len(names),
+        twins=new.twins,
+        looks=tuple(looks),
+        variation=variation,
     )
 
 
 def decided(look: Look, until: float, variation: Variation) -> Decision:
-    """Say what a look decides; both numbers in the estimand's own unit."""
+    """Return what a look decides; `until` is in the estimand's unit, as the look is."""
     if look.low > 0 or look.high < 0:
         return "tilted"
-    return (
-        "level"
-        if -until <= look.low and look.high <= until and variation.enough
-        else "inconclusive"
-    )
+    is_within = -until <= look.low and look.high <= until
+    return "level" if is_within and variation.enough else "inconclusive"
 
 
 def _share(measure: str | Estimand) -> ShareOfFirstRanks:
@@ -220,16 +224,21 @@ def _take(
     rows: Ints,
     signs: Signs,
     of: ShareOfFirstRanks,
+    *,
     sequences: tuple[ConfidenceSequence, NewDocuments],
 ) -> Variation:
-    """Add to both sequences what a batch of lists says; returns how many of these could have come out otherwise."""
+    """Add a batch of lists to both sequences.
+
+    Returns how many of the lists could have come out otherwise.
+    """
+    means, new = sequences
     ranking, sign = Ranking(run.offsets, run.scores), np.where(rows >= 0, signs[rows], 0)
     values = of.contrast(ranking, sign > 0, sign < 0)
     for value in values[~np.isnan(values)].tolist():
-        sequences[0].add(value)
-    held = first_ranks(ranking, of.cutoff)
+        means.add(value)
+    rank_shares = first_ranks(ranking, of.cutoff)
     for start, stop in pairwise(run.offsets.tolist()):
-        mine = np.flatnonzero(sign[start:stop]) + start
-        sequences[1].add(rows[mine], held[mine])
+        labelled_entries = np.flatnonzero(sign[start:stop]) + start
+        new.add(rows[labelled_entries], rank_shares[labelled_entries])
     labelled = ranking.query[sign != 0], run.scores[sign != 0]
     return fixed_lists(~np.isnan(values), ranking.offsets, *labelled, estimand=of)

@@ -461,7 +461,9 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
     """
 
     def compared(members: list[ChangeTask]) -> Iterator[Change]:
-        columns = [column for task in members for column in task.columns.sums]
+        columns: list[Floats] = []
+        for task in members:
+            columns += task.columns.sums
         sizes = members[0].columns.sizes
         *sums, resampled_sizes = resampled_means([*columns, sizes], resamples=resamples, seed=seed)
         for number, task in enumerate(members):

@@ -17,17 +17,21 @@ from ranktilt.measures.ranking import Ranking
 KEEP_TOP = 1000
 """Ranks that are kept of each list, by default."""
 MOST = 500_000
-"""Results that are kept of all runs together: some 5 MB in the audit's file. Lists are cut at fewer ranks above it."""
+"""Most results that are kept of all runs together, some 5 MB in the audit's file.
+
+Where there are more, lists are cut at fewer ranks.
+"""
 _FEWEST = 10
 _DOCS, _SCORES = "<i4", "<f8"
 
 
 @dataclass(frozen=True, eq=False)
 class TopResults:
-    """The first results of each run, blocks of ties kept whole; `whole`: whether no list was cut."""
+    """The first results of each run, with all results of the last block of ties."""
 
     depth: int
     whole: bool
+    """Whether no list was cut."""
     runs: tuple[Run, ...]
 
     @classmethod
@@ -36,17 +40,20 @@ class TopResults:
         cut = min(depth, max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0))
         while cut > _FEWEST and sum(_results(run, cut) for run in runs) > MOST:
             cut = max(cut * 3 // 4, _FEWEST)
-        whole = all(_results(run, cut) == len(run.docs) for run in runs)
-        return cls(
-            depth if whole else cut, whole, tuple(run if whole else _head(run, cut) for run in runs)
-        )
+        is_uncut = all(_results(run, cut) == len(run.docs) for run in runs)
+        if is_uncut:
+            return cls(depth=depth, whole=True, runs=tuple(runs))
+        return cls(depth=cut, whole=False, runs=tuple(_head(run, cut) for run in runs))
 
     @property
     def results(self) -> int:
         return sum(len(run.docs) for run in self.runs)
 
     def row(self) -> dict[str, Any]:
-        """Return what a file holds: ids once for all runs; arrays compressed (zlib) as base64, little-endian."""
+        """Return what a file holds.
+
+        Ids come once for all runs; arrays are little-endian, compressed (zlib), written as base64.
+        """
         ranked = [run.ids.gather(np.flatnonzero(np.bincount(run.docs))) for run in self.runs]
         ids = pl.concat([pl.Series([], dtype=pl.String), *ranked]).unique(maintain_order=True)
         rows = []
@@ -70,15 +77,19 @@ class TopResults:
         """Make them from what `row` gives, with the specs and names of the runs beside it."""
         ids, names, specs = pl.Series(row["ids"], dtype=pl.String), row["names"], row["specs"]
         runs = []
-        for number, (one, name) in enumerate(zip(row["runs"], names, strict=True)):
-            offsets = np.concatenate([[0], np.cumsum(np.array(one["lengths"], dtype=np.int64))])
-            docs, scores = (
-                array_of_text(one[part], kind)
-                for part, kind in (("docs", _DOCS), ("scores", _SCORES))
-            )
+        for number, (run_row, name) in enumerate(zip(row["runs"], names, strict=True)):
+            lengths = np.array(run_row["lengths"], dtype=np.int64)
             spec = {**(specs[number] if number < len(specs) else {}), "ranker": name}
-            runs.append(Run(tuple(map(str, one["queries"])), offsets, docs, scores, ids, spec))
-        return cls(row["depth"], row["whole"], tuple(runs))
+            run = Run(
+                queries=tuple(map(str, run_row["queries"])),
+                offsets=np.concatenate([[0], np.cumsum(lengths)]),
+                docs=array_of_text(run_row["docs"], _DOCS),
+                scores=array_of_text(run_row["scores"], _SCORES),
+                ids=ids,
+                spec=spec,
+            )
+            runs.append(run)
+        return cls(depth=row["depth"], whole=row["whole"], runs=tuple(runs))
 
 
 def _results(run: Run, depth: int) -> int:
@@ -89,7 +100,14 @@ def _results(run: Run, depth: int) -> int:
 
 def _head(run: Run, depth: int) -> Run:
     ranking, keep = Ranking(run.offsets, run.scores).head(depth)
-    return Run(run.queries, ranking.offsets, run.docs[keep], ranking.scores, run.ids, run.spec)
+    return Run(
+        queries=run.queries,
+        offsets=ranking.offsets,
+        docs=run.docs[keep],
+        scores=ranking.scores,
+        ids=run.ids,
+        spec=run.spec,
+    )
 
 
 register(TopResults, TopResults.row, TopResults.from_row)

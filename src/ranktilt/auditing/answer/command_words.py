@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
@@ -45,7 +46,7 @@ def question_words(audit: Audit) -> list[str]:
     questions = [repr(measure) for measure in audit.measures]
     if not has_card and audit.measures:
         questions += dict.fromkeys(effect.measure for effect in audit.card)
-    words = [word for question in questions for word in ("-m", question)]
+    words = _option_words("-m", questions)
     words += ["--card"] if has_card else []
     for key, usual in (("resamples", RESAMPLES), ("seed", 0)):
         if audit.spec[key] != usual:
@@ -89,8 +90,8 @@ def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) ->
     for run, sides in product(runs, compared):
         if _pairs_retrieved(audit, run, sides) < _EXPLAINED:
             return []
-    named = [] if reference == "human" else ["--reference", reference]
-    return ["ranktilt", "explain", str(folder_of(audit)), *words, *split_words(audit), *named]
+    words = ["ranktilt", "explain", str(folder_of(audit)), *words, *split_words(audit)]
+    return words if reference == "human" else [*words, "--reference", reference]
 
 
 def explain_groups_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
@@ -162,9 +163,17 @@ def _ranked(audit: Audit, runs: list[str], *, with_names: bool) -> list[str]:
             return []  # labels alone have no texts to rank
         else:
             words += ["-r", f"{name}{spec['ranker']}"]
-    return words + [
-        word for name, value in read.items() for word in (f"--{name.replace('_', '-')}", value)
-    ]
+    for name, value in read.items():
+        words += [f"--{name.replace('_', '-')}", value]
+    return words
+
+
+def _option_words(option: str, values: Iterable[str]) -> list[str]:
+    """Repeat an option for each of its values."""
+    words = []
+    for value in values:
+        words += [option, value]
+    return words
 
 
 def _stages(ranker: str) -> list[Stage]:
@@ -178,16 +187,16 @@ def _stages(ranker: str) -> list[Stage]:
 
 def _sources(audit: Audit) -> list[str]:
     """Return the words that choose what was ranked together."""
-    held = audit.spec["collection"].get("only_sources", ())
-    if held:
-        return [word for name in held for word in ("--source", str(name))]
+    sources = audit.spec["collection"].get("only_sources", ())
+    if sources:
+        return _option_words("--source", map(str, sources))
     is_mixed = audit.spec["by"] == "source" and len(audit.groups) > 3 and "pairs" not in audit.spec
     return ["--mixed"] if is_mixed else []
 
 
 def _pairs(audit: Audit) -> list[str]:
-    chosen = [",".join(pair) for pair in audit.spec.get("pairs", ())]
-    return [word for text in chosen if text.count(",") == 1 for word in ("--pair", text)]
+    pairs = [",".join(pair) for pair in audit.spec.get("pairs", ())]
+    return _option_words("--pair", [pair for pair in pairs if pair.count(",") == 1])
 
 
 def _question(audit: Audit) -> list[str]:
@@ -230,7 +239,7 @@ def split_words(audit: Audit) -> list[str]:
 
 
 def folder_of(audit: Audit) -> str | None:
-    """The collection as it was loaded; None for one that was made in memory, as the bundled one."""
+    """Return the folder of the collection; None for one made in memory, as the bundled one."""
     collection = audit.spec["collection"]
     return str(collection["path"]) if collection.get("layout") and collection.get("path") else None
 

@@ -267,7 +267,8 @@ def _chosen_sources(audits: SourceAudits, pairs: Iterable[Pair] | None) -> dict[
 
 
 def _growth_notes(spec: Mapping[str, Any], rows: Sequence[GateRow]) -> list[Note]:
-    count = sum(check.name == "growth" for row in rows for check in row.checks)
+    checks = itertools.chain.from_iterable(row.checks for row in rows)
+    count = sum(check.name == "growth" for check in checks)
     if not spec["baseline"] or count < 2:
         return []
     return [GrowthsJudgedAlone(comparisons=count)]

@@ -371,14 +371,18 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
             tasks.append(_choice_task(new, old, new_rows=new_common, old_rows=old_common))
         elif new_rows or old_rows:
             notes.append(PairKindLeftOut(pairs=kind, side="new" if new_rows else "old"))
-    if not tasks and notes:
-        reasons = "; ".join(note.sentence for note in notes)
-        raise UserError(f"the pairwise audits have no kind of pairs in common: {reasons}")
     if not tasks:
-        raise UserError(
+        raise _no_common_kind(notes)
+    return ChoiceMatch(tasks=tuple(tasks), notes=tuple(notes), queries_left_out=left_out)
+
+
+def _no_common_kind(notes: Sequence[Note]) -> UserError:
+    if not notes:
+        return UserError(
             "the pairwise audits hold no choices per query; make both again (ranktilt pairwise)"
         )
-    return ChoiceMatch(tasks=tuple(tasks), notes=tuple(notes), queries_left_out=left_out)
+    reasons = "; ".join(note.sentence for note in notes)
+    return UserError(f"the pairwise audits have no kind of pairs in common: {reasons}")
 
 
 def _refuse_other_choices(new: PairwiseAudit, old: PairwiseAudit) -> None:

@@ -362,7 +362,7 @@ def common_queries(
 def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[Note]:
     if not common.left_out:
         return
-    effects = [effect for audit in (new, old) for effect in (*audit.tilts, *audit.card)]
+    effects = (*new.tilts, *new.card, *old.tilts, *old.card)
     # The draws behind a median are not kept with an audit, so that it cannot be taken over fewer
     # queries.
     shuffled = any(not effect.twins and effect.estimand.sided for effect in effects)

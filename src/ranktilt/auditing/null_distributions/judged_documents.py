@@ -146,7 +146,12 @@ def _delta(a: Floats, b: Floats) -> Floats:
 
 
 def relevant_clusters(
-    judged_run: JudgedRun, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
+    judged_run: JudgedRun,
+    measure: Measure,
+    groups: tuple[int, int],
+    sample: Sample,
+    *,
+    origins: Ints,
 ) -> Clusters:
     """List what each relevant document of twins adds to ``M_a − M_b``.
 
@@ -175,7 +180,12 @@ def relevant_clusters(
 
 
 def judged_labels(
-    judged_run: JudgedRun, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
+    judged_run: JudgedRun,
+    measure: Measure,
+    groups: tuple[int, int],
+    sample: Sample,
+    *,
+    origins: Ints,
 ) -> LabelEffects:
     """List what each relevant document adds to ``M_a − M_b`` beyond a mean one of its query.
 

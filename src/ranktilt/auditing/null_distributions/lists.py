@@ -40,7 +40,7 @@ def shuffled_in_lists(judged_run: JudgedRun, code: Ints, seed: int) -> Iterator[
 
 
 def listed_labels(
-    judged_run: JudgedRun, estimand: GroupEstimand, first: Bools, second: Bools, origins: Ints
+    judged_run: JudgedRun, estimand: GroupEstimand, first: Bools, second: Bools, *, origins: Ints
 ) -> LabelEffects | None:
     """List what documents of two groups add to an answer; None where the estimand cannot say."""
     effects = estimand.label_effects(judged_run.ranking, first, second)

@@ -159,7 +159,7 @@ def _count(total: Floats, labels: npt.NDArray[np.int8], shares: Floats) -> None:
 
 
 def page_labels(
-    judged_run: JudgedRun, page: TopRanks, signs: Signs, groups: Groups, origins: Ints
+    judged_run: JudgedRun, page: TopRanks, signs: Signs, groups: Groups, *, origins: Ints
 ) -> LabelEffects:
     """List what labels add to a difference of shares of the page, as `share_bands` draws them.
 

@@ -110,7 +110,7 @@ def all_paired(signs: Signs, rows: Ints) -> bool:
 
 
 def turned_labels(
-    judged_run: JudgedRun, groups: Groups, code: Ints, twins: TwinPairs, seed: int
+    judged_run: JudgedRun, groups: Groups, code: Ints, twins: TwinPairs, *, seed: int
 ) -> Iterator[Ints]:
     """Exchange twins' labels of a run's entries, alike in all lists, again and again."""
     both = sum(groups.names.index(name) for name in twins.pair)

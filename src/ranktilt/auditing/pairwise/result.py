@@ -34,11 +34,11 @@ class Share:
 
     @property
     def odds(self) -> Share:
-        """The share over what it leaves, with its interval: the ratio of two sides; infinite where it is all."""
+        """The ratio of the share to the rest, with its interval; infinite where there is no rest."""
         with np.errstate(divide="ignore"):
             low, value, high = (
-                float(np.float64(one) / np.float64(1 - one))
-                for one in (self.low, self.value, self.high)
+                float(np.float64(share) / np.float64(1 - share))
+                for share in (self.low, self.value, self.high)
             )
         return Share(value, low, high)
 
@@ -165,28 +165,24 @@ class PairwiseAudit(
         """Half-width of what counts as level, in points."""
         return float(self.spec["margin"])
 
-    def effect(self, one: PairOutcome) -> Effect:
-        """Return the preference on a kind of pairs as an effect, whose level is 0."""
-        low, value, high = (
-            share - EVEN
-            for share in (one.preference.low, one.preference.value, one.preference.high)
-        )
+    def effect(self, outcome: PairOutcome) -> Effect:
+        """Return the preference on a kind of pairs as an effect, whose neutral value is 0."""
         return Effect(
-            self.model,
-            PreferenceOfPairs(pairs=one.kind),
-            self.protected,
-            self.unprotected,
-            value=value,
-            low=low,
-            high=high,
-            error=one.error,
-            p=one.p,
-            p_corrected=one.p_corrected,
-            queries=one.queries,
-            family_size=one.family_size,
-            effective_n=one.effective_n,
-            checks=one.checks,
-            variation=self.variation(one.kind),
+            run=self.model,
+            estimand=PreferenceOfPairs(pairs=outcome.kind),
+            a=self.protected,
+            b=self.unprotected,
+            value=outcome.preference.value - EVEN,
+            low=outcome.preference.low - EVEN,
+            high=outcome.preference.high - EVEN,
+            error=outcome.error,
+            p=outcome.p,
+            p_corrected=outcome.p_corrected,
+            queries=outcome.queries,
+            family_size=outcome.family_size,
+            effective_n=outcome.effective_n,
+            checks=outcome.checks,
+            variation=self.variation(outcome.kind),
         )
 
     def variation(self, kind: Kind) -> Variation | None:
@@ -219,5 +215,5 @@ class PairwiseAudit(
     def derived(self) -> dict[str, Any]:
         return {
             "next_steps": (),
-            "effects": [effect_row(self.effect(one), self.margin) for one in self.outcomes],
+            "effects": [effect_row(self.effect(outcome), self.margin) for outcome in self.outcomes],
         }
