@@ -1,4 +1,7 @@
-"""What the words on a page mean: each is marked where it first stands in a section, and listed in the method notes."""
+"""The meanings of the words on a page.
+
+Each word is marked where it first occurs in a section, and listed in the method notes.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from ranktilt.measures.base import every_estimand
@@ -23,7 +27,7 @@ class Term:
     title: str
     definition: str
     pattern: str = ""
-    """What stands for it in a text, as a regular expression; the title itself where this is empty."""
+    """Regular expression that matches it in a text; by default the title itself."""
 
     @property
     def anchor(self) -> str:
@@ -36,8 +40,12 @@ _FILE = tomllib.loads(
     resources.files("ranktilt.reporting").joinpath("terms.toml").read_text(encoding="utf-8")
 )
 TERMS = (
-    *(Term(one.term, one.definition, one.pattern) for one in every_estimand() if one.definition),
-    *(Term(title, **said) for title, said in _FILE.items()),
+    *(
+        Term(estimand.term, estimand.definition, estimand.pattern)
+        for estimand in every_estimand()
+        if estimand.definition
+    ),
+    *(Term(title, **fields) for title, fields in _FILE.items()),
 )
 """Estimands by their own definitions, and the other words of `terms.toml`."""
 
@@ -62,27 +70,26 @@ class Glossary:
         self._met: set[int] = set()
 
     def used(self) -> tuple[Term, ...]:
-        """The terms met so far and those that their definitions use, by title."""
-        known, new = set[int](), set(self._met)
+        """Return the terms met so far and those that their definitions use, by title."""
+        used, new = set[int](), set(self._met)
         while new:
-            known |= new
+            used |= new
             texts = [self._terms[number].definition for number in new]
-            new = {
-                self._number(match) for text in texts for match in self._regex.finditer(text)
-            } - known
-        return tuple(
-            sorted(
-                (self._terms[number] for number in known), key=lambda term: term.title.casefold()
-            )
-        )
+            matches = chain.from_iterable(map(self._regex.finditer, texts))
+            new = {self._number(match) for match in matches} - used
+        terms = [self._terms[number] for number in used]
+        return tuple(sorted(terms, key=lambda term: term.title.casefold()))
 
     def fresh(self) -> str:
-        """Begin a section: each term is marked again where it first stands; returns the empty string."""
+        """Begin a section, in which each term is marked again; return the empty string."""
         self._section = set()
         return ""
 
     def mark(self, text: str) -> Markup:
-        """Escape a text, and give each of its terms, the first time in a section, a definition to hover and a link."""
+        """Escape a text, and mark each of its terms the first time in a section.
+
+        A mark has a definition to hover and a link.
+        """
         from markupsafe import Markup
 
         text = _together(visible(text))
@@ -159,5 +166,5 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Write out what would act on a text without being seen: control characters and changes of direction."""
+    """Write out control characters and changes of direction, which act without being seen."""
     return _HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", text)

@@ -1,11 +1,11 @@
-"""The first sentence of every result: what was found, the largest first, whatever order things were given in."""
+"""The first sentence of every result: its largest finding, in whatever order inputs came."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 from ranktilt.auditing.answer.group_standings import group_displays
@@ -45,7 +45,8 @@ def leading(result: Any) -> Finding:
 
 def findings_of(audit: Audit) -> tuple[Finding, ...]:
     """Return the verdicts and conflicts of an audit in the order in which they are told."""
-    verdicts = [_finding(audit, run, pair) for run in audit.runs for pair in audit.judged_pairs]
+    comparisons = product(audit.runs, audit.judged_pairs)
+    verdicts = [_finding(audit, run, pair) for run, pair in comparisons]
     return ranked([*verdicts, *conflict_findings(audit)])
 
 
@@ -81,10 +82,13 @@ def _finding(audit: Audit, run: str, pair: Pair) -> Finding:
 
 def _answer(audit: Audit, run: str, pair: Pair) -> Effect:
     """One run's answer to the primary question about a pair of groups."""
-    answers = [
-        e for e in (*audit.tilts, *audit.card) if e.run == run and e.measure == repr(audit.primary)
-    ]
-    return next((e for e in answers if {e.a, e.b} == set(pair)), answers[0])
+    primary = repr(audit.primary)
+    effects = (*audit.tilts, *audit.card)
+    answers = [effect for effect in effects if effect.run == run and effect.measure == primary]
+    for answer in answers:
+        if {answer.a, answer.b} == set(pair):
+            return answer
+    return answers[0]
 
 
 def _audit(audit: Audit) -> Finding:
@@ -107,7 +111,8 @@ def _audit(audit: Audit) -> Finding:
             if kinds[kind]
         ]
         comparisons = len(audit.runs) * len(pairs)
-        summary = f"of {comparisons} comparisons ({rankers}, {len(pairs)} pairs of groups) {join_words(counts)}"
+        scope = f"{rankers}, {len(pairs)} pairs of groups"
+        summary = f"of {comparisons} comparisons ({scope}) {join_words(counts)}"
     question = "" if audit.primary is None else audit.primary.title
     return Finding(
         kind=findings[0].kind, size=findings[0].size, sentence=f"{summary} (by {question})."
@@ -115,7 +120,10 @@ def _audit(audit: Audit) -> Finding:
 
 
 def _parts(audit: Audit, pair: Pair, findings: Sequence[Finding]) -> Iterable[str]:
-    """What is said of all rankers for one pair, such as: a and b favour human text, 3 of 5 rankers are inconclusive."""
+    """Yield phrases about all rankers for one pair.
+
+    Such as: a and b favour human text, 3 of 5 rankers are inconclusive.
+    """
     words: dict[tuple[str, str | None], tuple[str, str]] = {}
     for kind, verbs in VERDICT_WORDS.items():
         words[kind, None] = verbs
@@ -132,22 +140,20 @@ def _parts(audit: Audit, pair: Pair, findings: Sequence[Finding]) -> Iterable[st
 def _who(members: Sequence[str], runs: Sequence[str]) -> str:
     if len(members) <= _MOST_NAMED:
         return join_words(list(members))
-    return (
-        f"all {len(runs)} rankers"
-        if len(members) == len(runs)
-        else f"{len(members)} of {len(runs)} rankers"
-    )
+    if len(members) == len(runs):
+        return f"all {len(runs)} rankers"
+    return f"{len(members)} of {len(runs)} rankers"
 
 
 def _source_audits(result: SourceAudits) -> Finding:
-    """Say of each ranker what it does with the sources, the ranker with the largest finding first."""
+    """Say how each ranker treats the sources, beginning with the largest finding."""
     summaries = source_summaries(result)
     sentence = f"{'; '.join(finding.sentence for finding in summaries)}."
     return Finding(kind=summaries[0].kind, size=summaries[0].size, sentence=sentence)
 
 
 def source_summaries(result: SourceAudits) -> tuple[Finding, ...]:
-    """Return what was found of each ranker on the primary question, in one sentence."""
+    """Return a finding on the primary question for each ranker, in one sentence."""
     return ranked(_source_summary(result, run) for run in result.runs)
 
 
@@ -173,9 +179,9 @@ def _source_summary(result: SourceAudits, run: str) -> Finding:
 
 
 def _source_words(result: SourceAudits, side: str | None) -> str:
-    return (
-        f"favours {result.reference} text" if side == result.reference else "favours the rewrites"
-    )
+    if side == result.reference:
+        return f"favours {result.reference} text"
+    return "favours the rewrites"
 
 
 def _share(count: int, result: SourceAudits, *, first: bool) -> str:
@@ -190,13 +196,13 @@ def _share(count: int, result: SourceAudits, *, first: bool) -> str:
 
 
 def by_size(explanation: Explanation) -> list[EffectSize]:
-    """Return all effect sizes of an explanation, the largest first; those that are undefined last."""
-    effects = [effect for result in explanation.results for effect in result.effects]
+    """Return all effect sizes of an explanation, the largest first and undefined ones last."""
+    effects = list(chain.from_iterable(result.effects for result in explanation.results))
     return sorted(effects, key=lambda effect: 0.0 if math.isnan(effect.g) else -abs(effect.g))
 
 
 def _explanation(explanation: Explanation) -> Finding:
-    """Say what differs most; without effect sizes, what the first probe found."""
+    """Say what differs most; without effect sizes, give the summary of the first probe."""
     effects, reference = by_size(explanation), explanation.reference
     largest = next((effect for effect in effects if effect.shown), None)
     if largest is not None:
@@ -205,7 +211,8 @@ def _explanation(explanation: Explanation) -> Finding:
             f"Largest difference from {reference}: {largest.what}, {side} in {largest.source}."
         )
     elif effects:
-        sentence = f"No difference from {reference} is shown in {counted(len(effects), 'property', 'properties')}."
+        properties = counted(len(effects), "property", "properties")
+        sentence = f"No difference from {reference} is shown in {properties}."
     else:
         summaries = [result.summary for result in explanation.results if result.summary]
         sentence = summaries[0] if summaries else "Nothing was measured."

@@ -1,4 +1,4 @@
-"""The figure on a page's first screen: values with their intervals, a row each, drawn without scripts.
+"""The figure on a page's first screen: rows of values with intervals, drawn without scripts.
 
 A chart is a block of a document. Its rows share one or two scales; where a mark stands on a scale is
 a share of its length, so that the same chart fits a telephone, a wide window and paper.

@@ -1,8 +1,9 @@
-"""How a result was made, as a section of a page: the command, the options, the versions, and what to know."""
+"""How a result was made, as a section of a page: command, options, versions and notes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import PurePath
 from typing import Any
 
@@ -25,15 +26,19 @@ _NAMES = {"ranktilt": "RankTilt", "path": "collection", "python": "Python"}
 
 
 def folder(spec: Mapping[str, Any]) -> str:
-    """Return the name of the folder or file that a result was made from, without what is above it; empty for none."""
+    """Return the name of the folder or file that a result was made from; empty for none.
+
+    The folders above it are left out.
+    """
     collection = spec.get("collection")
-    found = collection if isinstance(collection, Mapping) else {}
-    path = spec.get("path") or found.get("path") or found.get("labels")
+    if not isinstance(collection, Mapping):
+        collection = {}
+    path = spec.get("path") or collection.get("path") or collection.get("labels")
     return PurePath(str(path)).name if path else ""
 
 
 def titled(kind: str, spec: Mapping[str, Any]) -> str:
-    """Say what a result is, and of which folder where it has a name: ``titled("Study of", spec)``."""
+    """Name a result with its folder, where it has one: ``titled("Study of", spec)``."""
     name = folder(spec)
     return f"{kind} {name}" if name else kind.rpartition(" ")[0]
 
@@ -43,34 +48,35 @@ def provenance(
 ) -> Section:
     """Say how a result was made, and what making it again would give."""
     blocks: list[Block] = []
-    if said := tuple(notes):
-        blocks.append(Lines(tuple(map(Sentence, said)), only="page"))
+    sentences = tuple(map(Sentence, notes))
+    if sentences:
+        blocks.append(Lines(sentences, only="page"))
     lead: tuple[str, ...] = ()
     if spec.get("command"):
         lead = (f"Made by the command below; {repeats}.",)
         blocks.append(Code("The command that made it", str(spec["command"])))
-    told = {name: value for name, value in spec.items() if name not in ("command", "inputs")}
-    rest = tuple(
-        (_NAMES.get(name, name.replace("_", " ")), _said(value)) for name, value in told.items()
-    )
-    blocks.append(Pairs(tuple((name, value) for name, value in rest if value)))
+    pairs = []
+    for name, value in spec.items():
+        text = _text(value)
+        if text and name not in ("command", "inputs"):
+            pairs.append((_NAMES.get(name, name.replace("_", " ")), text))
+    blocks.append(Pairs(tuple(pairs)))
     if spec.get("inputs"):
         columns = (
-            (named("file"), lambda one: one["path"]),
-            (worded("SHA-256"), lambda one: one["sha256"]),
+            (named("file"), itemgetter("path")),
+            (worded("SHA-256"), itemgetter("sha256")),
         )
         blocks.append(tabulated("Inputs", spec["inputs"], columns, only="page"))
     return Section("made", "How it was made", lead, tuple(blocks), folded=True)
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
+    """Write a value of a spec in words; empty for None."""
     if isinstance(value, Mapping):
-        return ", ".join(_named(name, one) for name, one in value.items() if one is not None)
+        fields = [(name, field) for name, field in value.items() if field is not None]
+        return ", ".join(_field_text(name, field) for name, field in fields)
     if isinstance(value, list | tuple):
-        if any(isinstance(one, Mapping) for one in value):
-            return "\n".join(map(_said, value))
-        more = f" and {len(value) - _SHOWN:,} more" if len(value) > _MOST else ""
-        return ", ".join(map(_said, value[: _SHOWN if more else None])) + more
+        return _list_text(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -78,6 +84,14 @@ def _said(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _named(name: str, value: Any) -> str:
-    said = _said(value)
-    return f"{name} ({said})" if isinstance(value, Mapping) else f"{name} {said}"
+def _list_text(values: Sequence[Any]) -> str:
+    if any(isinstance(value, Mapping) for value in values):
+        return "\n".join(map(_text, values))
+    if len(values) <= _MOST:
+        return ", ".join(map(_text, values))
+    return f"{', '.join(map(_text, values[:_SHOWN]))} and {len(values) - _SHOWN:,} more"
+
+
+def _field_text(name: str, value: Any) -> str:
+    text = _text(value)
+    return f"{name} ({text})" if isinstance(value, Mapping) else f"{name} {text}"

@@ -1,10 +1,11 @@
-"""An audit read back for its reports: its collection, where its files are unchanged, and its top results."""
+"""An audit loaded for its reports: its collection, if the files are unchanged, and its lists."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -42,7 +43,7 @@ class LoadedAudit:
     collection: Collection | None = None
     """None where it is gone or has changed."""
     runs: tuple[Run, ...] = ()
-    """As far as the audit keeps them, or as they were given, in its order; told apart by `Run.name`."""
+    """Runs that the audit keeps, or that were passed, in its order and with distinct names."""
     notes: tuple[str, ...] = ()
     """Why a part is missing, in sentences for the reader of a report."""
 
@@ -78,7 +79,7 @@ def reload_sources(
         if collection is None:
             with nothing_fetched():
                 first = result.audits[0]
-                collection = _whole_collection(first, InputFiles.of(first, path))
+                collection = _whole_collection(first, InputFiles.from_audit(first, path))
         parts = tuple(
             reload(audit, collection=_audited_part(audit, collection)) for audit in result.audits
         )
@@ -97,21 +98,23 @@ def reload(
     collection: Collection | None = None,
     runs: Iterable[Run] | None = None,
 ) -> LoadedAudit:
-    """Read an audit's collection again, and put the ranked lists that the audit keeps beside it; nothing is ranked.
+    """Read an audit's collection again, and add the ranked lists that the audit keeps.
+
+    Nothing is ranked.
 
     Files are looked for where the audit says, and a relative name also beside the audit's file and
     in the folders above it; each must have the hash that it had, so that a file of somebody else's
     can name no file of yours. Nothing is fetched. What could not be had has a note; what is given
     and was not audited is refused (`UserError`).
     """
-    given = collection is not None
+    is_given = collection is not None
     try:
         if collection is None:
             with nothing_fetched():
-                collection = _collection(audit, InputFiles.of(audit, path))
+                collection = _collection(audit, InputFiles.from_audit(audit, path))
         groups, judgments = _joined(audit, collection)
     except UserError as error:
-        if given:
+        if is_given:
             raise
         if runs is not None:
             raise UserError(
@@ -119,23 +122,29 @@ def reload(
             ) from error
         return LoadedAudit(audit, notes=(f"{NO_COLLECTION}{_reason(error)}.",))
     if runs is not None:
-        named = {run.name: run for run in named_apart(runs)}
-        _require_audited(audit, named, collection, groups, judgments)
-        notes = (
-            f"The lists of {name} are left out: its run was not given."
-            for name in audit.runs
-            if name not in named
-        )
-        kept = tuple(named[name] for name in audit.runs if name in named)
-        return LoadedAudit(audit, collection, kept, tuple(notes))
+        runs_by_name = {run.name: run for run in named_apart(runs)}
+        for run in runs_by_name.values():
+            _require_audited(audit, run, collection, groups=groups, judgments=judgments)
+        return _with_runs(audit, collection, runs_by_name)
     if audit.top_results is None:
         return LoadedAudit(audit, collection, notes=(NO_LISTS,))
-    cut = (
-        ()
-        if audit.top_results.whole
-        else (f"The audit keeps its lists down to rank {audit.top_results.depth:,}.",)
-    )
-    return LoadedAudit(audit, collection, audit.top_results.runs, cut)
+    notes: tuple[str, ...] = ()
+    if not audit.top_results.whole:
+        notes = (f"The audit keeps its lists down to rank {audit.top_results.depth:,}.",)
+    return LoadedAudit(audit, collection, audit.top_results.runs, notes)
+
+
+def _with_runs(
+    audit: Audit, collection: Collection, runs_by_name: Mapping[str, Run]
+) -> LoadedAudit:
+    """Return an audit with the runs that were passed, and a note for each that was not."""
+    runs, notes = [], []
+    for name in audit.runs:
+        if name in runs_by_name:
+            runs.append(runs_by_name[name])
+        else:
+            notes.append(f"The lists of {name} are left out: its run was not given.")
+    return LoadedAudit(audit, collection, tuple(runs), tuple(notes))
 
 
 def _joined(audit: Audit, collection: Collection) -> tuple[Groups, Judgments]:
@@ -152,37 +161,26 @@ def _joined(audit: Audit, collection: Collection) -> tuple[Groups, Judgments]:
 
 
 def _require_audited(
-    audit: Audit,
-    named: Mapping[str, Run],
-    collection: Collection,
-    groups: Groups,
-    judgments: Judgments,
+    audit: Audit, run: Run, collection: Collection, *, groups: Groups, judgments: Judgments
 ) -> None:
-    """Refuse runs that give other values than the audit's."""
-    for name, run in named.items():
-        if name not in audit.runs:
-            raise unknown("run of the audit", name, audit.runs)
-        aligned = JudgedRun.from_run(run, collection, judgments)
-        values = group_values(
-            aligned, audit.measures, groups, str(audit.spec.get("ties", "expected"))
-        )
-        values[:, :, aligned.left_out(str(audit.spec.get("missing", "zero")))] = np.nan
-        expected = audit.values[audit.runs.index(name)]
-        other = int(
-            (
-                ~np.isclose(values, expected, rtol=0, atol=_TOLERANCE, equal_nan=True).all(
-                    axis=(0, 1)
-                )
-            ).sum()
-        )
-        if other:
-            which = f"{other:,} of {counted(len(audit.queries), 'query', 'queries')}"
-            fault = f"it gives other values than the audit's for {which}"
-            raise UserError(f"run {name!r} is not the one that was audited: {fault}")
+    """Refuse a run that gives other values than the audit's."""
+    if run.name not in audit.runs:
+        raise unknown("run of the audit", run.name, audit.runs)
+    judged_run = JudgedRun.from_run(run, collection, judgments)
+    ties = str(audit.spec.get("ties", "expected"))
+    values = group_values(judged_run, audit.measures, groups, ties)
+    values[:, :, judged_run.left_out(str(audit.spec.get("missing", "zero")))] = np.nan
+    expected = audit.values[audit.runs.index(run.name)]
+    is_same = np.isclose(values, expected, rtol=0, atol=_TOLERANCE, equal_nan=True)
+    differing = int((~is_same.all(axis=(0, 1))).sum())
+    if differing:
+        share = f"{differing:,} of {counted(len(audit.queries), 'query', 'queries')}"
+        fault = f"it gives other values than the audit's for {share}"
+        raise UserError(f"run {run.name!r} is not the one that was audited: {fault}")
 
 
 def _reason(error: UserError) -> str:
-    """Why in words for a page, which shows neither lines of files nor folders of this machine."""
+    """Say why, for a page: it shows neither lines of files nor folders of this machine."""
     if not isinstance(error, DataError):
         return str(error).removesuffix(".")
     where = f"line {error.line} of " if error.line is not None else ""
@@ -208,11 +206,9 @@ def _whole_collection(audit: Audit, files: InputFiles) -> Collection:
     from ranktilt.data.labels import with_labels, with_names
 
     spec = audit.spec.get("collection", {})
-    labels = (
-        LabelFile(**{**spec.get("label_file", {}), "path": spec["labels"]})
-        if "labels" in spec
-        else None
-    )
+    labels = None
+    if "labels" in spec:
+        labels = LabelFile(**{**spec.get("label_file", {}), "path": spec["labels"]})
     if labels is not None and "path" not in spec and "mix" not in spec:
         collection = _labels_alone(audit, spec, labels, files)
     else:
@@ -220,17 +216,16 @@ def _whole_collection(audit: Audit, files: InputFiles) -> Collection:
         if "label_names" in spec:
             collection = with_names(collection, spec["label_names"], by=spec["labels_named"])
         if labels is not None:
-            beside = replace(labels, path=str(_beside(files, str(labels.path))))
-            collection = with_labels(collection, beside, by=audit.spec.get("by") or "source")
+            unchanged = replace(labels, path=str(_checked_path(files, str(labels.path))))
+            collection = with_labels(collection, unchanged, by=audit.spec.get("by") or "source")
     return collection
 
 
-def _beside(files: InputFiles, name: str) -> Path:
-    """A file of the collection's own, whose hash was found to be right."""
+def _checked_path(files: InputFiles, name: str) -> Path:
+    """Return the path of a file that belongs to the collection and has the right hash."""
     if name not in files.hashes:
-        raise UserError(
-            f"the audit does not say what was in {files.shown(name)} (it has no hash of it)"
-        )
+        visible_name = files.visible_name(name)
+        raise UserError(f"the audit does not say what was in {visible_name} (it has no hash of it)")
     return files.base / name
 
 
@@ -241,27 +236,27 @@ def _labels_alone(
     from ranktilt.data.label_table import read_labels
     from ranktilt.data.labels import from_labels
 
-    ranked = (
-        doc for run in (audit.top_results.runs if audit.top_results else ()) for doc in run.ids
-    )
+    runs = audit.top_results.runs if audit.top_results else ()
+    ranked_docs = chain.from_iterable(run.ids for run in runs)
     by = str(spec.get("by", "source"))
     qrels = None
     if "qrels" in spec:
-        qrels = read_qrels(_with_pairs(_beside(files, spec["qrels"]), spec)).drop("line")
+        qrels = read_qrels(_with_pairs(_checked_path(files, spec["qrels"]), spec)).drop("line")
+    unchanged = replace(labels, path=str(_checked_path(files, str(labels.path))))
     # In the audit's order: that of the runs, some of which may be gone.
     return from_labels(
-        read_labels(replace(labels, path=str(_beside(files, str(labels.path)))), by=by),
+        read_labels(unchanged, by=by),
         queries=audit.queries,
         qrels=qrels,
         by=by,
         labels_file=labels,
         qrels_file=spec.get("qrels"),
-        documents=ranked,
+        documents=ranked_docs,
     )
 
 
 def _with_pairs(file: Path, spec: Mapping[str, Any]) -> str | Path:
-    """Return a file of judgments with what was said of its columns."""
+    """Return a file of judgments, followed by the columns that were named for it."""
     return f"{file}:{spec['qrels_read']}" if spec.get("qrels_read") else file
 
 
@@ -272,7 +267,8 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
         return mix(*(_loaded(part, files) for part in spec["mix"]))
     if "path" not in spec:
         raise UserError(
-            "the collection was made in Python and is in no file (pass it: ranktilt.report(…, collection=…))"
+            "the collection was made in Python and is in no file "
+            "(pass it: ranktilt.report(…, collection=…))"
         )
     path = str(spec["path"])
     if path == "bundled" and "matched" in spec:
@@ -281,28 +277,38 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
         return bundled()
     from ranktilt.data.load import load
 
-    named = path.startswith(NAMED)
-    if not named and not any(PurePath(name).is_relative_to(path) for name in files.hashes):
+    is_in_library = path.startswith(NAMED)
+    has_hashes = any(PurePath(name).is_relative_to(path) for name in files.hashes)
+    if not is_in_library and not has_hashes:
         # It could be any folder of this machine.
         raise UserError("the audit does not say what was in its files (it has no hashes of them)")
-    split, none = spec.get("split"), spec.get("qrels") == NO_QRELS
-    given = _with_pairs(files.base / str(split), spec) if split in files.hashes else None
+    split = spec.get("split")
+    qrels: str | Path | None = None
+    if spec.get("qrels") == NO_QRELS:
+        qrels = NO_QRELS
+    elif split in files.hashes:
+        # The split was a file of judgments.
+        qrels = _with_pairs(files.base / str(split), spec)
     commit = f"@{spec['revision']}" if "revision" in spec else ""
     collection = load(
-        f"{path}{commit}" if named else files.base / path,
-        split=None if none or given is not None or path.startswith("irds:") else split,
-        qrels=NO_QRELS if none else given,
+        f"{path}{commit}" if is_in_library else files.base / path,
+        split=None if qrels is not None or path.startswith("irds:") else split,
+        qrels=qrels,
         ignore_unknown=bool(spec.get("ignore_unknown")),
         docs=str(spec.get("docs", "all")),
     )
-    known = {files.base / name for name in files.hashes}
-    new = next(
-        (Path(file) for file in collection.spec.get("files", ()) if Path(file) not in known), None
-    )
-    if new is not None and not named:
-        shown = str(new.relative_to(files.base)) if new.is_relative_to(files.base) else str(new)
-        raise UserError(f"{files.shown(shown)} has been added since the audit")
+    if not is_in_library:
+        _require_no_new_files(collection, files)
     return collection
+
+
+def _require_no_new_files(collection: Collection, files: InputFiles) -> None:
+    known = {files.base / name for name in files.hashes}
+    for file in map(Path, collection.spec.get("files", ())):
+        if file not in known:
+            is_inside = file.is_relative_to(files.base)
+            name = str(file.relative_to(files.base)) if is_inside else str(file)
+            raise UserError(f"{files.visible_name(name)} has been added since the audit")
 
 
 @dataclass(frozen=True)
@@ -312,48 +318,55 @@ class InputFiles:
     hashes: Mapping[str, str]
     """SHA-256 of each file that was read, by the name that it had."""
     folder: str | None
-    """The collection's, as the audit names it."""
+    """Folder of the collection, as the audit names it."""
     base: Path = Path()
-    """What relative names are relative to."""
+    """Folder of relative names."""
 
     @classmethod
-    def of(cls, audit: Audit, file: str | Path | None) -> InputFiles:
-        """Find the folder that all of the collection's files are unchanged in; `UserError` names one that is not."""
+    def from_audit(cls, audit: Audit, file: str | Path | None) -> InputFiles:
+        """Find the folder in which all of the collection's files are unchanged.
+
+        Raises
+        ------
+        UserError
+            If there is none: names a file that is gone or has changed.
+        """
         spec = audit.spec.get("collection", {})
-        hashes = {str(one["path"]): str(one["sha256"]) for one in audit.spec.get("inputs", ())}
+        inputs = audit.spec.get("inputs", ())
+        hashes = {str(record["path"]): str(record["sha256"]) for record in inputs}
         names = hashes.keys() - set(files_of_runs(audit.spec.get("runs", ())))
         if str(spec.get("path", "")).startswith(NAMED) and "revision" in spec:
-            names &= {
-                spec.get("split"),
-                spec.get("labels"),
-            }  # the commit says what is in the hub's own files
-        faults = []
+            # The commit says what is in the hub's own files.
+            names &= {spec.get("split"), spec.get("labels")}
+        faults: list[tuple[int, str]] = []
         for base in (Path(), *(() if file is None else Path(file).absolute().parents)):
-            found = cls(hashes, spec.get("path"), base)
-            fault = next(
-                filter(None, map(found._fault, (name for name in hashes if name in names))), ""
-            )
+            files = cls(hashes, spec.get("path"), base)
+            file_faults = (files._fault(name) for name in hashes if name in names)
+            fault = next(filter(None, file_faults), "")
             if not fault:
-                return found
-            faults.append((sum(os.path.exists(base / name) for name in names), fault))
+                return files
+            existing = sum(os.path.exists(base / name) for name in names)
+            faults.append((existing, fault))
         # Further up, another file of the same name says nothing about this one.
-        raise UserError(max(faults[:2], key=lambda one: one[0])[1])
+        _, fault = max(faults[:2], key=lambda count_and_fault: count_and_fault[0])
+        raise UserError(fault)
 
     def _fault(self, name: str) -> str:
-        path = self.base / name
+        """Say why a file cannot be used; empty where it is unchanged."""
+        path, visible_name = self.base / name, self.visible_name(name)
         if not os.path.isfile(path):
-            return f"{self.shown(name)} is not there any more"
+            return f"{visible_name} is not there any more"
         try:
-            return (
-                ""
-                if sha256(path) == self.hashes[name]
-                else f"{self.shown(name)} has changed since the audit"
-            )
+            is_unchanged = sha256(path) == self.hashes[name]
         except OSError as error:
-            return f"{self.shown(name)} cannot be read: {error.strerror or error}"
+            return f"{visible_name} cannot be read: {error.strerror or error}"
+        return "" if is_unchanged else f"{visible_name} has changed since the audit"
 
-    def shown(self, name: str) -> str:
-        """Shorten a name to what it is within the collection, or to its last part: no folder of this machine."""
+    def visible_name(self, name: str) -> str:
+        """Shorten a name to its part within the collection, or to its last part.
+
+        A page names no folder of this machine.
+        """
         path = PurePath(name)
         inside = self.folder is not None and path.is_relative_to(self.folder)
         text = str(path.relative_to(str(self.folder))) if inside else path.name

@@ -1,11 +1,11 @@
-"""The page that people look at: report(results, path) of one result, or of several as the parts of one page."""
+"""The page that people look at: report(results, path) writes one page of one or more results."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -122,27 +122,30 @@ def report(
     DataError
         If a file is no result, or cannot be read.
     """
-    given = [results] if isinstance(results, Result | str | Path) else list(results)
+    sources = [results] if isinstance(results, Result | str | Path) else list(results)
     target = Path(path)
-    if any(
-        isinstance(one, str | Path) and os.path.realpath(one) == os.path.realpath(target)
-        for one in given
-    ):
-        raise UserError(f"{target}: this file is read too; choose another file for the page")
-    chosen = [runs] if isinstance(runs, Run) else runs
+    _require_not_read(target, sources)
+    run_list = [runs] if isinstance(runs, Run) else runs
     kinds = RESULTS if layout is None else laid_out()
-    loaded = opened(given, kinds, collection=collection, runs=chosen)
-    content = (
-        report_page(loaded, texts=texts).encode()
-        if layout is None
-        else _laid_out(loaded, layout, target)
-    )
-    write_bytes(target, content)
+    loaded = opened(sources, kinds, collection=collection, runs=run_list)
+    if layout is None:
+        write_bytes(target, report_page(loaded, texts=texts).encode())
+    else:
+        write_bytes(target, _laid_out(loaded, layout, target))
     return target
 
 
+def _require_not_read(target: Path, sources: Sequence[Given]) -> None:
+    """Refuse to replace a file of a result by its page."""
+    for source in sources:
+        if isinstance(source, Result):
+            continue
+        if os.path.realpath(source) == os.path.realpath(target):
+            raise UserError(f"{target}: this file is read too; choose another file for the page")
+
+
 def _laid_out(results: Sequence[Any], layout: str | Layout, path: Path) -> bytes:
-    """A table or figure of a paper, in the format that the file's ending says."""
+    """Make a table or figure of a paper, in the format that the file's ending says."""
     from ranktilt.reporting.layouts.figures import FORMATS, paper_figures
     from ranktilt.reporting.layouts.layout import PAPER, layout_named
     from ranktilt.reporting.layouts.tables import paper_tables
@@ -174,26 +177,53 @@ def opened(
     collection: Collection | None = None,
     runs: Iterable[Run] | None = None,
 ) -> list[Any]:
-    """Read results, and of audits their collections (`LoadedAudit`); a file that is named twice counts once."""
-    named: dict[object, tuple[Any, Path | None]] = {}
-    for one in results:
-        file = Path(one) if isinstance(one, str | Path) else None
-        key = id(one) if file is None else os.path.realpath(file)
-        if key not in named:
-            named[key] = (one if file is None else read_result(file, kinds), file)
-    for one, _ in named.values():
-        if not isinstance(one, tuple(kinds)):
-            raise UserError(f"expected {_wanted(kinds)}, or its file, got {shorten(one)}")
-    audits = sum(isinstance(one, Audit | SourceAudits) for one, _ in named.values())
+    """Read results, and the collections of audits (`LoadedAudit`).
+
+    A file that is named twice counts once.
+    """
+    sources = _read_once(results, kinds)
+    contents = [source.result for source in sources]
+    for result in contents:
+        if not isinstance(result, tuple(kinds)):
+            raise UserError(f"expected {_expected(kinds)}, or its file, got {shorten(result)}")
+    _require_one_audit(contents, collection=collection, runs=runs)
+    with used_from_files(*contents):
+        return [
+            _reloaded(source.result, source.file, collection=collection, runs=runs)
+            for source in sources
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ReadResult:
+    """A result with the file that it was read from, if any."""
+
+    result: Any
+    file: Path | None = None
+
+
+def _read_once(results: Sequence[Given], kinds: Sequence[type[Result]]) -> list[_ReadResult]:
+    """Read the files among results, and drop what is named again."""
+    sources: dict[object, _ReadResult] = {}
+    for result in results:
+        if not isinstance(result, str | Path):
+            sources.setdefault(id(result), _ReadResult(result=result))
+            continue
+        key = os.path.realpath(result)
+        if key not in sources:
+            sources[key] = _ReadResult(result=read_result(result, kinds), file=Path(result))
+    return list(sources.values())
+
+
+def _require_one_audit(
+    results: Sequence[Any], *, collection: Collection | None, runs: Iterable[Run] | None
+) -> None:
+    """Refuse a collection or runs that cannot be matched with an audit."""
+    audits = sum(isinstance(result, Audit | SourceAudits) for result in results)
     if audits != 1 and not (collection is None and runs is None):
         raise UserError(f"a collection or runs belong to one audit, got {audits} audits")
-    if runs is not None and any(isinstance(one, SourceAudits) for one, _ in named.values()):
+    if runs is not None and any(isinstance(result, SourceAudits) for result in results):
         raise UserError("runs belong to an audit of one source, got an audit of several sources")
-    with used_from_files(*(result for result, _ in named.values())):
-        return [
-            _reloaded(result, file, collection=collection, runs=runs)
-            for result, file in named.values()
-        ]
 
 
 def _reloaded(
@@ -207,29 +237,37 @@ def _reloaded(
 
 
 def read_result(path: str | Path, kinds: Sequence[type[Result]] = RESULTS) -> Any:
-    """Read a result of one of these kinds, whichever a file holds; `DataError` says what it holds instead."""
-    path, wanted = Path(path), _wanted(kinds)
+    """Read a result of one of these kinds, whichever a file holds.
+
+    Raises
+    ------
+    DataError
+        If the file holds something else: says what.
+    """
+    path, expected = Path(path), _expected(kinds)
     commands = dict.fromkeys(kind.header.command.removeprefix("ranktilt ") for kind in kinds)
     verbs = join_words(list(commands))
     hint = f"ranktilt {verbs} write one with --json FILE"
-    content = read_json(path, read_bytes(path), wanted, f"; {hint}")
-    found = content.get("format") if isinstance(content, dict) else None
-    kind = next((one for one in RESULTS if one.header.format == found), None)
+    content = read_json(path, read_bytes(path), expected, f"; {hint}")
+    format_name = content.get("format") if isinstance(content, dict) else None
+    kind = next((kind for kind in RESULTS if kind.header.format == format_name), None)
     if kind is SourceAudits and Audit in kinds and kind not in kinds:
         hint = "audit its sources one at a time: ranktilt audit DIR --source A --source B"
     if kind is None or kind not in kinds:
-        came = "JSON without a format" if found is None else f"format {shorten(found)}"
-        raise DataError(
-            path, f"expected {wanted}, got {came if kind is None else kind.header.noun}; {hint}"
-        )
+        if kind is not None:
+            content_noun = kind.header.noun
+        elif format_name is None:
+            content_noun = "JSON without a format"
+        else:
+            content_noun = f"format {shorten(format_name)}"
+        raise DataError(path, f"expected {expected}, got {content_noun}; {hint}")
     return kind.load(path)
 
 
-def _wanted(kinds: Sequence[type[Result]]) -> str:
-    every = len(kinds) == len(RESULTS)
-    return (
-        "a result of RankTilt" if every else join_words([kind.header.noun for kind in kinds], "or")
-    )
+def _expected(kinds: Sequence[type[Result]]) -> str:
+    if len(kinds) == len(RESULTS):
+        return "a result of RankTilt"
+    return join_words([kind.header.noun for kind in kinds], "or")
 
 
 def report_page(
@@ -241,7 +279,7 @@ def report_page(
     share = budget // max(sum(map(_explorers, results)), 1) if texts else 0
     pages = [_page(result, share) for result in results]
     with used_from_files(*results):
-        order = sorted(range(len(pages)), key=lambda place: leading(results[place]).order)
+        order = sorted(range(len(pages)), key=lambda index: leading(results[index]).order)
         return html_document(pages[0] if len(pages) == 1 else _joined(pages, order))
 
 
@@ -262,23 +300,19 @@ def _page(result: Loaded | Result, budget: int) -> Document:
 
 
 def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
-    """Join pages in the order given; the headline begins with what is found first in `order`."""
+    """Join pages in the order given; the headline follows `order`, indices of pages."""
     titles = _distinct([page.kind for page in pages])
-    sections, verdicts = list[Section](), list[Sentence]()
+    sections: list[Section] = []
+    verdicts: list[Sentence] = []
+    notes: list[str] = []
     first = pages[order[0]]
     for number, (title, page) in enumerate(zip(titles, pages, strict=True), start=1):
         answers = [] if page is first else _answers(page)
-        sections += [
-            replace(
-                part,
-                name=f"part{number}-{part.name}",
-                part=f"{title}: {part.part}" if part.part else title,
-            )
-            for part in (*answers, *page.shown_sections("page"))
-        ]
+        for section in (*answers, *page.shown_sections("page")):
+            sections.append(_part_section(section, title, number))
         verdicts += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
-    headline = " ".join(f"{titles[place]}: {pages[place].headline}" for place in order)
-    notes = (note for page in pages for note in (*page.legend, *page.notes))
+        notes += [*page.legend, *page.notes]
+    headline = " ".join(f"{titles[index]}: {pages[index].headline}" for index in order)
     return Document(
         kind=f"Report on {len(pages)} results",
         headline=headline if len(headline) <= _LONGEST else _first_of(titles, pages, order[0]),
@@ -292,24 +326,33 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
     )
 
 
+def _part_section(section: Section, title: str, number: int) -> Section:
+    """Make a section of a page a section of its part, with an anchor of its own."""
+    return replace(
+        section,
+        name=f"part{number}-{section.name}",
+        part=f"{title}: {section.part}" if section.part else title,
+    )
+
+
 def _answers(page: Document) -> list[Section]:
-    """Return what a page's first screen says, as a section of its part of a joined page."""
+    """Return the first screen of a page as a section of its part of a joined page."""
     leads = tuple(filter(None, (page.headline, page.meaning)))
     blocks = () if page.hero is None else (page.hero,)
     return [Section("answer", "In short", leads, blocks)] if page.hero_blocks else []
 
 
 def _first_of(titles: Sequence[str], pages: Sequence[Document], first: int) -> str:
-    """The headline of one page, and how many others there are."""
+    """Return the headline of one page, and how many others there are."""
     others = counted(len(pages) - 1, "other result", "other results")
     return f"{titles[first]}: {pages[first].headline} And {others}."
 
 
 def _distinct(titles: Sequence[str]) -> list[str]:
     """Number the titles that come more than once."""
-    often, seen = Counter(titles), Counter[str]()
-    found = []
+    totals, numbers = Counter(titles), Counter[str]()
+    distinct = []
     for title in titles:
-        seen[title] += 1
-        found.append(f"{title} ({seen[title]})" if often[title] > 1 else title)
-    return found
+        numbers[title] += 1
+        distinct.append(f"{title} ({numbers[title]})" if totals[title] > 1 else title)
+    return distinct

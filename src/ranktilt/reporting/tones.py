@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 Tone = Literal["", "good", "bad", "warning", "unsure", "first", "second"]
-"""How something is to be taken; ``first`` and ``second`` say which side of a comparison it favours, ``bad`` that a
-check fails."""
+"""The meaning of a colour: ``first`` and ``second`` are the favoured side, ``bad`` is a failure."""
 
 
 class ToneLook(NamedTuple):
