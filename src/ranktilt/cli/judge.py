@@ -125,8 +125,8 @@ class JudgeInputs:
         list[Path] | None,
         options.FILE_OR_STDIN,
         Parameter(
-            help="A judge's grades: qrels, CSV, JSON, Parquet or an evaluation's log; several may be "
-            "given.",
+            help="A judge's grades: qrels, CSV, JSON, Parquet or an evaluation's log; several may "
+            "be given.",
             metavar="FILE",
         ),
     ] = None
@@ -165,47 +165,46 @@ class JudgeInputs:
     @property
     def run_files(self) -> list[Path]:
         """Every run, those of folders by name."""
-        found = list[Path]()
+        run_files = list[Path]()
         for path in self.runs or ():
-            inside = (
-                sorted(file for file in path.iterdir() if _is_run(file))
-                if path.is_dir()
-                else [path]
-            )
-            if not inside:
+            if not path.is_dir():
+                run_files.append(path)
+                continue
+            files_of_folder = sorted(file for file in path.iterdir() if _is_run(file))
+            if not files_of_folder:
                 raise UserError(f"--runs {path}: no run in this folder")
-            found += inside
-        return found
+            run_files += files_of_folder
+        return run_files
 
     @property
     def files(self) -> list[Path]:
-        named = [self.human, self.systems]
-        given = [*(self.judge or ()), *self.run_files, *(self.scores or ())]
-        typed = [*given, *(path for path in named if path)]
-        return [*collection_files(self.folder), *map(file_of, typed)]
+        """Every file that is read, so that no output replaces one."""
+        paths = [*(self.judge or ()), *self.run_files, *(self.scores or ())]
+        paths += [path for path in (self.human, self.systems) if path]
+        return [*collection_files(self.folder), *map(file_of, paths)]
 
     def check_scores(self, **unread: object) -> None:
-        """Refuse what values per query leave unread; `unread` are options that are not among these."""
-        files = {
+        """Refuse inputs that values per query leave unread; `unread` are further options."""
+        unread_inputs: dict[str, object] = {
             "DIR": self.folder,
             "--human": self.human,
             "--judge": self.judge,
             "--runs": self.runs,
-        }
-        options_given = {f"--{name.replace('_', '-')}": value for name, value in unread.items()}
-        for name, value in {
-            **files,
             "--ranker": self.ranker,
             "--split": self.split,
-            **options_given,
-        }.items():
+        }
+        for name, value in unread.items():
+            unread_inputs[f"--{name.replace('_', '-')}"] = value
+        for name, value in unread_inputs.items():
             if value:
                 raise UserError(
-                    f"{name} with --scores: values per query are given, so no grades or runs are read"
+                    f"{name} with --scores: values per query are given, so no grades or runs are "
+                    "read"
                 )
         if len(self.scores or ()) < 2:
             raise UserError(
-                "--scores: name two files or more, first the values under human grades, then each judge's"
+                "--scores: name two files or more, first the values under human grades, then each "
+                "judge's"
             )
 
     def check(self, *, asks: bool) -> None:
@@ -214,8 +213,9 @@ class JudgeInputs:
             raise UserError("--llm grades texts: name a collection DIR")
         if not asks and not self.judge:
             raise UserError(
-                "no judge: name its grades (--judge FILE), a model that makes them (--llm openai:MODEL), or values of "
-                "systems under humans and under it (--scores FILE --scores FILE)"
+                "no judge: name its grades (--judge FILE), a model that makes them "
+                "(--llm openai:MODEL), or values of systems under humans and under it "
+                "(--scores FILE --scores FILE)"
             )
         if self.folder is None and self.human is None and not asks:
             raise UserError(
@@ -233,7 +233,7 @@ class JudgeInputs:
         return SystemGroups() if self.systems is None else read_systems(self.systems)
 
     def load(self) -> Collection | None:
-        """The collection, where one is named."""
+        """Load the collection, if you name one."""
         return None if self.folder is None else options.load_texts(self.folder, self.split)
 
 
@@ -431,7 +431,7 @@ def note_grades(grades: Grades) -> None:
 def _runs(
     inputs: JudgeInputs, collection: Collection | None, text: options.Fields | None
 ) -> list[Run]:
-    """Runs from files, and those of rankers."""
+    """Read runs from files, and make those of rankers."""
     from ranktilt.data.run import Run
 
     stored = [Run.load(path, score_order=inputs.score_order) for path in inputs.run_files]

@@ -466,7 +466,7 @@ def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed
 
 
 def _twins(collection: Collection, sources: Sequence[str]) -> pl.DataFrame:
-    """Return the documents of the sources that have a twin, where the reference has the text too."""
+    """Return the documents of the sources whose text has a version in the reference and another."""
     docs = collection.docs.select(
         "source", row=pl.int_range(pl.len()), origin=pl.Series(collection.origin_codes())
     )
@@ -476,7 +476,7 @@ def _twins(collection: Collection, sources: Sequence[str]) -> pl.DataFrame:
 
 
 def _depth(stages: Sequence[Any]) -> int:
-    """Return how many documents the last stage but one ranks, or the nearest before it that says."""
+    """Return the depth of the last stage but one, or of the nearest before it that has one."""
     for stage in reversed(stages[:-1] or stages):
         depth = getattr(stage, "k", None)
         if depth:

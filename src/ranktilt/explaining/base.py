@@ -100,7 +100,7 @@ class EffectSize:
     reference_mean: float
     source_mean: float
     g: float
-    """Hedges' g; positive where the source has more of it than the reference. NaN where undefined."""
+    """Hedges' g; positive where the source has more than the reference. NaN where undefined."""
     low: float
     high: float
     """95 % interval."""
@@ -114,7 +114,7 @@ class EffectSize:
 
 
 def effect_size(source: str, unit: str, reference: Floats, values: Floats) -> EffectSize:
-    """Compare a property of twins, which share a row of both arrays; pairs with a NaN are left out."""
+    """Compare a property of twins, which share a row of both arrays; leave out pairs with a NaN."""
     known = ~(np.isnan(reference) | np.isnan(values))
     of_reference, of_source = reference[known], values[known]
     g, low, high = hedges_g(of_reference, of_source)
@@ -230,7 +230,10 @@ class Probe(ABC, Generic[M]):
         return self.describe(collection, first, self.measure(collection, first, ranker))
 
     def check(self) -> None:
-        """Find out, before others take their time, whether it can measure; `UserError` says why not."""
+        """Refuse, before others take their time, what it cannot measure.
+
+        `UserError` says why.
+        """
 
     @abstractmethod
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> M:

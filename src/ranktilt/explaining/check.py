@@ -1,4 +1,4 @@
-"""Whether a collection makes a fair comparison: its contents, faults, and how alike its sides are."""
+"""Whether a collection makes a fair comparison: contents, faults, and how alike its sides are."""
 
 from __future__ import annotations
 

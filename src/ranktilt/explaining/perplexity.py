@@ -1,4 +1,4 @@
-"""How predictable texts are to a language model: log perplexity (Dai et al., KDD 2024, sec. 4.2)."""
+"""How predictable texts are to a language model: log perplexity (Dai et al., KDD 2024, 4.2)."""
 
 from __future__ import annotations
 

@@ -231,11 +231,12 @@ class SentenceLengthProbe(TextProbe):
 
 
 class ReadabilityProbe(TextProbe):
-    """The school grade that a text asks for: 5.88 · letters a word − 29.6 · sentences a word − 15.8.
+    """The school grade that a text asks for.
 
-    Letters and digits are counted, and no syllables, so that it can be computed without a
-    dictionary. It was fitted on English; in other languages differences mean something and grades
-    do not. NaN for a text without words.
+    It is 5.88 · letters per word − 29.6 · sentences per word − 15.8. Letters and digits are
+    counted, and no syllables, so that it can be computed without a dictionary. It was fitted on
+    English; in other languages differences mean something and grades do not. NaN for a text without
+    words.
     """
 
     name = "readability"
@@ -248,7 +249,7 @@ class ReadabilityProbe(TextProbe):
 
 
 class TruncationProbe(TextProbe):
-    """The share of a document's tokens that an encoder does not read, in %, special ones included."""
+    """The share of a document's tokens that an encoder does not read, in %; counts special ones."""
 
     name = "truncation"
     question = "Does the model cut off more of one source than of the other?"

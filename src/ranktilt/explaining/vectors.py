@@ -67,7 +67,7 @@ class DocumentVectors:
         return unit
 
     def cosines(self, a: Rows, b: Rows) -> Floats:
-        """Compute the cosine of each pair of documents, by their rows; NaN where a vector is zero."""
+        """Compute the cosine of each pair of documents, by rows; NaN where a vector is zero."""
         cosines = np.empty(len(a))
         for part in parts(len(a)):
             cosines[part] = np.vecdot(self.unit(a[part]), self.unit(b[part]))

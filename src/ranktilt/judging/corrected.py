@@ -1,4 +1,4 @@
-"""What few human labels repair: means and differences of systems from a judge's grades, without its bias."""
+"""Means and differences of systems from a judge's grades, without its bias, by few human labels."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from ranktilt.statistics.prediction_powered import FEWEST_LABELS, powered_mean
 
 
 def sampled_queries(graded: Graded, labels: int, seed: int) -> tuple[list[str], int]:
-    """Draw queries at random until their pairs use up so many human labels; returns them and the labels that they need.
+    """Draw queries at random until their pairs use up so many human labels.
 
-    Whole queries, because a measure needs all grades of its query; at least two.
+    Returns the queries, and the labels that they need. Whole queries, because a measure needs all
+    grades of its query; at least two.
     """
     sizes = graded.pairs.group_by("query_id", maintain_order=True).len()
     if labels >= graded.pairs.height:
         raise UserError(
-            f"--human-sample {labels}: all {graded.pairs.height:,} pairs have human grades; draw fewer of them"
+            f"--human-sample {labels}: all {graded.pairs.height:,} pairs have human grades; "
+            "draw fewer of them"
         )
     order = np.random.default_rng([seed, 17]).permutation(sizes.height)
     used = np.cumsum(sizes["len"].to_numpy()[order])
@@ -84,12 +86,12 @@ class _Estimand:
 
 
 def _corrected(values: SystemValues, estimand: _Estimand, is_labelled: Bools) -> Corrected:
-    labels, beside = estimand.human[is_labelled], estimand.judged[is_labelled]
+    labels, predictions = estimand.human[is_labelled], estimand.judged[is_labelled]
     unlabelled = np.concatenate([estimand.judged[~is_labelled], estimand.more])
-    powered = powered_mean(labels, beside, unlabelled)
+    powered = powered_mean(labels, predictions, unlabelled)
     # Labels that are all the same say nothing of how far others would differ.
     human_ends = t_interval(labels) if labels.std() > 0 else (np.nan, np.nan)
-    has_correlation = labels.std() > 0 and beside.std() > 0
+    has_correlation = labels.std() > 0 and predictions.std() > 0
     return Corrected(
         judge=values.judge,
         measure=values.measure,
@@ -99,7 +101,7 @@ def _corrected(values: SystemValues, estimand: _Estimand, is_labelled: Bools) ->
         judge_only=float(np.concatenate([estimand.judged, estimand.more]).mean()),
         powered=_within((powered.value, powered.low, powered.high), estimand.bounds),
         weight=powered.weight,
-        correlation=float(np.corrcoef(labels, beside)[0, 1]) if has_correlation else np.nan,
+        correlation=float(np.corrcoef(labels, predictions)[0, 1]) if has_correlation else np.nan,
         queries=len(labels),
         effective=powered.effective,
         truth=np.nan if is_labelled.all() else float(estimand.human.mean()),
@@ -107,7 +109,7 @@ def _corrected(values: SystemValues, estimand: _Estimand, is_labelled: Bools) ->
 
 
 def _within(estimate: tuple[float, float, float], bounds: tuple[float, float]) -> Estimate:
-    """Move a value and its ends into the range that the measure has, so that an interval holds its value."""
+    """Move a value and its ends into the measure's range, so that an interval holds its value."""
     return Estimate(*np.clip(estimate, *bounds).tolist())
 
 

@@ -21,7 +21,7 @@ MARGIN = 0.02
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return the share of the other systems that each beats in its query, 0 to 1; ties count half."""
+    """Return the share of other systems that each beats in its query, 0 to 1; ties count half."""
     share: Floats = (stats.rankdata(values, axis=0) - 1) / max(len(values) - 1, 1)
     return share
 

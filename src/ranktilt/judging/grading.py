@@ -48,8 +48,8 @@ class GradeCounts(NamedTuple):
     readable: int
     """Requests whose answer has a grade of the scale."""
     rejected: Mapping[str, int]
-    """Requests without a grade, by reason: ``unreadable``, ``filtered``, ``refused``, ``too long``, ``unanswered``,
-    ``empty`` (a text or query without words, which is not sent)."""
+    """Requests without a grade, by reason: ``unreadable``, ``filtered``, ``refused``,
+    ``too long``, ``unanswered``, ``empty`` (a text or query without words, which is not sent)."""
     without_text: int
     """Pairs of the runs or judgments whose query or document the collection does not hold."""
     fresh: int
@@ -70,7 +70,8 @@ class Grades:
     ratings: npt.NDArray[np.float64]
     """Every grade, shape (pairs, repeats); NaN where there is none."""
     answers: pl.DataFrame
-    """Every answer as it came, with its pair, ``repeat`` (from 1), ``attempt`` and ``grade`` (null if unreadable)."""
+    """Every answer as it came, with its pair, ``repeat`` (from 1), ``attempt`` and ``grade`` (null
+    if unreadable)."""
     counts: GradeCounts
     messages: tuple[str, ...] = ()
     """What the server said where it did not answer, each once."""
@@ -84,7 +85,10 @@ class Grades:
 
     @property
     def exact_agreement(self) -> float:
-        """Share of pairs whose repeats all have one grade, of those with two readable ones; NaN without any."""
+        """Share of pairs whose readable repeats all have one grade; NaN without repeats.
+
+        Only pairs with two readable grades or more count.
+        """
         several = self.ratings[(~np.isnan(self.ratings)).sum(axis=1) > 1]
         if not len(several):
             return float("nan")
@@ -99,13 +103,13 @@ def grade(
     runs: Iterable[Run] = (),
     journal: Journal | None = None,
 ) -> Grades:
-    """Grade pairs of query and document with a language model: one request for each pair and repeat.
+    """Grade pairs of query and document with a language model.
 
-    The pairs are the top ``grading.pool`` of each of the `runs`, or without runs those that the
-    collection judges, whose grades the model is not told. Each answer is in the journal before it
-    counts, so that an interrupted call costs nothing twice. A grade is read strictly
-    (`parse_grade`); what cannot be read is counted and never a 0. Of several repeats the median
-    counts, the lower of two middle ones.
+    Each pair and repeat is one request. The pairs are the top ``grading.pool`` of each of the
+    `runs`, or without runs those that the collection judges, whose grades the model is not told.
+    Each answer is in the journal before it counts, so that an interrupted call costs nothing twice.
+    A grade is read strictly (`parse_grade`); what cannot be read is counted and never a 0. Of
+    several repeats the median counts, the lower of two middle ones.
 
     `journal` holds what was answered before (by default the model's own, in the cache). `UserError`
     as of `prepare_grades`, or if the model cannot be asked; what was answered until then is kept.
@@ -141,13 +145,18 @@ def grade(
         ratings=ratings,
         answers=_answers(inputs, outcome),
         counts=_counts(inputs, ratings, outcome),
-        messages=tuple(dict.fromkeys(one.message for one in outcome.rejected if one.message)),
+        messages=tuple(
+            dict.fromkeys(rejected.message for rejected in outcome.rejected if rejected.message)
+        ),
         spec=_spec(collection, llm, inputs, runs),
     )
 
 
 def median_qrels(pairs: pl.DataFrame, ratings: npt.NDArray[np.float64]) -> pl.DataFrame:
-    """Make judgments of the median grade of each pair, the lower of two middle ones; pairs without any are left out."""
+    """Make judgments of the median grade of each pair, the lower of two middle ones.
+
+    Pairs without a grade are left out.
+    """
     readable = (~np.isnan(ratings)).sum(axis=1)
     graded = readable > 0
     ordered = np.sort(ratings[graded], axis=1)  # NaN last
@@ -156,7 +165,7 @@ def median_qrels(pairs: pl.DataFrame, ratings: npt.NDArray[np.float64]) -> pl.Da
 
 
 def save_grades(grades: Grades, path: str | Path) -> Path:
-    """Write the judgments in BEIR's format, and ``<path>.json`` with how they were made and what was counted.
+    """Write the judgments in BEIR's format, and ``<path>.json`` with their spec and counts.
 
     Both or neither; compressed where `path` ends in ``.gz``. `UserError` if no pair has a grade.
     """
@@ -165,7 +174,7 @@ def save_grades(grades: Grades, path: str | Path) -> Path:
         raise UserError(
             f"{path}: not written, because no pair has a grade ({_reasons(grades.counts)})"
         )
-    told = {
+    description = {
         **grades.spec,
         "counts": grades.counts._asdict(),
         "exact_agreement": grades.exact_agreement,
@@ -173,7 +182,7 @@ def save_grades(grades: Grades, path: str | Path) -> Path:
     write_files(
         {
             path: to_tsv(grades.qrels),
-            sidecar(path): orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n",
+            sidecar(path): orjson.dumps(description, option=orjson.OPT_INDENT_2) + b"\n",
         }
     )
     return path
@@ -189,10 +198,10 @@ def _answers(inputs: GradingInputs, outcome: RoundOutcome) -> pl.DataFrame:
     records, repeats = pl.concat(outcome.records), inputs.settings.repeats
     pairs = inputs.pairs[(records["row"] // repeats).to_list()]
     grades = records["text"].cast(pl.Int32, strict=False).alias("grade")
-    named = records.with_columns(
+    answers = records.with_columns(
         pairs["query_id"], pairs["doc_id"], grades, repeat=pl.col("row") % repeats + 1
     )
-    return named.select("query_id", "doc_id", "repeat", *_ANSWER_COLUMNS)
+    return answers.select("query_id", "doc_id", "repeat", *_ANSWER_COLUMNS)
 
 
 def _counts(
@@ -204,7 +213,7 @@ def _counts(
         graded=int((~np.isnan(ratings)).any(axis=1).sum()),
         requests=ratings.size,
         readable=len(outcome.accepted),
-        rejected=dict(sorted(Counter(_reason(one) for one in outcome.rejected).items())),
+        rejected=dict(sorted(Counter(map(_reason, outcome.rejected)).items())),
         without_text=inputs.without_text,
         fresh=int(records["fresh"].sum()),
         prompt_tokens=int(records["prompt_tokens"].sum()),

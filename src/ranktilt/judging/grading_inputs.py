@@ -1,4 +1,4 @@
-"""What a judge is asked: which pairs of query and document, with which prompt; settled before anything is asked."""
+"""The requests to a judge, settled before any is sent: pairs of query and document, and prompt."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ from ranktilt.llm.prompts import find_prompt
 from ranktilt.rankers.base import cut
 
 GRADE_PROMPTS = {
-    "umbrela": "as published: Upadhyay et al., UMBRELA (arXiv 2406.06519), after Thomas et al. (SIGIR 2024)",
+    "umbrela": "as published: Upadhyay et al., UMBRELA (arXiv 2406.06519), "
+    "after Thomas et al. (SIGIR 2024)",
     "basic": "ours: the four grades in a line each, and a digit as the answer",
-    "rubric": "ours, after criteria of Farzi and Dietz (2025): four criteria, then a grade, as JSON",
+    "rubric": "ours, after criteria of Farzi and Dietz (2025): four criteria, then a grade, "
+    "as JSON",
 }
 """The prompts that come with RankTilt, and where each is from."""
 
@@ -77,8 +79,8 @@ def prepare_grades(
     queries = collection.queries.select(query_id="id", query="text").with_row_index("order")
     known = chosen.join(queries, on="query_id").join(texts, on="doc_id").sort("order", "doc")
     if not known.height:
-        of = "the runs" if runs else "the judgments"
-        raise UserError(f"no pair to grade: {of} name no query and document of this collection")
+        origin = "the runs" if runs else "the judgments"
+        raise UserError(f"no pair to grade: {origin} name no query and document of this collection")
     pairs = known.head(grading.first or known.height)
     tasks, rejected = list[GenerationTask](), list[Rejected]()
     for pair, (text, query) in enumerate(pairs.select("text", "query").iter_rows()):
@@ -86,7 +88,11 @@ def prepare_grades(
         if text.strip() and query.strip():
             tasks += [GenerationTask(row, text, query, draw) for draw, row in enumerate(rows)]
         else:
-            rejected += [Rejected(row, "grade", EMPTY, (), 0, "") for row in rows]
+            for row in rows:
+                empty = Rejected(
+                    row=row, part="grade", reason=EMPTY, flags=(), attempts=0, message=""
+                )
+                rejected.append(empty)
     order = np.random.default_rng(grading.seed or 0).permutation(len(tasks))
     judge = grading.source or f"{template.name}-{model_name(llm)}"
     return GradingInputs(
@@ -103,17 +109,22 @@ def prepare_grades(
 
 
 def grade_template(name: str | Path) -> PromptTemplate:
-    """Find a prompt for grades by its name, or read it from a UTF-8 file with ``{query}`` and ``{passage}``."""
+    """Find a prompt for grades by its name, or read it from a UTF-8 file.
+
+    The file has ``{query}`` and ``{passage}``.
+    """
     prompt = find_prompt(name, tuple(GRADE_PROMPTS), "ranktilt.judging", slot="passage")
-    place = "" if name in GRADE_PROMPTS else prompt.location
-    template = PromptTemplate(prompt.name, prompt.text, place, slots=GRADE_SLOTS)
+    location = "" if name in GRADE_PROMPTS else prompt.location
+    template = PromptTemplate(prompt.name, prompt.text, location, slots=GRADE_SLOTS)
     if "query" not in template.fields:
-        raise UserError(f"{place}: expected {{query}}, where the query's text goes, and found none")
+        raise UserError(
+            f"{location}: expected {{query}}, where the query's text goes, and found none"
+        )
     return template
 
 
 def _pooled(collection: Collection, runs: Iterable[Run], depth: int) -> pl.DataFrame:
-    """Query and document of the best documents of each run; those that tie with the last one fall by their keys."""
+    """Return queries with the best documents of each run; ties with the last fall by their keys."""
     parts = list[pl.DataFrame]()
     for run in runs:
         rows, keys = collection_rows(run, collection), np.zeros(len(run.ids), dtype=np.uint64)

@@ -14,7 +14,10 @@ from ranktilt.generation.settings import DRAWS_APART, GenerationSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Grading(GenerationSettings):
-    """How pairs of query and document are graded; the defaults are those of UMBRELA (arXiv 2406.06519)."""
+    """How pairs of query and document are graded.
+
+    The defaults are those of UMBRELA (arXiv 2406.06519).
+    """
 
     prompt: str | Path = "umbrela"
     """``umbrela``, ``basic``, ``rubric``, or a file with ``{query}`` and ``{passage}``."""

@@ -22,7 +22,10 @@ HUMAN = "human"
 GAP_MARGIN: Margin = "0.1 grades"
 """Grade gaps within this margin count as level."""
 FEWEST_QUERIES = 6
-"""Queries from which intervals are drawn: from fewer, resamples repeat each other and intervals are far too narrow."""
+"""Queries from which intervals are drawn.
+
+From fewer, resamples repeat each other, and intervals are far too narrow.
+"""
 Fate = Literal["agrees", "lost", "reversed", "new", "neither"]
 AgreementStatistic = Literal["kappa", "tau"]
 """Cohen's κ of grades, or Kendall's τ-b of systems."""
@@ -97,7 +100,7 @@ class SystemScore:
     judged_rank: float
     """From 1; tied systems share the mean of their ranks."""
     relative: Estimate
-    """How much further the judge raises it than the mean system: judged − human, less the mean of that."""
+    """Its judged − human mean, less the mean of that over all systems."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,7 @@ class JudgeStanding:
 
 @dataclass(frozen=True)
 class SystemPair:
-    """Two systems whose difference is significant under the human grades, or under the judge alone."""
+    """Two systems whose difference is significant under human grades, or under the judge alone."""
 
     judge: str
     measure: str
@@ -194,7 +197,8 @@ class FamilyScale:
 
     name: Literal["points", "ranks", "z"]
     preference: Estimate
-    """How much further apart family and others are than the judge's general errors explain; + favours the family."""
+    """Distance of family and others beyond what the judge's general errors explain; above 0 the
+    judge favours the family."""
     p: float
     p_corrected: float
     """Holm over judges, families and measures, on this scale."""
@@ -238,7 +242,7 @@ class Corrected:
     """Of both judges' values over the human queries."""
     queries: int
     effective: float
-    """Human queries that would give as small a variance without the judge; NaN where there is no interval."""
+    """Human queries that would give as small a variance without the judge; NaN without an interval."""
     truth: float = np.nan
     """The mean over all human queries, where these are a sample of those that are known."""
 

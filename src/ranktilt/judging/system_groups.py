@@ -1,4 +1,4 @@
-"""Systems that belong together: families, clusters of repeats that count as one, and likely repeats.
+"""Systems that belong together: families, clusters of repeats that count as one, likely repeats.
 
 Repeats of one system err alike, so they are no fresh evidence: five of them would count as five
 independent systems of a family. A cluster counts as one system with the mean of its members.
@@ -26,7 +26,7 @@ from ranktilt.judging.systems import SystemValues
 REPEAT_CORRELATION = 0.99
 """Correlation of values per query above which two systems are likely repeats of one."""
 NAMESAKE_CORRELATION = 0.95
-"""The same for systems whose names differ in a number alone, such as ``gpt-run1`` and ``gpt-run2``."""
+"""The same for systems whose names differ only in a number: ``gpt-run1`` and ``gpt-run2``."""
 _COLUMNS = ("run", "family", "cluster")
 RepeatReason = Literal["correlation", "tag", "names"]
 _NUMBER = re.compile(r"\d+")
@@ -194,7 +194,7 @@ def cluster_notes(runs: Sequence[str], clusters: Mapping[str, str]) -> list[Clus
 
 
 def run_tags(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the tag of each run whose file has one, as the runs are called before they are told apart.
+    """Return the tag of each run whose file has one, by the file.
 
     A tag that all runs share says which program wrote them, and not which system they are.
     """
