@@ -160,10 +160,10 @@ def _head_to_head(estimand: HeadToHeadTwins, effect: Effect, noun: str) -> str:
     if estimand.over == "queries":
         names = ("mean_wins", "mean_losses")
     share_a, share_b = (f"{100 * effect.details.get(name, math.nan):.1f} %" for name in names)
-    which = "" if estimand.pairs == "all" else f"{estimand.pairs} "
+    pairs = "" if estimand.pairs == "all" else f"{estimand.pairs} "
     mean = ", on average over the queries" if estimand.over == "queries" else ""
     return (
-        f"of {which}twins the {effect.a} one stands above in {share_a}, the {effect.b} one in "
+        f"of {pairs}twins the {effect.a} one stands above in {share_a}, the {effect.b} one in "
         f"{share_b}{mean}"
     )
 

@@ -95,10 +95,10 @@ def sentences(replayed: ReplayedLog) -> Iterator[str]:
     failed = replayed.unreadable
     taken = sum(answer.moved for answer in replayed.answers if answer.kind not in READABLE)
     if taken:
-        which = "all" if taken == failed else f"{taken:,} of the"
+        share = "all" if taken == failed else f"{taken:,} of the"
         lack = "that hold none or several rankings" if replayed.ambiguous else "without a ranking"
         yield (
-            f"The published reading takes {which} {counted(failed, 'answer', 'answers')} {lack} "
+            f"The published reading takes {share} {counted(failed, 'answer', 'answers')} {lack} "
             "for one."
         )
     if unfinished := replayed.kinds.get(CUT_OFF, 0):

@@ -52,17 +52,12 @@ def _effect_cell(effect: EffectSize) -> Cell:
 
 def effect_figure(effects: Sequence[EffectSize], reference: str) -> Figure | None:
     """Draw effect sizes with their intervals; None where there is nothing to draw."""
-    many = len({effect.source for effect in effects}) > 1
-    marks = [
-        Mark(
-            f"{effect.what}, {effect.source}" if many else effect.what,
-            effect.g,
-            effect.low,
-            effect.high,
-        )
-        for effect in effects
-        if not np.isnan(effect.g)
-    ]
+    has_sources = len({effect.source for effect in effects}) > 1
+    marks = []
+    for effect in effects:
+        if not np.isnan(effect.g):
+            label = f"{effect.what}, {effect.source}" if has_sources else effect.what
+            marks.append(Mark(label=label, value=effect.g, low=effect.low, high=effect.high))
     if not marks:
         return None
     description = f"Hedges' g with its 95 % interval; right of 0: more than in {reference}."
