@@ -259,7 +259,9 @@ def _measures(
     if _DEFAULT in common:
         return [_DEFAULT]
     if len(common) > _MOST_MEASURES:
-        raise UserError(f"name the measures to compare (-m): the files have {_listed(common)}")
+        raise UserError(
+            f"name the measures to compare (-m): the files have {_joined_names(common)}"
+        )
     return common
 
 
@@ -279,7 +281,7 @@ def _common_measures(
             ]
             raise UserError(
                 f"{lacking[0].judge} has no values of {name}; all files have "
-                f"{_listed(common) or 'no measure in common'}"
+                f"{_joined_names(common) or 'no measure in common'}"
             )
     return names
 
@@ -288,7 +290,7 @@ def _name(measure: str | Measure) -> str:
     return measure_name(measure if isinstance(measure, str) else repr(measure))
 
 
-def _listed(measures: Sequence[str]) -> str:
+def _joined_names(measures: Sequence[str]) -> str:
     """Name the first measures, and count the rest."""
     listed = ", ".join(measures[:_LISTED])
     rest = len(measures) - _LISTED

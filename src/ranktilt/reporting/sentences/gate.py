@@ -107,7 +107,7 @@ def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
         return f"{cannot_vary(tilt)}; {numbers}"
     if extent == "within":
         return f"{numbers} {_within_words(check, tilt)}"
-    around, amount = _around(tilt), tilt.estimand.amount
+    around, amount = _center_words(tilt), tilt.estimand.amount
     if extent == "beyond":
         side, edge = (tilt.a, ceiling) if tilt.low > ceiling else (tilt.b, floor)
         return _beyond(tilt, side, f"{numbers} lies wholly beyond {amount(edge)}{around}")
@@ -122,10 +122,10 @@ def _within_words(check: LimitCheck, tilt: Effect) -> str:
     """Say that a tilt is within its limit, and which side it favours all the same."""
     favours = tilt.side(tilt.favours)
     all_the_same = f", and favours {favours} all the same" if favours else ""
-    return f"lies within {margin_words(check.asked_limit)}{_around(tilt)}{all_the_same}"
+    return f"lies within {margin_words(check.asked_limit)}{_center_words(tilt)}{all_the_same}"
 
 
-def _around(tilt: Effect) -> str:
+def _center_words(tilt: Effect) -> str:
     """Say what the limits lie around, where that is not the estimand's neutral value."""
     if tilt.twins:
         return ""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from ranktilt.auditing.answer.verdict import Verdict
+from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.auditing.replay_log import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted, join_words
@@ -34,8 +35,17 @@ def audit_meaning(audit: Audit, findings: Sequence[Finding]) -> str:
     verdicts = [finding.verdict for finding in findings if finding.verdict is not None]
     meaning = verdicts_meaning(verdicts, several_pairs=len(audit.judged_pairs) > 1)
     if any(finding.kind == "conflict" for finding in findings):
-        return f"{meaning} Other questions point the other way: decide which question is yours."
-    return meaning
+        meaning += " Other questions point the other way: decide which question is yours."
+    return meaning + _few_queries(verdicts)
+
+
+def _few_queries(verdicts: Sequence[Verdict]) -> str:
+    """Warn where a finding comes from so few queries that its interval is too narrow."""
+    query_counts = [verdict.effect.queries for verdict in verdicts if verdict.side is not None]
+    if not query_counts or min(query_counts) >= FEW_QUERIES:
+        return ""
+    queries = counted(min(query_counts), "query", "queries")
+    return f" Only {queries} compare the groups, too few to rely on: ask at least {FEW_QUERIES}."
 
 
 def verdicts_meaning(verdicts: Sequence[Verdict], *, several_pairs: bool = False) -> str:

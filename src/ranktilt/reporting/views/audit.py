@@ -45,12 +45,12 @@ def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
         next_steps=next_commands(next_steps(audit)),
         legend=tuple(legend(audit)),
         notes=note_sentences(audit.notes),
-        sides=_sides(audit),
+        sides=_side_names(audit),
         names=audit.runs + audit.groups,
     )
 
 
-def _sides(audit: Audit) -> tuple[str, ...]:
+def _side_names(audit: Audit) -> tuple[str, ...]:
     pairs = audit.judged_pairs
     if len(pairs) > 1:
         return SIDES

@@ -70,11 +70,11 @@ def view(audit: JudgeAudit) -> Document:
         next_steps=judge_next_commands(audit),
         legend=tuple(_legend(audit)),
         notes=note_sentences(audit.notes),
-        sides=_sides(audit),
+        sides=_side_names(audit),
     )
 
 
-def _sides(audit: JudgeAudit) -> tuple[str, ...]:
+def _side_names(audit: JudgeAudit) -> tuple[str, ...]:
     """Return both groups of twins; nothing where none were graded."""
     if not audit.grade_gaps:
         return ()

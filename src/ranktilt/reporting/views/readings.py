@@ -87,6 +87,10 @@ def verdict_chart(
         return None
     first = verdicts[0]
     alike = [verdict for verdict in verdicts if _unit(verdict.effect) == _unit(first.effect)]
+    # A value without an interval would look like a finding.
+    alike = [verdict for verdict in alike if verdict.effect.has_interval] or alike[:1]
+    if len(alike) > MOST_ROWS:
+        alike = sorted(alike, key=_p_for_sorting)
     rows = []
     for verdict in alike[:MOST_ROWS]:
         tone = verdict_tone(verdict, verdict.a)
@@ -101,6 +105,11 @@ def verdict_chart(
         scales=[scale_title(first.effect)],
         sides=(f"◀ {left}", f"{right} ▶") if is_sided else ("", ""),
     )
+
+
+def _p_for_sorting(verdict: Verdict) -> float:
+    """Return the p of a verdict's effect; one that is not tested comes last."""
+    return math.inf if math.isnan(verdict.effect.p) else verdict.effect.p
 
 
 def _unit(effect: Effect) -> tuple[str, str]:
