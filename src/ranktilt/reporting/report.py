@@ -349,7 +349,7 @@ def _first_of(titles: Sequence[str], pages: Sequence[Document], first: int) -> s
 
 
 def _distinct(titles: Sequence[str]) -> list[str]:
-    """Number the titles that come more than once."""
+    """Add numbers to titles that come more than once."""
     totals, numbers = Counter(titles), Counter[str]()
     distinct = []
     for title in titles:
