@@ -360,7 +360,7 @@ def factors_estimated(
                 high=effect.high,
                 p=effect.p,
                 neutral=0.0,
-                verdict="shown" if effect.shown else "",
+                verdict="shown" if effect.is_shown else "",
                 queries=effect.queries,
                 effective_n=min(effect.queries, effect.origins),
             )

@@ -95,7 +95,7 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
 
     asked = options(folder, alpha=ALPHA)
     found = retriever_set(cut(folder), asked)
-    rows = Miner(found, asked).rows(0)
+    rows = Miner(training_set=found, options=asked).rows(0)
     documents = rows.documents[:, 0]
     columns = {
         "query": [found.queries[q] for q in rows.queries],

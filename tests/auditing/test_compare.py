@@ -469,7 +469,7 @@ def test_a_difference_is_shown_where_p_and_interval_say_so() -> None:
         (*found.tilts, *found.effectiveness), [*shown, (0.1, 2, 0.05, False)]
     ):
         given = replace(change, low=low, high=high, p_corrected=p, effective_n=50, family_size=1)
-        assert given.shown is expected, (low, high, p)
+        assert given.is_shown is expected, (low, high, p)
 
 
 @pytest.mark.parametrize(("points", "says"), [(0.99, False), (1.01, True)])

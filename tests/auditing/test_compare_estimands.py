@@ -134,9 +134,9 @@ class TestByHand:
             shown = replace(
                 change, p_corrected=0.01, value=sign * 0.5, low=low, high=high, effective_n=20
             )
-            assert not replace(shown, low=-0.1, high=0.1).shown
+            assert not replace(shown, low=-0.1, high=0.1).is_shown
             (verdict,) = replace(comparison, estimates=(shown,)).verdicts()
-            assert verdict.shown
+            assert verdict.is_shown
             sides.append(verdict.sentence.split(":")[0].removeprefix("new "))
         toward = [f"lies further toward {side} than old in ExposureRatio" for side in "fm"]
         higher = [f"has a {word} AWRF@1 than old" for word in ("higher", "lower")]
@@ -442,7 +442,7 @@ def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:
     tilted = {f"q{n}": (n % 2, 8 - n % 2) for n in range(40)}
     fair = {f"q{n}": (4 - n % 3, 4) for n in range(40)}  # 121 of 281 against 20 of 320
     (verdict,) = compare(result(fair, "after"), result(tilted, "before"), resamples=500).verdicts()
-    assert verdict.shown
+    assert verdict.is_shown
     assert (
         "further toward female than before in preference on relevant pairs: difference +36.8 "
         in verdict.sentence

@@ -116,7 +116,7 @@ class TestLength:
         assert after.value == 0
         move = found["length"].moves[0]
         assert move.value == pytest.approx(-raw.value)
-        assert move.shown
+        assert move.is_shown
         assert (move.queries, control_change(found["length"].control_change)) == (
             8,
             "8 of 16 documents changed",
@@ -171,7 +171,7 @@ class TestTitles:
         )
         assert rows(found)["titles"].tilts[0].value == rows(found)[RAW].tilts[0].value == 200
         (move,) = rows(found)["titles"].moves
-        assert (move.value, move.low, move.high, move.shown) == (0, 0, 0, False)
+        assert (move.value, move.low, move.high, move.is_shown) == (0, 0, 0, False)
 
 
 class TestNearIdentical:
@@ -294,9 +294,10 @@ class TestStatistics:
         assert move.queries == 40
 
     def test_a_move_is_shown_where_its_interval_excludes_0(self) -> None:
-        assert all(Move(1.0, *ends, 5).shown for ends in ((1, 2), (-2, -1)))
+        assert all(Move(1.0, *ends, 5).is_shown for ends in ((1, 2), (-2, -1)))
         assert not any(
-            Move(1.0, *ends, 5).shown for ends in ((-1, 1), (0, 1), (-1, 0), (math.nan, math.nan))
+            Move(1.0, *ends, 5).is_shown
+            for ends in ((-1, 1), (0, 1), (-1, 0), (math.nan, math.nan))
         )
 
     def test_the_options_of_the_audit_hold(self) -> None:

@@ -545,17 +545,17 @@ def test_a_strong_tilt_ends_the_audit_early_and_a_level_ranker_is_shown_or_not_d
     found = sequential_audit(collection(), Noisy(2.0), 10)
     assert found.decision == "tilted"
     assert found.looks[-1].low > 0
-    assert found.asked == found.answered == len(found.looks) * BATCH < 100
-    assert found.looks[-1].documents == 20 * found.asked  # the first ten and ten of those below
+    assert found.sent == found.answered == len(found.looks) * BATCH < 100
+    assert found.looks[-1].documents == 20 * found.sent  # the first ten and ten of those below
     turned = sequential_audit(collection(), Noisy(-2.0), 10)
     assert "favours b" in decision_sentence(turned)
     assert SequentialAudit.load(found.save(tmp_path / "s.json")).looks == found.looks
     found = sequential_audit(collection(), Noisy(), 10)
     assert found.decision == "level"
     assert -0.1 <= found.looks[-1].low <= 0 <= found.looks[-1].high <= 0.1
-    assert found.asked < 600
+    assert found.sent < 600
     found = sequential_audit(collection(), Noisy(), 1, max_queries=40)
-    assert (found.decision, found.asked, found.of) == ("inconclusive", 40, 600)
+    assert (found.decision, found.sent, found.of) == ("inconclusive", 40, 600)
     assert [look.queries for look in found.looks] == [16, 32, 40]
     assert found.looks[-1].documents == 800
     whole = sequential_audit(

@@ -57,17 +57,17 @@ class TestDrawnSources:
 def test_bm25_names_a_side_as_seldom_as_chance_does() -> None:
     (row,) = check_instrument(bundled(), [ranker("bm25@20")], "nDCG@10", tosses=30)
     assert (row.question, row.tosses) == ("nDCG@10", 30)
-    assert row.named <= 5  # of 30 draws with a chance of .05, more come once in 300 times
+    assert row.sides_named <= 5  # of 30 draws with a chance of .05, more come once in 300 times
     assert row.is_calibrated
     # Clopper and Pearson: the ends are the shares that would give as few, or as many, in 2.5 % of cases.
-    assert stats.binom.cdf(row.named, 30, row.high) == pytest.approx(0.025)
-    if row.named:
-        assert stats.binom.sf(row.named - 1, 30, row.low) == pytest.approx(0.025)
+    assert stats.binom.cdf(row.sides_named, 30, row.high) == pytest.approx(0.025)
+    if row.sides_named:
+        assert stats.binom.sf(row.sides_named - 1, 30, row.low) == pytest.approx(0.025)
 
 
 def test_a_side_that_is_named_too_often_is_said_to_be() -> None:
     row = InstrumentRow(
-        ranker="mine", question="nDCG@10", named=40, tosses=200, low=0.147, high=0.262
+        ranker="mine", question="nDCG@10", sides_named=40, tosses=200, low=0.147, high=0.262
     )
     assert not row.is_calibrated
     assert instrument_sentence(row) == (

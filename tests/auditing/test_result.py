@@ -209,7 +209,7 @@ class TestTopResults:
         assert Audit.load(nothing.save(tmp_path / "none.json")).top_results is None
         found = self.audited(keep_top=2).top_results
         assert found is not None
-        assert (found.depth, found.whole) == (2, False)
+        assert (found.depth, found.is_complete) == (2, False)
         assert np.diff(found.runs[0].offsets).tolist() == [3, 1, 0]
         longest = Run(
             ("q",),
@@ -220,7 +220,7 @@ class TestTopResults:
             {},
         )
         cut = TopResults.from_runs([longest], 2)
-        assert (cut.whole, len(cut.runs[0].docs)) == (False, 2)
+        assert (cut.is_complete, len(cut.runs[0].docs)) == (False, 2)
 
     def test_their_size_is_bounded_over_all_runs(self) -> None:
         ids, scores = (
@@ -230,9 +230,9 @@ class TestTopResults:
         docs, offsets = np.tile(np.arange(1000), 300), np.arange(301) * 1000
         runs = [Run(tuple(map(str, range(300))), offsets, docs, scores, ids, {}) for _ in range(2)]
         found = TopResults.from_runs(runs)
-        assert not found.whole
+        assert not found.is_complete
         assert MOST / 2 < found.results == 2 * 300 * found.depth <= MOST
-        assert TopResults.from_runs(runs[:1]).whole
+        assert TopResults.from_runs(runs[:1]).is_complete
         run = Run(
             tuple(map(str, range(250))),
             offsets[:251],
@@ -241,7 +241,7 @@ class TestTopResults:
             ids,
             {},
         )
-        assert TopResults.from_runs([run, run]).whole
+        assert TopResults.from_runs([run, run]).is_complete
 
 
 QUICK: dict[str, Any] = {"resamples": 100, "confounds": False}

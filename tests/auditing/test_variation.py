@@ -199,7 +199,7 @@ def test_a_dead_engine_is_not_decided() -> None:
     queries = pl.DataFrame({"id": [str(number) for number in range(600)], "text": "?"})
     judgments = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64})
     found = sequential_audit(Collection(docs, queries, judgments), Dead(), 10)
-    assert (found.decision, found.asked) == ("inconclusive", 600)
+    assert (found.decision, found.sent) == ("inconclusive", 600)
     assert (
         "all documents have the same score in 600 of 600 lists, so that level cannot"
         in decision_sentence(found)

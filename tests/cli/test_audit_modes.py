@@ -290,7 +290,7 @@ def test_a_live_engine_is_asked_until_a_tilt_is_decided(cli: Cli, engine: tuple[
     assert "engine:asked_engine:search@30 favours human, shown after" in out
     found = rt.SequentialAudit.load("s.json")
     assert (found.decision, found.of, found.stop_at_tilt) == ("tilted", 216, 10)
-    assert found.asked < 216
+    assert found.sent < 216
     assert found.spec["collection"]["queries"] == "queries.tsv"
     assert "closed in" in Path("s.html").read_text("utf-8")
     assert cli("report", "s.json", "-o", "again.html").code == 0

@@ -153,7 +153,9 @@ def test_instrument_is_a_sentence_a_ranker_and_decides_too(
     cli: Cli, bed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [
-        InstrumentRow(ranker="bm25", question="nDCG@10", named=60, tosses=200, low=0.24, high=0.37)
+        InstrumentRow(
+            ranker="bm25", question="nDCG@10", sides_named=60, tosses=200, low=0.24, high=0.37
+        )
     ]
 
     def counted(*arguments: Any, **options: Any) -> tuple[InstrumentRow, ...]:
@@ -170,7 +172,7 @@ def test_instrument_is_a_sentence_a_ranker_and_decides_too(
         in out
     )
     assert CheckResult.load(file).instrument == tuple(rows)
-    rows[0] = replace(rows[0], named=9, low=0.02, high=0.08)
+    rows[0] = replace(rows[0], sides_named=9, low=0.02, high=0.08)
     assert cli("check", bed, "-r", "bm25", "--instrument").code == 0
 
 

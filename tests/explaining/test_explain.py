@@ -67,7 +67,7 @@ def test_the_effect_of_a_property_of_texts_by_hand_and_by_default_all_that_can_r
 ) -> None:
     (words,) = rt.explain(exclaiming(), ["words"]).results
     (effect,) = words.effects
-    assert (effect.what, effect.reference_mean, effect.source_mean) == ("words", 13.0, 17.0)
+    assert (effect.quantity, effect.reference_mean, effect.source_mean) == ("words", 13.0, 17.0)
     assert effect.g == pytest.approx(4 / np.std(2.0 * np.arange(12), ddof=1) * (1 - 3 / 43))
     assert words.summary == (
         "llm: 17.00 words against 13.00 of human, g = +0.52 [+0.30, +0.73] over 12 pairs."
@@ -141,8 +141,8 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
             "unknown kind of language model 'mask'; did you mean 'masked'?",
         ),
         (
-            lambda _: probe("perplexity:x(given=twin)"),
-            "perplexity: given must be origin, got 'twin'",
+            lambda _: probe("perplexity:x(context=twin)"),
+            "perplexity: context must be origin, got 'twin'",
         ),
         (
             lambda _: probe("perplexity:x(evry=2)"),
@@ -271,7 +271,7 @@ def test_identical_twins_do_not_differ(name: str) -> None:
     (effect,) = result.effects
     assert (effect.pairs, effect.source_mean) == (4, effect.reference_mean)
     assert math.isnan(effect.g) or effect.g == 0
-    assert not effect.shown
+    assert not effect.is_shown
 
 
 def twin_texts(*pairs: tuple[str, str]) -> list[dict[str, str]]:
@@ -436,11 +436,11 @@ def test_pairs_without_a_value_on_both_sides_and_undefined_values_are_left_out()
         3.0,
         pytest.approx(4 / 7),
     )
-    assert found.shown
+    assert found.is_shown
     nothing = effect_size("llm", "words", np.array([np.nan]), np.array([1.0]))
     assert nothing.pairs == 0
     assert math.isnan(nothing.source_mean)
-    assert not nothing.shown
+    assert not nothing.is_shown
     found = Distribution("x", np.array([0.1, math.nan, 0.2, 0.4, math.nan, 0.9]))
     assert (found.count, found.undefined) == (4, 2)
     assert found.mean == pytest.approx(0.4)

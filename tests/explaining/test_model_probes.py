@@ -67,13 +67,13 @@ def test_a_masked_model_says_what_masking_several_at_once_changes(
 def test_rewrites_after_their_origin_or_no_mask(
     causal: Path, masked: Path, own_cache: Path, tmp_path: Path
 ) -> None:
-    found = PerplexityProbe(str(causal), given="origin", precision="float32")(toy())
+    found = PerplexityProbe(str(causal), context="origin", precision="float32")(toy())
     plain = PerplexityProbe(str(causal), precision="float32")(toy())
     assert [row["values"] for row in found.rows] == [0, 3]
     assert found.rows[1]["mean"] != plain.rows[1]["mean"]
     assert "given the origin" in found.summary
     with pytest.raises(UserError, match="only a causal model can read another text first"):
-        PerplexityProbe(str(masked), given="origin")(toy())
+        PerplexityProbe(str(masked), context="origin")(toy())
     bare = Path(shutil.copytree(masked, tmp_path / "bare"))
     settings = bare / "tokenizer_config.json"
     settings.write_text(json.dumps({**json.loads(settings.read_text()), "mask_token": None}))

@@ -133,7 +133,7 @@ def test_pairs_of_judges_are_corrected_together() -> None:
     assert len(ps) == 6
     corrected = [comparison.p_corrected for comparison in audit.comparisons]
     assert corrected == pytest.approx(holm(np.array(ps)).tolist())
-    shown = {(row.judge_a, row.judge_b) for row in audit.comparisons if row.shown}
+    shown = {(row.judge_a, row.judge_b) for row in audit.comparisons if row.is_shown}
     letters = {row.judge: set(row.letters) for row in audit.standings}
     for first, second in combinations([row.judge for row in audit.standings], 2):
         assert bool(letters[first] & letters[second]) == ((first, second) not in shown)
@@ -226,7 +226,7 @@ def test_difference_of_tau_as_scipy_computes_it() -> None:
     assert comparison.low <= low + 0.05
     assert high - 0.05 <= comparison.high
     assert comparison.low > 0
-    assert comparison.shown
+    assert comparison.is_shown
 
 
 def test_orders_compare_on_systems_and_queries_of_both() -> None:

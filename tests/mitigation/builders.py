@@ -78,7 +78,7 @@ FIT = {"reference": "human", "perplexity": PerplexityProbe().options}
 RARE, COMMON = [f"rare{n}" for n in range(60)], [f"common{n}" for n in range(6)]
 
 
-def worded(origins: int = 30, *, common: float = 0.7) -> Collection:
+def text_column(origins: int = 30, *, common: float = 0.7) -> Collection:
     """Each query has three relevant origins, and both of their versions are relevant."""
     rng = np.random.default_rng(0)
     docs = []

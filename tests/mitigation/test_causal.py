@@ -14,14 +14,14 @@ from ranktilt.mitigation.causal import Causal, CausalFit, fit_causal
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
 from ranktilt.reporting.sentences.mitigate import causal_sentence
-from tests.mitigation.builders import Planted, judged, perplexity, same_bits, worded
+from tests.mitigation.builders import Planted, judged, perplexity, same_bits, text_column
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, write_run
 
 
 @pytest.fixture(scope="module")
 def texts() -> Collection:
-    return worded()
+    return text_column()
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(
         [{"id": "a", "text": "x y", "source": s} | {"id": s} for s in ("human", "llm")], {}, {}
     )
     saved = Replay(str(write_run(tmp_path / "run.trec", {"q0": {"0-human": 2.0, "0-llm": 1.0}})))
-    probe = PerplexityProbe("model", given="origin")
+    probe = PerplexityProbe("model", context="origin")
     cases: list[tuple[Collection, Any, dict[str, Any], str]] = [
         (
             lone,
@@ -206,10 +206,10 @@ def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(
     for collection, scored, options, message in cases:
         with pytest.raises(UserError, match="^" + re.escape(message)):
             fit_causal(collection, scored, **{"source": "llm", **options})
-    alike = worded(common=0.3)
+    alike = text_column(common=0.3)
     same = alike.docs.with_columns(text=pl.col("text").first().over("origin"))
     copies = Collection(same, alike.queries, alike.qrels)
-    weak = worded(12, common=0.22)
+    weak = text_column(12, common=0.22)
     with pytest.raises(
         UserError,
         match=r"differ too little in perplexity \(first-stage F 0.0, expected at least 10\)",

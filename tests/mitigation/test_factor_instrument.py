@@ -12,7 +12,7 @@ from ranktilt.mitigation.causal import CausalFit, fit_causal
 from ranktilt.mitigation.factor_instrument import factor_instrument
 from ranktilt.reporting.sentences.mitigate import bench_notes, causal_sentence
 from ranktilt.statistics.regression import ratio_difference
-from tests.mitigation.builders import COMMON, RARE, Planted, worded
+from tests.mitigation.builders import COMMON, RARE, Planted, text_column
 from tests.refusals import refused
 from tests.toy import collection_of
 
@@ -144,7 +144,7 @@ def test_a_designed_collection_levels_another(tmp_path: Path) -> None:
         ["causal(instrument=fluency)"], strengths=(0.5, 1.0), always=True
     )
     found = mitigate(
-        worded(),
+        text_column(),
         Planted(),
         ["Share@5"],
         fit=designed(),

@@ -17,7 +17,7 @@ from ranktilt.rankers.dense.search import score_pairs, search, unit
 from ranktilt.rankers.lexical.bm25 import TFIDF
 from ranktilt.reporting.sentences.mitigate import direction_sentence
 from ranktilt.statistics.permutation import sign_flip_length_p, sign_flip_p
-from tests.mitigation.builders import judged, same_bits, worded
+from tests.mitigation.builders import judged, same_bits, text_column
 from tests.rankers.dense.test_search import Held, drawn
 from tests.rankers.tiny import tiny_model
 from tests.refusals import refused
@@ -123,7 +123,7 @@ def test_a_direction_is_read_back_and_files_and_options_that_give_none_are_refus
 
 @pytest.fixture(scope="module")
 def texts() -> Collection:
-    return worded(20)
+    return text_column(20)
 
 
 def vectors(dense: Dense, collection: Collection) -> npt.NDArray[np.float32]:

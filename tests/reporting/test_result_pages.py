@@ -192,20 +192,22 @@ class TestExplanation:
     def test_what_differs_most_comes_first(self) -> None:
         found: Explanation = explained(*ENDS)
         every = [effect for one in found.results for effect in one.effects]
-        most = max((effect for effect in every if effect.shown), key=lambda effect: abs(effect.g))
+        most = max(
+            (effect for effect in every if effect.is_shown), key=lambda effect: abs(effect.g)
+        )
         side = "higher" if most.g > 0 else "lower"
         document = view(found)
         assert document.headline.startswith(
-            f"Largest difference from human: {most.what}, {side} in {most.source}."
+            f"Largest difference from human: {most.quantity}, {side} in {most.source}."
         )
         assert table(found).splitlines()[0] == document.headline
         effects, *_ = document.tables
         order = list(dict.fromkeys(row.cells[1].text for row in effects.rows))
-        sizes = {what: max(abs(e.g) for e in every if e.what == what) for what in order}
+        sizes = {what: max(abs(e.g) for e in every if e.quantity == what) for what in order}
         assert order == sorted(order, key=lambda what: -sizes[what])
         assert [row.cells[0].text for row in effects.rows] == [*found.sources] * 3
         assert [row.cells[2].value for row in effects.rows[:3]] == [
-            e.g for e in every if e.what == order[0]
+            e.g for e in every if e.quantity == order[0]
         ]
 
     def test_without_a_difference_that_is_said(self) -> None:

@@ -155,7 +155,7 @@ def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in
     (change,) = (row for row in study.tilt_changes if row.measure == "nDCG@1")
     assert (change.run, change.old_run) == (LLM.run, HUMAN.run)
     assert (change.new, change.old, change.value) == (-200, 200, -400)
-    assert change.shown
+    assert change.is_shown
     whole_audit = audit(
         mixed(), mixture(SIDES).runs[HUMAN.run], "nDCG@10", confounds=False, resamples=1000
     )

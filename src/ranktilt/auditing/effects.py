@@ -174,10 +174,10 @@ class Effect:
     @property
     def favours(self) -> Literal["a", "b", ""]:
         """The side that it leans to, where that is shown."""
-        return self.leans if self.shown and self.estimand.sided else ""
+        return self.leans if self.is_shown and self.estimand.sided else ""
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether it is shown not to be level: corrected p < .05, and the interval excludes level.
 
         Of all groups at once: the value lies outside the random band. What only describes shows
@@ -222,7 +222,7 @@ class Effect:
             return "inconclusive"
         if self.favours:
             return self.favours
-        is_level = not self.shown and self.extent(margin) == "within"
+        is_level = not self.is_shown and self.extent(margin) == "within"
         return "level" if is_level else "inconclusive"
 
     def side(self, which: str) -> str:
@@ -327,7 +327,7 @@ class Change(Effect):
         return self.amount(self.low, sign=True), self.amount(self.high, sign=True)
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
         return self.significant and bool(self.leans)
 

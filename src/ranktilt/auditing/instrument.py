@@ -34,7 +34,7 @@ class InstrumentRow:
     """Notation of the ranker."""
     question: str
     """Notation of the primary question."""
-    named: int
+    sides_named: int
     """Number of audits that named a side."""
     tosses: int
     """Number of all audits."""
@@ -105,7 +105,7 @@ def check_instrument(
             InstrumentRow(
                 ranker=repr(ranker),
                 question=question,
-                named=sides_named,
+                sides_named=sides_named,
                 tosses=tosses,
                 low=float(interval.low),
                 high=float(interval.high),

@@ -53,7 +53,7 @@ class Move(NamedTuple):
     """The difference that favours nobody: 0 for twins, that of both medians of random labels else."""
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         return self.low > self.neutral or self.high < self.neutral
 
 

@@ -71,7 +71,7 @@ class SequentialAudit(
     """The groups; positive values favour the first."""
     stop_at_tilt: float
     """The tilt that is to be decided, in the printed unit of the measure (points)."""
-    asked: int
+    sent: int
     answered: int
     """Queries that were sent, and those that the engine answered."""
     of: int
@@ -187,7 +187,7 @@ def sequential_audit(
         a=a,
         b=b,
         stop_at_tilt=stop_at_tilt,
-        asked=sent,
+        sent=sent,
         answered=answered,
         of=len(names),
         twins=new.twins,

@@ -30,7 +30,7 @@ class TopResults:
     """The first results of each run, with all results of the last block of ties."""
 
     depth: int
-    whole: bool
+    is_complete: bool
     """Whether no list was cut."""
     runs: tuple[Run, ...]
 
@@ -42,8 +42,8 @@ class TopResults:
             cut = max(cut * 3 // 4, _FEWEST)
         is_uncut = all(_results(run, cut) == len(run.docs) for run in runs)
         if is_uncut:
-            return cls(depth=depth, whole=True, runs=tuple(runs))
-        return cls(depth=cut, whole=False, runs=tuple(_head(run, cut) for run in runs))
+            return cls(depth=depth, is_complete=True, runs=tuple(runs))
+        return cls(depth=cut, is_complete=False, runs=tuple(_head(run, cut) for run in runs))
 
     @property
     def results(self) -> int:
@@ -66,7 +66,7 @@ class TopResults:
             rows.append({"queries": run.queries, "lengths": np.diff(run.offsets), **packed})
         return {
             "depth": self.depth,
-            "whole": self.whole,
+            "is_complete": self.is_complete,
             "results": self.results,
             "ids": ids.to_list(),
             "runs": rows,
@@ -89,7 +89,7 @@ class TopResults:
                 spec=spec,
             )
             runs.append(run)
-        return cls(depth=row["depth"], whole=row["whole"], runs=tuple(runs))
+        return cls(depth=row["depth"], is_complete=row["is_complete"], runs=tuple(runs))
 
 
 def _results(run: Run, depth: int) -> int:

@@ -93,8 +93,8 @@ class EffectSize:
     """How far the texts of one source differ from their twins in the reference."""
 
     source: str
-    what: str
-    """The quantity, by its unit: ``words``."""
+    quantity: str
+    """What is measured, by its unit: ``words``."""
     pairs: int
     """Twins with a value on both sides."""
     reference_mean: float
@@ -106,11 +106,11 @@ class EffectSize:
     """95 % interval."""
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         return self.low > 0 or self.high < 0
 
     def derived(self) -> dict[str, Any]:
-        return {"shown": self.shown}
+        return {"is_shown": self.is_shown}
 
 
 def effect_size(source: str, unit: str, reference: Floats, values: Floats) -> EffectSize:
@@ -120,7 +120,7 @@ def effect_size(source: str, unit: str, reference: Floats, values: Floats) -> Ef
     g, low, high = hedges_g(of_reference, of_source)
     return EffectSize(
         source=source,
-        what=unit,
+        quantity=unit,
         pairs=len(of_reference),
         reference_mean=float(of_reference.mean()) if len(of_reference) else np.nan,
         source_mean=float(of_source.mean()) if len(of_source) else np.nan,

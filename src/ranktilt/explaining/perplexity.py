@@ -29,7 +29,7 @@ class PerplexityProbe(TextProbe):
     calls log perplexity. `lm` is ``ngram``, trigrams learned from the collection's own reference
     texts (no text is scored by a model that saw it or its twin), or a model of transformers, a
     folder or a name on the hub. Of a masked model's tokens one in `every` is masked at once, 0
-    being exact; on a sample that is compared with one at a time. With `given` ``origin`` a causal
+    being exact; on a sample that is compared with one at a time. With `context` ``origin`` a causal
     model reads the origin first: documents of other sources are scored after their twin, those of
     the reference not at all.
     """
@@ -45,23 +45,23 @@ class PerplexityProbe(TextProbe):
         *,
         kind: str = "auto",
         every: int = EVERY,
-        given: str | None = None,
+        context: str | None = None,
         precision: str = "float32",
         device: str | None = None,
         seed: int = 0,
     ) -> None:
-        if given not in (None, "origin"):
-            raise UserError(f"perplexity: given must be origin, got {given!r}")
+        if context not in (None, "origin"):
+            raise UserError(f"perplexity: context must be origin, got {context!r}")
         if kind not in ("auto", *CLASSES):
             raise unknown("kind of language model", kind, ("auto", *CLASSES))
-        if lm == NGRAM and (given is not None or kind != "auto"):
+        if lm == NGRAM and (context is not None or kind != "auto"):
             raise UserError(
-                "perplexity: given and kind are options of a model of transformers: "
+                "perplexity: context and kind are options of a model of transformers: "
                 "perplexity:MODEL(…)"
             )
-        self.lm, self.given, self.seed = lm, given, seed
+        self.lm, self.context, self.seed = lm, context, seed
         self.name = "perplexity" if lm == NGRAM else f"perplexity:{lm}"  # type: ignore[misc]
-        given_origin = ", given the origin" if given else ""
+        given_origin = ", given the origin" if context else ""
         unit = "nats per word (trigrams)" if lm == NGRAM else f"nats per token ({lm}{given_origin})"
         self.unit = unit  # type: ignore[misc]
         self._options: dict[str, Any] = {
@@ -75,7 +75,7 @@ class PerplexityProbe(TextProbe):
     @property
     def options(self) -> dict[str, Any]:
         """What makes this probe again: ``PerplexityProbe(**options)``."""
-        return {"lm": self.lm, **self._options, "given": self.given, "seed": self.seed}
+        return {"lm": self.lm, **self._options, "context": self.context, "seed": self.seed}
 
     def model(self) -> Likelihood:
         """Find and check the language model."""
@@ -97,7 +97,7 @@ class PerplexityProbe(TextProbe):
             )
         label = f"perplexity:{self.lm}"
         model = self.model()
-        if self.given:
+        if self.context:
             values, cut = _given_origin(collection, reference, model, label)
             self._extra_columns = {"origins cut": cut}
             return values
@@ -113,7 +113,7 @@ class PerplexityProbe(TextProbe):
         Values after an origin are not compared: the reference has none.
         """
         result = super().describe(collection, reference, measured)
-        if not self.given:
+        if not self.context:
             return result
         means = tuple(
             SourceMean(

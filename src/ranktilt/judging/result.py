@@ -149,13 +149,13 @@ class JudgeComparison:
     """For all pairs of judges that are compared by one statistic and measure."""
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether the two can be told apart: corrected p < .05."""
         return self.p_corrected < ALPHA
 
     def derived(self) -> dict[str, Any]:
         """Return whether the difference is shown."""
-        return {"shown": self.shown}
+        return {"is_shown": self.is_shown}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,7 +327,7 @@ class JudgeAudit(
         index = {judge: number for number, judge in enumerate(known)}
         differs = np.zeros((len(known), len(known)), dtype=bool)
         for row in self.comparisons:
-            if (row.statistic, row.measure) == (statistic, measure) and row.shown:
+            if (row.statistic, row.measure) == (statistic, measure) and row.is_shown:
                 a, b = index[row.judge_a], index[row.judge_b]
                 differs[a, b] = differs[b, a] = True
         letters = dict(zip(known, compact_letters(differs), strict=True))

@@ -193,8 +193,8 @@ def fit_causal(
     (`CausalFit.by_source`).
     """
     probe = probe or PerplexityProbe()
-    if probe.given:
-        raise UserError("causal needs the perplexity of texts alone; leave out given")
+    if probe.context:
+        raise UserError("causal needs the perplexity of texts alone; leave out context")
     last = ranker.stages[-1] if isinstance(ranker, Pipeline) else ranker
     options = {
         "reference": reference,

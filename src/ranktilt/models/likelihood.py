@@ -152,7 +152,7 @@ class Likelihood(Portable):
         """
         if prefixes is not None and self.resolved_kind != "causal":
             raise UserError(
-                f"{self.folder}: only a causal model can read another text first (given=)"
+                f"{self.folder}: only a causal model can read another text first (context=)"
             )
         if prefixes is None:
             prefixes = [""] * len(texts)

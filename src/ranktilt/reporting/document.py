@@ -121,12 +121,12 @@ class Table:
     only: Audience = ""
 
 
-def named(title: str) -> Column:
+def name_column(title: str) -> Column:
     """Make a column whose cells name their rows."""
     return Column(title, number=False, header=True)
 
 
-def worded(title: str, spare: int = 0) -> Column:
+def text_column(title: str, spare: int = 0) -> Column:
     """Make a column of texts."""
     return Column(title, number=False, spare=spare)
 
@@ -176,7 +176,7 @@ class Panels:
     """Below it."""
     remarks: tuple[str, ...] = ()
     """Remarks for the author, not for the paper's readers."""
-    made: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
     """The commands and files behind it."""
 
 

@@ -204,11 +204,11 @@ def by_size(explanation: Explanation) -> list[EffectSize]:
 def _explanation(explanation: Explanation) -> Finding:
     """Say what differs most; without effect sizes, give the summary of the first probe."""
     effects, reference = by_size(explanation), explanation.reference
-    largest = next((effect for effect in effects if effect.shown), None)
+    largest = next((effect for effect in effects if effect.is_shown), None)
     if largest is not None:
         side = "higher" if largest.g > 0 else "lower"
         sentence = (
-            f"Largest difference from {reference}: {largest.what}, {side} in {largest.source}."
+            f"Largest difference from {reference}: {largest.quantity}, {side} in {largest.source}."
         )
     elif effects:
         properties = counted(len(effects), "property", "properties")

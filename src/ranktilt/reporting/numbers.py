@@ -55,7 +55,10 @@ def moved(change: Change, none: Emphasis = "") -> Cell:
     """Make a cell of a difference: starred where it is significant, and strong where it is shown."""
     star = "*" if change.p_corrected < ALPHA else ""
     return estimate(
-        change, partial(change.amount, sign=True), star, emphasis="strong" if change.shown else none
+        change,
+        partial(change.amount, sign=True),
+        star,
+        emphasis="strong" if change.is_shown else none,
     )
 
 

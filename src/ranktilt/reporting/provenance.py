@@ -14,9 +14,9 @@ from ranktilt.reporting.document import (
     Pairs,
     Section,
     Sentence,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 
 _MOST, _SHOWN = 20, 3
@@ -63,8 +63,8 @@ def provenance(
     blocks.append(Pairs(tuple(pairs)))
     if spec.get("inputs"):
         columns = (
-            (named("file"), itemgetter("path")),
-            (worded("SHA-256"), itemgetter("sha256")),
+            (name_column("file"), itemgetter("path")),
+            (text_column("SHA-256"), itemgetter("sha256")),
         )
         blocks.append(tabulated("Inputs", spec["inputs"], columns, only="page"))
     return Section("made", "How it was made", lead, tuple(blocks), folded=True)

@@ -129,7 +129,7 @@ def reload(
     if audit.top_results is None:
         return LoadedAudit(audit, collection, notes=(NO_LISTS,))
     notes: tuple[str, ...] = ()
-    if not audit.top_results.whole:
+    if not audit.top_results.is_complete:
         notes = (f"The audit keeps its lists down to rank {audit.top_results.depth:,}.",)
     return LoadedAudit(audit, collection, audit.top_results.runs, notes)
 

@@ -256,12 +256,12 @@ def test_planted_effects_are_recovered(name: str) -> None:
         values = np.array([of(one, effect, "score gap").value for one in found])
         expected = planted.get(tuple(effect.split(" × ")), 0.0) / 1.5
         assert values.mean() == pytest.approx(expected, abs=0.03)
-        shown = np.mean([of(one, effect).shown for one in found])
+        shown = np.mean([of(one, effect).is_shown for one in found])
         assert shown <= 0.1 if is_null(effect, planted) else shown >= 0.7
     assert (
         np.mean(
             [
-                bool(row.shown) is not is_null(row.effect, planted)
+                bool(row.is_shown) is not is_null(row.effect, planted)
                 for one in found
                 for row in one.of("rank gap")
             ]
@@ -295,7 +295,7 @@ def test_intervals_hold_the_truth_and_tests_their_level() -> None:
                 )
         families.append(
             [
-                any(r.shown and is_null(r.effect, planted) for r in one.of("rank gap"))
+                any(r.is_shown and is_null(r.effect, planted) for r in one.of("rank gap"))
                 for one in found
             ]
         )
@@ -320,7 +320,7 @@ def test_cells_that_are_drawn_give_the_same_effects() -> None:
         other = of(part, row.effect, "head-to-head")
         assert abs(row.value - other.value) <= 2 * np.hypot(row.error, other.error)
         assert other.error > row.error
-    assert of(part, "length").shown
+    assert of(part, "length").is_shown
 
 
 class TestDesigns:
@@ -361,7 +361,7 @@ class TestDesigns:
             ("as is", "halved", True),
             ("low", "high", False),
         ]
-        assert of(factor_effects(collection, [run], failed_too=True), "words").shown
+        assert of(factor_effects(collection, [run], failed_too=True), "words").is_shown
 
 
 def changed(name: str, values: Sequence[str | None]) -> Collection:
@@ -511,7 +511,7 @@ def test_too_few_documents_are_not_tested() -> None:
     collection = designed(["length"], full(1), queries=4, origins=8)
     found = factor_effects(collection, [scored(collection, {})])
     assert np.isnan([row.p for row in found.rows]).all()
-    assert not any(row.shown for row in found.rows)
+    assert not any(row.is_shown for row in found.rows)
     assert "planted: 4 queries and 8 documents are too few to test." in note_sentences(found.notes)
 
 

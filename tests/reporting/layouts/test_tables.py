@@ -433,7 +433,7 @@ def test_of_a_query_the_pair_of_the_highest_grade_counts_whose_texts_stand_below
         "LLM-Generated",
     ]
     assert block.caption.endswith("to which both are relevant. LLM text by llm.")
-    assert block.made == ("Made by: ranktilt audit X",)
+    assert block.origins == ("Made by: ranktilt audit X",)
 
 
 MODELS = ("gpt_1.0", "llama")

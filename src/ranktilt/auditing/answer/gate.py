@@ -471,8 +471,8 @@ def _tilt_outcome(tilt: Effect, limit: Margin) -> Outcome:
         return "inconclusive"
     extent = tilt.extent(limit)
     if extent == "within" and tilt.can_be_level:
-        return "within" if tilt.shown else "level"
-    return "tilted" if extent == "beyond" and tilt.shown else "inconclusive"
+        return "within" if tilt.is_shown else "level"
+    return "tilted" if extent == "beyond" and tilt.is_shown else "inconclusive"
 
 
 def check_growth(change: Change, least: float, *, is_on_common_queries: bool = False) -> LimitCheck:

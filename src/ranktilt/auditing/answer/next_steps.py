@@ -96,7 +96,7 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
         moving = [
             row.control
             for row in audit.controls
-            if row.run == run and row.moves and row.moves[audit.primary_index].shown
+            if row.run == run and row.moves and row.moves[audit.primary_index].is_shown
         ]
         control = moving[0] if moving else ""
         yield _step("explain", explain, "--attribution", control=control)

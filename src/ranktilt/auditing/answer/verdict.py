@@ -118,7 +118,7 @@ def _verdict_beside_band(answer: Effect, margin: Margin, noun: str) -> Verdict:
     """Return the verdict on all groups at once, by where the answer lies beside the random band."""
     return Verdict(
         effect=answer,
-        kind="outside" if answer.shown else "inconclusive",
+        kind="outside" if answer.is_shown else "inconclusive",
         side=None,
         margin=margin,
         slight=False,

@@ -83,7 +83,7 @@ class ChangeVerdict:
         return ", ".join(dict.fromkeys(change.measure for change in self.changes))
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
         return self.kind == "differs"
 
@@ -138,7 +138,7 @@ class Comparison(
                 continue
             pairs = {(change.a, change.b) for change in changes if change.a != ALL}
             for change in changes:
-                kind: ChangeKind = "differs" if change.shown else "inconclusive"
+                kind: ChangeKind = "differs" if change.is_shown else "inconclusive"
                 is_of_several = change.a != ALL and len(pairs) > 1
                 verdicts.append(
                     self._verdict(runs, kind, (change,), is_of_several_pairs=is_of_several)

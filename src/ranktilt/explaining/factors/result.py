@@ -93,7 +93,7 @@ class FactorEffect:
     """(query, document version) that were compared."""
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether corrected p < .05; its 95 % interval then excludes 0."""
         return self.p_corrected < ALPHA
 
@@ -107,7 +107,7 @@ class FactorEffect:
         return " × " in self.effect
 
     def derived(self) -> dict[str, Any]:
-        return {"shown": self.shown}
+        return {"is_shown": self.is_shown}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,10 +69,10 @@ def _cells_of_lines(path: Path, reader: csv.DictReader[str]) -> list[PaperCell]:
             raise DataError(path, f"expected {fields}", line=first_line)
         texts = {name: from_cell(text).strip() for name, text in row.items()}
         cell = _cell(path, first_line, texts)
-        if cell.place in cells:
-            position = ", ".join(filter(None, cell.place))
+        if cell.cell_key in cells:
+            position = ", ".join(filter(None, cell.cell_key))
             raise DataError(path, f"the cell {position} occurs twice", line=first_line)
-        cells[cell.place] = cell
+        cells[cell.cell_key] = cell
     return list(cells.values())
 
 
@@ -113,7 +113,7 @@ def printed_cells(
     texted = [replace(cell, text=layout.printed(cell.value, cell.measure)) for cell in cells]
     if not layout.derived:
         return texted
-    original_texts = {cell.place: cell.text for cell in cells}
+    original_texts = {cell.cell_key: cell.text for cell in cells}
     is_delta = layout.derived == DELTA
     key = "target" if is_delta else "measure"
     derived = {}
@@ -122,8 +122,8 @@ def printed_cells(
             _delta(parts, layout, original_texts, rounding) if is_delta else _ratio(parts, layout)
         )
         if cell is not None:
-            derived[cell.place] = cell
-    replaced = [derived.pop(cell.place, cell) for cell in texted]
+            derived[cell.cell_key] = cell
+    replaced = [derived.pop(cell.cell_key, cell) for cell in texted]
     return [*replaced, *derived.values()]
 
 
@@ -158,7 +158,7 @@ def _delta(
     before = targets.get(DELTA)
     cell = replace(before or replace(means[1], target=DELTA, note=""), value=value)
     cell = replace(cell, text=layout.printed(value, cell.measure))
-    original_text = original_texts.get(cell.place)
+    original_text = original_texts.get(cell.cell_key)
     if before is None or before.text == cell.text or not original_text:
         return cell
     return replace(cell, note=_differs(original_text, "the two means", cell.text, cell.note))

@@ -181,7 +181,7 @@ def _printed(cell: PaperCell | None) -> Cell:
 def _require_distinct(cells: Sequence[PaperCell], layout: Layout) -> None:
     positions = set[tuple[str, ...]]()
     for cell in cells:
-        if cell.place in positions:
+        if cell.cell_key in positions:
             keys = [
                 f"{layout.title_of(key).lower()} {value}"
                 for key, value in zip(KEYS, cell.at(KEYS), strict=True)
@@ -191,4 +191,4 @@ def _require_distinct(cells: Sequence[PaperCell], layout: Layout) -> None:
                 f"{layout.name}: two results hold the same cell ({', '.join(keys)}); "
                 "leave one of them out, or give their folders different names"
             )
-        positions.add(cell.place)
+        positions.add(cell.cell_key)

@@ -66,7 +66,7 @@ class PaperCell:
     note: str = ""
 
     @property
-    def place(self) -> tuple[str, ...]:
+    def cell_key(self) -> tuple[str, ...]:
         """Table and keys, which no two cells share."""
         return (self.table, *self.at(KEYS))
 

@@ -177,7 +177,7 @@ def _numbers_table(
         tables=pivoted.tables,
         notes=tuple(notes),
         remarks=tuple(_lacking_measures(table_cells, layout)),
-        made=tuple(dict.fromkeys(origins)),
+        origins=tuple(dict.fromkeys(origins)),
     )
     # CSV has every cell of a curve, of which the print shows some.
     in_order = cells if layout.curve else [cell for cell in pivoted.cells if cell is not None]

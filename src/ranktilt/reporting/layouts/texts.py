@@ -17,7 +17,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.printing import signed
-from ranktilt.reporting.document import Cell, Panels, Row, Table, worded
+from ranktilt.reporting.document import Cell, Panels, Row, Table, text_column
 from ranktilt.reporting.layouts.layout import layouts
 from ranktilt.reporting.layouts.names import dataset_name, generator
 from ranktilt.reporting.layouts.results import made_by
@@ -191,7 +191,7 @@ def chosen_texts(
         raise UserError(
             f"{name}: no query has a relevant pair of {first.a} and {' and '.join(sources)}"
         )
-    columns = tuple(map(worded, _titles(first.a, sources)))
+    columns = tuple(map(text_column, _titles(first.a, sources)))
     query_texts = dict(first.collection.queries.select("id", "text").iter_rows())
     tables = []
     for query in chosen:
@@ -204,7 +204,7 @@ def chosen_texts(
         layout=f"Layout: {layouts()[name].paper}.",
         tables=tuple(tables),
         notes=tuple(_notes(rewrites, chosen, are_named=bool(queries))),
-        made=tuple(dict.fromkeys(origins)),
+        origins=tuple(dict.fromkeys(origins)),
     )
 
 

@@ -93,7 +93,7 @@ def _panels(block: Panels) -> Iterator[str]:
     is_shaded = any(map(_has_shades, block.tables))
     colours = r" and \usepackage[table]{xcolor}" if is_shaded else ""
     needs = rf"{block.layout} Needs \usepackage{{booktabs}}{colours}."
-    yield from (f"% {clean(text)}" for text in (needs, *block.made, *block.remarks))
+    yield from (f"% {clean(text)}" for text in (needs, *block.origins, *block.remarks))
     yield rf"\begin{{{environment}}}[t]"
     yield r"\centering"
     yield rf"\caption{{{_guarded(block.caption)}}}"

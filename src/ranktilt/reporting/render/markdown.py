@@ -18,7 +18,7 @@ from ranktilt.reporting.document import (
     Panels,
     Table,
     shown_lines,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
@@ -98,7 +98,7 @@ def flat(table: Table) -> tuple[list[Column], list[tuple[bool, list[str]]]]:
 
     Each row comes with whether it begins a group.
     """
-    columns = [*map(worded, table.groups), *table.columns]
+    columns = [*map(text_column, table.groups), *table.columns]
     rows: list[tuple[bool, list[str]]] = []
     previous: tuple[str, ...] = ()
     for row in table.rows:
@@ -122,7 +122,7 @@ def _panels(block: Panels) -> Iterator[list[str]]:
         if table.caption:
             yield [f"*{guarded(table.caption)}*"]
         yield _ruled(table, guarded)
-    if notes := (*block.notes, *block.remarks, *block.made):
+    if notes := (*block.notes, *block.remarks, *block.origins):
         yield [f"- {guarded(note)}" for note in notes]
 
 

@@ -15,7 +15,7 @@ def check_sentence(check: CheckResult) -> str:
     """Say whether the comparison is fair, and why not."""
     reasons = [_fault(check, row) for row in check.of("void")]
     reasons += [
-        f"audits of {row.ranker} that name a side too often ({row.named} of {row.tosses} tosses "
+        f"audits of {row.ranker} that name a side too often ({row.sides_named} of {row.tosses} tosses "
         "of a coin)"
         for row in check.instrument
         if not row.is_calibrated
@@ -54,11 +54,13 @@ def _fault_name(check: CheckResult, row: FaultRow) -> str:
 
 def instrument_sentence(row: InstrumentRow) -> str:
     """Say how often an audit names a side where a coin decided who wrote what."""
-    share, low, high = (f"{100 * part:.1f}" for part in (row.named / row.tosses, row.low, row.high))
+    share, low, high = (
+        f"{100 * part:.1f}" for part in (row.sides_named / row.tosses, row.low, row.high)
+    )
     expected = f"at most {100 * CHANCE:g} % are expected"
     outcome = expected if row.is_calibrated else f"too often: {expected}"
     return (
-        f"{row.ranker} on {row.question}: with sources by a coin, {row.named} of {row.tosses} "
+        f"{row.ranker} on {row.question}: with sources by a coin, {row.sides_named} of {row.tosses} "
         f"audits name a side ({share} % [{low}, {high}]); {outcome}"
     )
 

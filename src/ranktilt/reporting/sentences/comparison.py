@@ -32,7 +32,7 @@ def comparison_findings(comparison: Comparison) -> tuple[Finding, ...]:
         Finding(
             kind=_FINDING_KINDS[verdict.kind],
             sentence=change_verdict_sentence(verdict),
-            size=margins(verdict.changes[0], 0.0) if verdict.shown else 0.0,
+            size=margins(verdict.changes[0], 0.0) if verdict.is_shown else 0.0,
             run=verdict.run,
         )
         for verdict in comparison.verdicts()
@@ -41,7 +41,7 @@ def comparison_findings(comparison: Comparison) -> tuple[Finding, ...]:
 
 def change_order(change: Change) -> tuple[bool, float]:
     """Return the place of a difference among others: those that are shown, the largest first."""
-    return (not change.shown, -margins(change, 0.0) if change.shown else 0.0)
+    return (not change.is_shown, -margins(change, 0.0) if change.is_shown else 0.0)
 
 
 def change_verdict_sentence(verdict: ChangeVerdict) -> str:
@@ -77,7 +77,7 @@ def change_sentence(change: Change, *, common: str = "") -> str:
             f"{change.run}: no difference in {quantity}{measure} from {old} can be shown: {few}; "
             f"{numbers}"
         )
-    if not change.shown:
+    if not change.is_shown:
         return (
             f"{change.run}: no difference in {quantity}{measure} from {old} shown; "
             f"{_power(change)}; {numbers}"
@@ -150,7 +150,7 @@ def comparison_meaning(comparison: Comparison) -> str:
     if tilts:
         leading_tilt = min(tilts, key=change_order)
         return f"{_tilt_meaning(leading_tilt)}{_effectiveness_meaning(comparison)}"
-    if any(verdict.shown for verdict in verdicts):
+    if any(verdict.is_shown for verdict in verdicts):
         return (
             "What is favoured is not shown to have changed; what else changed is said below."
             f"{_effectiveness_meaning(comparison)}"
@@ -174,7 +174,7 @@ def _tilt_meaning(change: Change) -> str:
 
 def _effectiveness_meaning(comparison: Comparison) -> str:
     for change in comparison.effectiveness:
-        if change.measure == comparison.spec["primary"] and change.shown:
+        if change.measure == comparison.spec["primary"] and change.is_shown:
             return f" It is {'more' if change.value > 0 else 'less'} effective."
     return ""
 

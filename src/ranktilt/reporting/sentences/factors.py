@@ -43,7 +43,7 @@ def factor_headline(effects: FactorEffects) -> str:
 def meaning_sentence(effects: FactorEffects) -> str:
     """Say what the effects mean to who reads nothing else; empty where nothing was compared."""
     rows = [row for row in effects.of(PRIMARY) if not row.interaction]
-    if any(row.shown for row in rows):
+    if any(row.is_shown for row in rows):
         return (
             "These are causes: the same documents were ranked with and without each change. What "
             "moves ranks here can look like a preference for who wrote a text."
@@ -65,7 +65,7 @@ def leading(effects: FactorEffects) -> Finding:
 def _finding(effects: FactorEffects, ranker: str) -> Finding:
     rows = effects.of(PRIMARY, ranker)
     together = effects.together(ranker)
-    sizes = [abs(row.value) for row in rows if row.shown]
+    sizes = [abs(row.value) for row in rows if row.is_shown]
     if together is not None and (together.low > 0 or together.high < 0):
         sizes.append(abs(together.value))
     sentence = _sentence(effects, ranker)
@@ -105,11 +105,11 @@ def _treatments(effects: FactorEffects, rows: Iterable[FactorEffect]) -> list[st
 
 def _beyond_ranks(effects: FactorEffects, ranker: str, mains: Sequence[FactorEffect]) -> str:
     """Name treatments that surely move no ranks, but decide which version comes first."""
-    known = {row.effect for row in mains if row.shown}
+    known = {row.effect for row in mains if row.is_shown}
     rows = [
         row
         for row in by_size(effects.of(HEAD_TO_HEAD, ranker))
-        if row.shown and not row.interaction and row.effect not in known
+        if row.is_shown and not row.interaction and row.effect not in known
     ]
     parts = [
         f"{words} {_number(row)} %"
@@ -157,10 +157,10 @@ def _movers(effects: FactorEffects, mains: Sequence[FactorEffect], ranker: str =
     Without a `ranker` the sentence has named it already.
     """
     clauses = []
-    if moving := [row for row in mains if row.shown]:
+    if moving := [row for row in mains if row.is_shown]:
         clauses.append(_moving_clause(_moves(effects, moving), ranker))
-    idle = [row for row in mains if row.is_idle and not row.shown]
-    not_shown = [row for row in mains if not row.shown and not row.is_idle]
+    idle = [row for row in mains if row.is_idle and not row.is_shown]
+    not_shown = [row for row in mains if not row.is_shown and not row.is_idle]
     if not_shown:
         clauses.append(_not_shown(effects, not_shown))
     if idle:
@@ -212,7 +212,7 @@ def _not_shown(effects: FactorEffects, rows: Sequence[FactorEffect]) -> str:
 
 def _interactions(rows: Sequence[FactorEffect]) -> Iterator[str]:
     for row in by_size(rows):
-        if row.interaction and row.shown:
+        if row.interaction and row.is_shown:
             yield f"{row.effect} {_number(row)}"
 
 

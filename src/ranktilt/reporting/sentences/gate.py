@@ -135,7 +135,7 @@ def _center_words(tilt: Effect) -> str:
 def _beyond(tilt: Effect, side: str, finding: str) -> str:
     """Say toward which side a tilt lies beyond its limit, and why that decides nothing."""
     toward = f"toward {side}: " if tilt.estimand.sided else ""
-    but = "" if tilt.shown else f", but corrected p {probability(tilt.p_corrected)}"
+    but = "" if tilt.is_shown else f", but corrected p {probability(tilt.p_corrected)}"
     return f"{toward}{finding}{but}"
 
 

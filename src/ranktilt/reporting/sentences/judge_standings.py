@@ -67,7 +67,7 @@ def contest(audit: JudgeAudit, statistic: AgreementStatistic, measure: str) -> C
 
 
 def _is_worse(with_best: dict[str, JudgeComparison], standing: JudgeStanding) -> bool:
-    return standing.judge in with_best and with_best[standing.judge].shown
+    return standing.judge in with_best and with_best[standing.judge].is_shown
 
 
 def main_contest(audit: JudgeAudit) -> Contest | None:

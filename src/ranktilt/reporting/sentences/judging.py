@@ -263,7 +263,7 @@ def _tilt_sentences(audit: JudgeAudit) -> list[str]:
         changes = [tilt.change for tilt in audit.tilts if tilt.judge == judge]
         if not changes:
             continue
-        differing = sum(change.shown for change in changes) or "none"
+        differing = sum(change.is_shown for change in changes) or "none"
         number = counted(len(changes), "ranker's tilt", "rankers' tilts")
         sentences.append(
             f"{judge}: of {number} under its grades, {differing} differs from that under human "

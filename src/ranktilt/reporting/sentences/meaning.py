@@ -129,7 +129,7 @@ def _so_what(favoured: Sequence[Verdict]) -> str:
 def explanation_meaning(explanation: Explanation) -> str:
     """Say what differences between texts mean."""
     effects = list(chain.from_iterable(result.effects for result in explanation.results))
-    properties = list(dict.fromkeys(effect.what for effect in effects if effect.shown))
+    properties = list(dict.fromkeys(effect.quantity for effect in effects if effect.is_shown))
     if properties:
         count = counted(len(properties), "property", "properties")
         pronoun = "it" if len(properties) == 1 else "these"

@@ -33,14 +33,12 @@ def effect_sentence(reference: str, effect: EffectSize) -> str:
     """Say how far a source differs from its twins, without a full stop."""
     if not effect.pairs:
         return f"{effect.source} cannot be compared with {reference}: no twins with a value"
-    means = (
-        f"{effect.source_mean:.2f} {effect.what} against {effect.reference_mean:.2f} of {reference}"
-    )
+    means = f"{effect.source_mean:.2f} {effect.quantity} against {effect.reference_mean:.2f} of {reference}"
     if np.isnan(effect.g):
         return f"{effect.source}: {means}"
     interval = f"g = {effect.g:+.2f} [{effect.low:+.2f}, {effect.high:+.2f}]".replace("-", "−")
     pairs = counted(effect.pairs, "pair", "pairs")
-    still = "" if effect.shown else ": no difference shown"
+    still = "" if effect.is_shown else ": no difference shown"
     return f"{effect.source}: {means}, {interval} over {pairs}{still}"
 
 

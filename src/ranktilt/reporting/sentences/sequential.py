@@ -42,10 +42,10 @@ def decision_sentence(audit: SequentialAudit) -> str:
 
 def query_count_sentence(audit: SequentialAudit) -> str:
     """Say how many queries were asked, and how many of them say nothing."""
-    failed = audit.asked - audit.answered
+    failed = audit.sent - audit.answered
     silent = audit.answered - audit.looks[-1].queries
     queries = counted(audit.of, "query was", "queries were")
-    sentence = f"{audit.asked:,} of {queries} asked, in a drawn order"
+    sentence = f"{audit.sent:,} of {queries} asked, in a drawn order"
     if failed:
         sentence += f"; {counted(failed, 'query', 'queries')} failed"
     if silent:

@@ -44,7 +44,7 @@ def _differences(study: TrainingStudy, new: str, old: str) -> Iterator[str]:
     others = [
         evaluation.difference(new, old, study.primary) for evaluation in study.of_kind("zero-shot")
     ]
-    significant = [change for change in others if change is not None and change.shown]
+    significant = [change for change in others if change is not None and change.is_shown]
     if others:
         better = sum(change.value > 0 for change in significant)
         collections = counted(len(others), "other collection", "other collections")
@@ -60,7 +60,7 @@ def _differences(study: TrainingStudy, new: str, old: str) -> Iterator[str]:
 
 
 def _significance(change: Change) -> str:
-    return "" if change.shown else ", not significant"
+    return "" if change.is_shown else ", not significant"
 
 
 def study_meaning(study: TrainingStudy) -> str:
@@ -80,11 +80,11 @@ def _meant_effects(study: TrainingStudy, body: str, new: str) -> Iterator[str]:
     old = next(old for name, trained, old in study.contrasts if (name, trained) == (body, new))
     for evaluation in study.of_kind("supervised"):
         change = evaluation.difference(new, old, study.primary)
-        if change is not None and change.shown:
+        if change is not None and change.is_shown:
             yield f"is {'more' if change.value > 0 else 'less'} effective"
             break
     for change in study.moved(new):
-        if change.shown:
+        if change.is_shown:
             yield f"moves toward {change.a if change.value > 0 else change.b}"
             break
 

@@ -113,7 +113,7 @@ def _sentence_beside_band(verdict: Verdict) -> str:
         finding = f"inconclusive: {few}"
     elif effect.null_position == "inside":
         finding = "indistinguishable from a random ranking"
-    elif effect.shown:
+    elif effect.is_shown:
         finding = estimand.outside[effect.null_position == "above"]
     else:
         finding = "not significantly different from random rankings"

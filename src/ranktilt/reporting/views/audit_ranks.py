@@ -8,7 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.breakdown import RankShares, rank_shares
-from ranktilt.reporting.document import Block, Cell, Column, Figure, Row, Section, Table, named
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Row,
+    Section,
+    Table,
+    name_column,
+)
 from ranktilt.reporting.figures.charts import curves
 from ranktilt.reporting.numbers import decimal, number, percent
 from ranktilt.reporting.reload import LoadedAudit
@@ -127,5 +136,5 @@ def _rank_table(values: Sequence[Floats], shares: Sequence[RankShares], caption:
         for group, group_values in zip(run.groups, run_values, strict=True):
             cells = (number(float(group_values[rank - 1]), percent) for rank in ranks)
             rows.append(Row((Cell(group), *cells), (run.run,)))
-    columns = (named("group"), *(Column(f"rank {rank}") for rank in ranks))
+    columns = (name_column("group"), *(Column(f"rank {rank}") for rank in ranks))
     return Table(caption, columns, tuple(rows), folded=True, only="page")

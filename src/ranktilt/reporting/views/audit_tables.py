@@ -25,9 +25,9 @@ from ranktilt.reporting.document import (
     Emphasis,
     Row,
     Table,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.headline import conflict_findings
 from ranktilt.reporting.numbers import (
@@ -69,7 +69,7 @@ def group_table(audit: Audit) -> Table:
     Each ranker has the means of all documents and of each group, and Relative Δ.
     """
     tied = any(t.twins for t in audit.tilts)
-    columns = [named("group"), *(Column(repr(measure)) for measure in audit.measures)]
+    columns = [name_column("group"), *(Column(repr(measure)) for measure in audit.measures)]
     columns.append(Column("queries", hint=_QUERIES))
     if tied:
         columns.append(Column("tied twins", hint=_TIED))
@@ -148,7 +148,10 @@ def card_table(audit: Audit) -> Table:
     for run, pair in product(audit.runs, audit.pairs):
         answers += [_PairAnswer(effect=e, pair=pair) for e in audit.card_of(run, *pair)]
     columns: list[ColumnOf] = [
-        (named("question"), lambda row: Cell(row.effect.name, note=row.effect.estimand.question)),
+        (
+            name_column("question"),
+            lambda row: Cell(row.effect.name, note=row.effect.estimand.question),
+        ),
         ("answer", lambda row: _answer(row.effect)),
         ("95 % interval", lambda row: Cell(_interval(row.effect), emphasis="quiet")),
     ]
@@ -160,8 +163,8 @@ def card_table(audit: Audit) -> Table:
         )
     columns += [
         (Column("corrected p", spare=3), number_of("effect.p_corrected", p_value)),
-        (worded("favours"), lambda row: row.effect.side(row.effect.favours) or DASH),
-        (worded("from", spare=1), lambda row: basis_words(row.effect.estimand, row.effect)),
+        (text_column("favours"), lambda row: row.effect.side(row.effect.favours) or DASH),
+        (text_column("from", spare=1), lambda row: basis_words(row.effect.estimand, row.effect)),
     ]
     return tabulated(
         "The question card, every number",
@@ -190,12 +193,12 @@ class _PairControl:
 def control_table(audit: Audit) -> Table:
     """Lay out raw and controlled values: for each ranker and pair a row raw and one a control."""
     primary = audit.primary_index
-    columns: list[ColumnOf] = [(named("control"), attrgetter("controlled.control"))]
+    columns: list[ColumnOf] = [(name_column("control"), attrgetter("controlled.control"))]
     for index, measure in enumerate(audit.measures):
         columns.append((repr(measure), partial(_delta_under, audit, index)))
     columns += [
         (f"moved on {audit.measures[primary]!r}", lambda row: _move(row.controlled, primary)),
-        (worded("changed"), lambda row: control_change(row.controlled.control_change)),
+        (text_column("changed"), lambda row: control_change(row.controlled.control_change)),
     ]
     rows = []
     for run, pair in product(audit.runs, audit.tilted_pairs):
@@ -241,7 +244,7 @@ def confound_table(confounds: Sequence[Confound]) -> Table:
     has_groups = len(pairs) > 1
     first, second = ("first", "second") if has_groups else pairs[0]
     columns = (
-        (named("what else differs"), _confound_name),
+        (name_column("what else differs"), _confound_name),
         (first, partial(_confound_cell, field="value_a", sided=True)),
         (second, partial(_confound_cell, field="value_b", sided=True)),
         ("share of pairs", partial(_confound_cell, field="value_a", sided=False)),
@@ -288,7 +291,7 @@ def control_sentences(audit: Audit) -> list[str]:
     sentences = []
     for controlled in audit.controls:
         raw = raw_tilts.get((controlled.run, controlled.a, controlled.b))
-        if raw is None or not controlled.moves or not controlled.moves[primary].shown:
+        if raw is None or not controlled.moves or not controlled.moves[primary].is_shown:
             continue
         tilt = controlled.tilts[primary]
         before, after = raw.verdict(audit.margin_points), tilt.verdict(audit.margin_points)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.data.inventory import CacheEntry
-from ranktilt.reporting.document import Block, Lines, Sentence, named, tabulated, worded
+from ranktilt.reporting.document import Block, Lines, Sentence, name_column, tabulated, text_column
 from ranktilt.reporting.numbers import DASH, ago, number_of, size
 
 
@@ -46,8 +46,8 @@ def cache_blocks(cache: CacheInventory) -> list[Block]:
 
 
 _COLUMNS = (
-    (named("what"), attrgetter("kind")),
-    (worded("model"), lambda cached: cached.model or DASH),
+    (name_column("what"), attrgetter("kind")),
+    (text_column("model"), lambda cached: cached.model or DASH),
     ("size", number_of("size", size)),
     ("last use", lambda cached: ago(cached.last_use)),
 )

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ranktilt.explaining.file_report import FileReport
-from ranktilt.reporting.document import Document, Sentence, named, printed, tabulated, worded
+from ranktilt.reporting.document import (
+    Document,
+    Sentence,
+    name_column,
+    printed,
+    tabulated,
+    text_column,
+)
 from ranktilt.reporting.sentences.notes import note_sentences
 
 _LONGEST = 100
@@ -16,7 +23,10 @@ def view(report: FileReport) -> Document:
     rows = [("format", report.format), *report.contents.items()]
     if report.first:
         rows.append(("first record", _shortened(report.first)))
-    columns = ((named("what"), lambda row: row[0]), (worded("value"), lambda row: row[1]))
+    columns = (
+        (name_column("what"), lambda row: row[0]),
+        (text_column("value"), lambda row: row[1]),
+    )
     return Document(
         kind=f"Check of {report.path}",
         headline=f"{report.path}: {report.kind}",

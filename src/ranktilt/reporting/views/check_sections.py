@@ -27,9 +27,9 @@ from ranktilt.reporting.document import (
     Row,
     Section,
     Table,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, clouds, forest, histogram
 from ranktilt.reporting.figures.drawing import Drawing
@@ -95,7 +95,7 @@ def _quartiles(row: SourceContents) -> str:
 
 
 _SOURCES = (
-    (named("source"), _source_name),
+    (name_column("source"), _source_name),
     ("documents", number_of("documents", count)),
     ("words", number_of("words", fixed)),
     (Column("quartiles", spare=1), _quartiles),
@@ -113,7 +113,7 @@ _SOURCES = (
     ("duplicates", number_of("duplicates", count)),
 )
 _QUERIES = (
-    (named("queries"), attrgetter("which")),
+    (name_column("queries"), attrgetter("which")),
     ("number", number_of("queries", count)),
     ("words a query", number_of("words", fixed)),
 )
@@ -152,7 +152,7 @@ def _terms(check: CheckResult) -> Section:
         for name, distribution in (("Jaccard", terms.jaccard), ("overlap", terms.overlap)):
             undefined = number(distribution.undefined, count)
             rows.append(Row((Cell(name), *_spread(distribution), undefined), (terms.source,)))
-    columns = (named("quantity"), *_SPREAD, Column("undefined"))
+    columns = (name_column("quantity"), *_SPREAD, Column("undefined"))
     caption = f"Terms shared with {check.reference}, 0 to 1"
     table = Table(caption, columns, tuple(rows), groups=("source",))
     figures = PageBlocks(make=partial(_terms_figures, check))
@@ -205,7 +205,7 @@ def _cosines(similarity: Similarity) -> Table:
         above = distribution.above(ABOVE)
         share = Cell(DASH if np.isnan(above) else percent(100 * above), above)
         rows.append(Row((Cell(name), *_spread(distribution), share)))
-    columns = (named("pairs of texts"), *_SPREAD, Column(f"above {ABOVE:g}"))
+    columns = (name_column("pairs of texts"), *_SPREAD, Column(f"above {ABOVE:g}"))
     caption = f"Cosine similarity of {similarity.source}, {similarity.model}, {similarity.text}"
     return Table(caption, columns, tuple(rows))
 
@@ -217,7 +217,7 @@ def _separation(similarity: Similarity) -> Table:
         "AUC of telling sides apart", note=f"folds {low} to {high}; .5 is chance, 1 is always"
     )
     row = Row((name, number(separation.auc, fixed), number(separation.pairs, count)))
-    columns = (named("by their vectors"), Column("value"), Column("pairs"))
+    columns = (name_column("by their vectors"), Column("value"), Column("pairs"))
     return Table(f"How far apart the sides are, {similarity.source}", columns, (row,))
 
 
@@ -241,7 +241,7 @@ def _effectiveness_table(check: CheckResult) -> Table:
         return f"{row.run} {row.measure}" if has_measures else row.run
 
     columns = (
-        (named("ranker"), ranker),
+        (name_column("ranker"), ranker),
         (check.reference, number_of("mean_a", partial(decimal, digits=3))),
         ("rewrite", number_of("mean_b", partial(decimal, digits=3))),
         ("difference", _difference),
@@ -249,7 +249,7 @@ def _effectiveness_table(check: CheckResult) -> Table:
         (Column("p equivalent", spare=3), number_of("p_equivalent", p_value)),
         (Column("smallest margin", spare=4), _smallest_margin),
         (Column("queries", spare=1), number_of("queries", count)),
-        (worded("outcome"), _equivalence_cell),
+        (text_column("outcome"), _equivalence_cell),
     )
     sources = list(dict.fromkeys(row.source for row in rows))
     has_sources = len(sources) > 1
@@ -382,7 +382,7 @@ _VERDICT_TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void
 def fault_table(check: CheckResult) -> Table:
     """Lay out a row for each fault that was looked for in each source."""
     columns: list[ColumnOf] = [
-        (named("check"), _fault_name),
+        (name_column("check"), _fault_name),
         ("found", lambda row: Cell(f"{row.count:,} of {row.total:,}", row.count)),
         ("share", lambda row: Cell(_share_text(row), row.value)),
     ]
@@ -393,8 +393,8 @@ def fault_table(check: CheckResult) -> Table:
             (Column("limit", spare=2), attrgetter("limit")),
         ]
     columns += [
-        (worded("verdict"), _verdict),
-        (worded("examples", spare=1), lambda row: ", ".join(row.examples)),
+        (text_column("verdict"), _verdict),
+        (text_column("examples", spare=1), lambda row: ", ".join(row.examples)),
     ]
     has_sources = len({row.source for row in check.faults if row.source}) > 1
     if not has_sources:

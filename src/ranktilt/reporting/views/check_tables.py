@@ -7,7 +7,7 @@ from itertools import chain
 
 from ranktilt.auditing.result import Audit
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.reporting.document import Cell, Column, Row, Table, named
+from ranktilt.reporting.document import Cell, Column, Row, Table, name_column
 from ranktilt.reporting.numbers import number, p_value
 
 _MEANINGS = {
@@ -31,7 +31,12 @@ def check_table(audit: Audit) -> Table | None:
         pair = f"{effect.a} | {effect.b}"
         cells = (Cell(effect.name), Cell(pair), number(effect.p, p_value), *checks)
         rows.append(Row(cells, (effect.run,)))
-    columns = (named("question"), named("groups"), Column("p"), *(Column(name) for name in names))
+    columns = (
+        name_column("question"),
+        name_column("groups"),
+        Column("p"),
+        *(Column(name) for name in names),
+    )
     return Table(
         "Checks of p",
         columns,

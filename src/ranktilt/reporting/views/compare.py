@@ -24,7 +24,7 @@ from ranktilt.reporting.document import (
     Row,
     Sentence,
     Table,
-    named,
+    name_column,
     printed,
 )
 from ranktilt.reporting.figures.charts import Point, lines
@@ -107,7 +107,7 @@ def _kind(comparison: Comparison) -> str:
 
 
 def _table(comparison: Comparison) -> Table:
-    columns = (named(""), *map(Column, comparison.measures), Column("queries"))
+    columns = (name_column(""), *map(Column, comparison.measures), Column("queries"))
     rows = list[Row]()
     for runs in comparison.runs:
         rows += _run_rows(comparison, runs)
@@ -129,7 +129,7 @@ def _title(comparison: Comparison, runs: RunPair) -> str:
 def _estimands(comparison: Comparison) -> Table:
     new, old = _names(comparison)
     columns = (
-        named(""),
+        name_column(""),
         Column(new),
         Column(old),
         Column("difference"),

@@ -21,10 +21,10 @@ from ranktilt.reporting.document import (
     Row,
     Sentence,
     Table,
-    named,
+    name_column,
     printed,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.views.cache import CacheInventory, cache_blocks
@@ -144,10 +144,10 @@ def view(installed: Installation) -> Document:
 
 def _extras(installed: Installation) -> Table:
     columns = (
-        (named("extra"), attrgetter("name")),
-        (worded("what it is for"), attrgetter("purpose")),
-        (worded("packages"), _package_versions),
-        (worded("to install"), lambda extra: Cell(extra.install, tone="warning")),
+        (name_column("extra"), attrgetter("name")),
+        (text_column("what it is for"), attrgetter("purpose")),
+        (text_column("packages"), _package_versions),
+        (text_column("to install"), lambda extra: Cell(extra.install, tone="warning")),
     )
     return tabulated("Extras", installed.extras, columns)
 
@@ -162,9 +162,9 @@ def _configuration(configuration: SettingsInForce | None) -> list[Block]:
         return []
     file = configuration.file or "no ranktilt.toml in this folder or above"
     columns = (
-        (named("setting"), attrgetter("key")),
-        (worded("value"), lambda setting: DASH if setting.value is None else setting.value),
-        (worded("from"), lambda setting: Cell(setting.source, emphasis=_emphasis(setting))),
+        (name_column("setting"), attrgetter("key")),
+        (text_column("value"), lambda setting: DASH if setting.value is None else setting.value),
+        (text_column("from"), lambda setting: Cell(setting.source, emphasis=_emphasis(setting))),
     )
     table = tabulated(f"Configuration: {file}", configuration.settings, columns)
     if not configuration.fault:
@@ -179,10 +179,10 @@ def _emphasis(setting: Setting) -> Emphasis:
 
 def _table(installed: Installation) -> Table:
     columns = (
-        named("typed"),
-        *map(worded, ("what it is", "tuned", "here", "pooling", "similarity")),
+        name_column("typed"),
+        *map(text_column, ("what it is", "tuned", "here", "pooling", "similarity")),
         Column("tokens"),
-        *map(worded, ("licence", "name on the hub")),
+        *map(text_column, ("licence", "name on the hub")),
     )
     rows = []
     kind = ""

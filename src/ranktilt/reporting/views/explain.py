@@ -73,8 +73,8 @@ def _sentences(explanation: Explanation, effects: Sequence[EffectSize]) -> Itera
 
 def _other_differences(effects: Sequence[EffectSize]) -> Iterator[str]:
     """Say in which other properties a difference is shown, and in which none is."""
-    different = list(dict.fromkeys(effect.what for effect in effects if effect.shown))
-    properties = dict.fromkeys(effect.what for effect in effects)
+    different = list(dict.fromkeys(effect.quantity for effect in effects if effect.is_shown))
+    properties = dict.fromkeys(effect.quantity for effect in effects)
     alike = [name for name in properties if name not in different]
     if len(different) > 1:
         yield f"Also different: {join_words(different[1:])}."
@@ -84,10 +84,10 @@ def _other_differences(effects: Sequence[EffectSize]) -> Iterator[str]:
 
 def _differences(explanation: Explanation, effects: Sequence[EffectSize]) -> Section:
     """List every effect size: properties by their largest one, the sources of each together."""
-    properties = list(dict.fromkeys(effect.what for effect in effects))
+    properties = list(dict.fromkeys(effect.quantity for effect in effects))
     ordered = sorted(
         effects,
-        key=lambda e: (properties.index(e.what), explanation.sources.index(e.source)),
+        key=lambda e: (properties.index(e.quantity), explanation.sources.index(e.source)),
     )
     blocks: tuple[Block, ...] = (
         effect_table("Effect sizes", ordered, explanation.reference),

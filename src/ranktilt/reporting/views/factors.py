@@ -26,9 +26,9 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
@@ -93,7 +93,7 @@ def view(effects: FactorEffects) -> Document:
 def _effects(effects: FactorEffects) -> Table:
     """Lay out a row for each effect, with a column for each estimand."""
     rows = {(row.ranker, row.effect, row.estimand): row for row in effects.rows}
-    columns: list[ColumnOf] = [(named("effect"), attrgetter("effect"))]
+    columns: list[ColumnOf] = [(name_column("effect"), attrgetter("effect"))]
     for number_of_estimand, estimand in enumerate(effects.estimands):
         unit = UNITS[estimand]
         spare = max(4 - number_of_estimand, 0) if number_of_estimand else 0
@@ -124,7 +124,7 @@ def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: Fac
     if row is None:
         return Cell("–")
     show = partial(signed, digits=UNITS[estimand].digits)
-    return estimate(row, show, "*" * row.shown, emphasis="strong" if row.shown else "")
+    return estimate(row, show, "*" * row.is_shown, emphasis="strong" if row.is_shown else "")
 
 
 def _hero(effects: FactorEffects) -> Iterator[IntervalChart]:
@@ -138,7 +138,7 @@ def _hero(effects: FactorEffects) -> Iterator[IntervalChart]:
         reading = IntervalReading(
             mark=IntervalMark(value=row.value, low=row.low, high=row.high),
             text=f"{signed(row.value)} {interval(row.low, row.high)}",
-            tone="" if row.shown else "unsure",
+            tone="" if row.is_shown else "unsure",
         )
         note = row.ranker if len(effects.rankers) > 1 else ""
         label = treatment(factors[row.effect])
@@ -176,7 +176,7 @@ def _sources(effects: FactorEffects) -> Iterator[Table]:
     if not effects.sources:
         return
     sources = {(row.ranker, row.question, row.estimand): row for row in effects.sources}
-    columns: list[ColumnOf] = [(named("effect"), _question)]
+    columns: list[ColumnOf] = [(name_column("effect"), _question)]
     for estimand in effects.estimands:
         unit = UNITS[estimand]
         cell = partial(_source_cell, sources, estimand)
@@ -216,7 +216,7 @@ def _adoptions(effects: FactorEffects) -> Iterator[Table]:
         return estimate(without[row.ranker, row.factor, row.share], signed)
 
     columns: list[ColumnOf] = [
-        (named("edit"), attrgetter("factor")),
+        (name_column("edit"), attrgetter("factor")),
         ("others that edit, %", number_of("share", percent)),
         ("exposure with the edit", lambda row: estimate(row, signed)),
         ("exposure without it", without_edit),
@@ -237,10 +237,13 @@ def _adoptions(effects: FactorEffects) -> Iterator[Table]:
 
 def _factors(effects: FactorEffects) -> Table:
     columns: list[ColumnOf] = [
-        (named("factor"), attrgetter("name")),
-        (worded("low"), attrgetter("low")),
-        (worded("high"), attrgetter("high")),
-        (worded("effect reported"), lambda row: "yes" if row.analysed else "no: its check failed"),
+        (name_column("factor"), attrgetter("name")),
+        (text_column("low"), attrgetter("low")),
+        (text_column("high"), attrgetter("high")),
+        (
+            text_column("effect reported"),
+            lambda row: "yes" if row.analysed else "no: its check failed",
+        ),
     ]
     return tabulated("Factors", effects.factors, columns, only="page")
 

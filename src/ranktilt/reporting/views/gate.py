@@ -16,10 +16,10 @@ from ranktilt.reporting.document import (
     Document,
     PageBlocks,
     Sentence,
-    named,
+    name_column,
     printed,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.interval_chart import (
     MOST_ROWS,
@@ -76,14 +76,14 @@ class _TableRow:
 
 
 _COLUMNS: tuple[ColumnOf, ...] = (
-    (named("measure"), attrgetter("row.measure")),
-    (worded("groups"), attrgetter("row.groups")),
-    (worded("check"), attrgetter("check.name")),
+    (name_column("measure"), attrgetter("row.measure")),
+    (text_column("groups"), attrgetter("row.groups")),
+    (text_column("check"), attrgetter("check.name")),
     ("value", attrgetter("value")),
     ("95 % interval", attrgetter("interval")),
     (Column("allowed", spare=1), attrgetter("allowed")),
     (Column("queries", spare=1), attrgetter("queries")),
-    (worded("outcome"), attrgetter("outcome")),
+    (text_column("outcome"), attrgetter("outcome")),
 )
 
 

@@ -16,9 +16,9 @@ from ranktilt.reporting.document import (
     ColumnOf,
     Section,
     Sentence,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.numbers import count, number_of
 from ranktilt.reporting.sentences.group_standings import display_sentence
@@ -44,9 +44,9 @@ def standing_section(audit: Audit) -> Iterator[Section]:
         partial(_lead, audit.primary),
     )
     columns: list[ColumnOf] = [
-        (named("group"), attrgetter("group")),
+        (name_column("group"), attrgetter("group")),
         lead,
-        (worded("letters"), attrgetter("letters")),
+        (text_column("letters"), attrgetter("letters")),
         (Column("favoured over", spare=2), number_of("over", count)),
         (Column("others favoured over it", spare=1), number_of("under", count)),
     ]

@@ -21,9 +21,9 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
@@ -101,13 +101,13 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
 
 def _gap_table(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
-        (named("twins"), _gap_twins),
+        (name_column("twins"), _gap_twins),
         ("grade gap", _gap_cell),
         ("p", number_of("p_corrected", p_value)),
         (Column("pairs", spare=1), partial(_detail, name="pairs")),
         (Column("graded higher", spare=2), partial(_detail, name="higher")),
         (Column("lower", spare=2), partial(_detail, name="lower")),
-        (worded("verdict", spare=3), _gap_verdict),
+        (text_column("verdict", spare=3), _gap_verdict),
     ]
     return tabulated(
         "Grade gap of twins, in grades",
@@ -164,8 +164,8 @@ def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
 
 def _tilts(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
-        (named("ranker"), attrgetter("change.run")),
-        (worded("measure"), attrgetter("change.measure")),
+        (name_column("ranker"), attrgetter("change.run")),
+        (text_column("measure"), attrgetter("change.measure")),
         ("human", number_of("change.old", signed)),
         ("judge", number_of("change.new", signed)),
         ("difference", _moved_cell),

@@ -22,9 +22,9 @@ from ranktilt.reporting.document import (
     Row,
     Section,
     Table,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.interval_chart import (
     IntervalChart,
@@ -127,16 +127,16 @@ def _standing_table(audit: JudgeAudit) -> Table:
         if comparison is None:
             return Cell("")
         below = Estimate(-comparison.difference, -comparison.high, -comparison.low)
-        return estimate(below, partial(signed, digits=2), "*" if comparison.shown else "")
+        return estimate(below, partial(signed, digits=2), "*" if comparison.is_shown else "")
 
     def corrected_p(standing: JudgeStanding) -> Cell:
         comparison = with_best.get(_key(standing))
         return Cell("") if comparison is None else number(comparison.p_corrected, p_value)
 
     columns: list[ColumnOf] = [
-        (named("judge"), attrgetter("judge")),
+        (name_column("judge"), attrgetter("judge")),
         ("agreement", lambda standing: estimate(standing, fixed)),
-        (worded("letters"), attrgetter("letters")),
+        (text_column("letters"), attrgetter("letters")),
         (Column("less the best", spare=2), difference),
         (Column("corrected p", spare=1), corrected_p),
     ]
@@ -170,8 +170,8 @@ def _differences_from_best(audit: JudgeAudit) -> dict[tuple[str, str, str], Judg
 
 def _comparison_table(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
-        (named("judge"), attrgetter("judge_a")),
-        (worded("less"), attrgetter("judge_b")),
+        (name_column("judge"), attrgetter("judge_a")),
+        (text_column("less"), attrgetter("judge_b")),
         ("difference", _comparison_cell),
         ("p", number_of("p", p_value)),
         ("corrected p", number_of("p_corrected", p_value)),
@@ -190,7 +190,7 @@ def _comparison_table(audit: JudgeAudit) -> Table:
 
 def _comparison_cell(row: JudgeComparison) -> Cell:
     difference = Estimate(row.difference, row.low, row.high)
-    return estimate(difference, partial(signed, digits=2), "*" if row.shown else "")
+    return estimate(difference, partial(signed, digits=2), "*" if row.is_shown else "")
 
 
 def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
@@ -198,7 +198,7 @@ def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
     if not audit.agreements:
         return
     overall = _best_first(audit)
-    columns: list[ColumnOf] = [(named("judge"), attrgetter("judge")), *_coefficients()]
+    columns: list[ColumnOf] = [(name_column("judge"), attrgetter("judge")), *_coefficients()]
     # Of several judges the first table has κ already.
     is_folded = main_contest(audit) is not None
     blocks: list[Block] = [
@@ -210,7 +210,7 @@ def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
             tabulated(
                 "Agreement by what documents have in common",
                 strata,
-                [(named("pairs"), attrgetter("stratum")), *_coefficients()],
+                [(name_column("pairs"), attrgetter("stratum")), *_coefficients()],
                 group=lambda row: (row.judge,),
                 groups=("judge",),
                 folded=True,
@@ -244,7 +244,7 @@ def _coefficient_chart(agreements: Sequence[Agreement]) -> IntervalChart:
 
 def _query_table(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
-        (named("query"), attrgetter("query")),
+        (name_column("query"), attrgetter("query")),
         ("pairs", number_of("pairs", count)),
         ("same grade, %", number_of("exact", decimal, scale=100)),
         ("weighted κ", number_of("weighted_kappa", fixed)),
@@ -263,7 +263,7 @@ def _query_table(audit: JudgeAudit) -> Table:
 
 def _weaknesses(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
-        (named("edit"), attrgetter("edit.probe")),
+        (name_column("edit"), attrgetter("edit.probe")),
         ("grade", number_of("edit.original", fixed)),
         ("raised by", _raised_cell),
         ("raised, %", number_of("edit.raised", decimal, scale=100)),
@@ -308,7 +308,7 @@ def _confusion(audit: JudgeAudit) -> Table:
         for human in grades:
             numbers = (Cell(count(cells[human, grade]), cells[human, grade]) for grade in grades)
             rows.append(Row((Cell(str(human)), *numbers), (judge,)))
-    columns = (named("human grade"), *(Column(f"judge {grade}") for grade in grades))
+    columns = (name_column("human grade"), *(Column(f"judge {grade}") for grade in grades))
     return Table(
         "Pairs by human grade and the judge's",
         columns,

@@ -31,9 +31,9 @@ from ranktilt.reporting.document import (
     PageBlocks,
     Section,
     Table,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatter
 from ranktilt.reporting.numbers import (
@@ -60,14 +60,14 @@ def families_section(audit: JudgeAudit) -> Iterator[Section]:
     if not audit.preferences:
         return
     columns: list[ColumnOf] = [
-        (named("family"), _family_name),
-        (worded("measure", spare=1), attrgetter("measure")),
+        (name_column("family"), _family_name),
+        (text_column("measure", spare=1), attrgetter("measure")),
         ("points", partial(_scale_cell, index=0, factor=100, digits=1)),
         ("ranks", partial(_scale_cell, index=1, factor=100, digits=1)),
         ("z", partial(_scale_cell, index=2, factor=1, digits=2)),
         (Column("plain difference", spare=2), _plain_cell),
         (Column("slope", spare=3), _slope_cell),
-        (worded("verdict"), _preference_cell),
+        (text_column("verdict"), _preference_cell),
     ]
     table = tabulated(
         "Preference for a family, beyond the judge's general errors",
@@ -145,9 +145,9 @@ def systems_section(audit: JudgeAudit) -> Iterator[Section]:
 
 
 def _system_table(audit: JudgeAudit) -> Table:
-    columns: list[ColumnOf] = [(named("system"), attrgetter("run"))]
+    columns: list[ColumnOf] = [(name_column("system"), attrgetter("run"))]
     if any(row.family for row in audit.systems):
-        columns.append((worded("family"), attrgetter("family")))
+        columns.append((text_column("family"), attrgetter("family")))
     columns += [
         ("human", number_of("human", decimal, scale=100)),
         ("judge", number_of("judged", decimal, scale=100)),
@@ -167,13 +167,13 @@ def _system_table(audit: JudgeAudit) -> Table:
 
 def _changed_table(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
-        (named("better"), attrgetter("better")),
-        (worded("than"), attrgetter("worse")),
+        (name_column("better"), attrgetter("better")),
+        (text_column("than"), attrgetter("worse")),
         ("human", number_of("human", signed, scale=100)),
         (Column("p", spare=1), number_of("human_p", p_value)),
         ("judge", number_of("judged", signed, scale=100)),
         (Column("p", spare=1), number_of("judged_p", p_value)),
-        (worded("under the judge"), _fate_cell),
+        (text_column("under the judge"), _fate_cell),
     ]
     return tabulated(
         "Significant differences that do not hold under both judges",
@@ -202,8 +202,8 @@ def _orders(audit: JudgeAudit) -> Table:
         return lambda row: number(fates[_judge_and_measure(row)][name], count)
 
     columns: list[ColumnOf] = [
-        (named("judge"), attrgetter("judge")),
-        (worded("measure"), attrgetter("measure")),
+        (name_column("judge"), attrgetter("judge")),
+        (text_column("measure"), attrgetter("measure")),
         ("τ-b", estimate_of("tau", fixed)),
         (Column("τ-a", spare=2), number_of("tau_a.value", fixed)),
         (Column("τ_AP", spare=1), estimate_of("tau_ap", fixed)),
@@ -271,7 +271,7 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
     if not audit.corrected:
         return
     columns: list[ColumnOf] = [
-        (named("system"), _compared_systems),
+        (name_column("system"), _compared_systems),
         ("humans alone", lambda row: _percent(row.human_only)),
         ("judge alone", number_of("judge_only", decimal, scale=100)),
         ("both", lambda row: _percent(row.powered)),
@@ -282,7 +282,7 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
         (Column("λ", spare=2), number_of("weight", fixed)),
         (Column("correlation", spare=1), number_of("correlation", fixed)),
         ("worth, queries", _worth),
-        (worded("decided", spare=3), _decided),
+        (text_column("decided", spare=3), _decided),
     ]
     table = tabulated(
         "Means and differences of neighbours from few human labels, in %",

@@ -26,7 +26,7 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    named,
+    name_column,
     tabulated,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
@@ -79,7 +79,7 @@ def _table(audit: PairwiseAudit) -> Table:
         ("first named", "first"),
     )
     columns: list[ColumnOf] = [
-        (named("pairs"), attrgetter("kind")),
+        (name_column("pairs"), attrgetter("kind")),
         ("number", number_of("pairs", count)),
     ]
     columns += [(title, partial(_share, name=name)) for title, name in shares]

@@ -27,9 +27,9 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
@@ -200,7 +200,7 @@ def _outcomes(gaps: ExplainedGaps) -> list[Outcome]:
 
 def _parts_table(gaps: ExplainedGaps) -> Table:
     units = {about.name: about.unit for about in gaps.properties}
-    columns: list[ColumnOf] = [(named("goes with"), attrgetter("name"))]
+    columns: list[ColumnOf] = [(name_column("goes with"), attrgetter("name"))]
     for index, outcome in enumerate(_outcomes(gaps)):
         title = f"{_title(outcome, gaps.cutoff)}, {UNITS[outcome]}"
         head = Column(title, hint=_HINTS[outcome], spare=0 if index == 0 else 4 - index)
@@ -298,9 +298,9 @@ def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
 
 def _property_table(gaps: ExplainedGaps) -> Table:
     columns: list[ColumnOf] = [
-        (named("property"), attrgetter("name")),
-        (worded("unit"), lambda about: about.unit or DASH),
-        (worded("from"), _origin),
+        (name_column("property"), attrgetter("name")),
+        (text_column("unit"), lambda about: about.unit or DASH),
+        (text_column("from"), _origin),
     ]
     return tabulated("Properties", gaps.properties, columns, only="page")
 

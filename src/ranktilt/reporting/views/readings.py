@@ -160,7 +160,7 @@ def _change_unit(change: Change) -> str:
 
 def _tone(change: Change) -> Tone:
     """Return the tone of a difference: its side's, or else by whether it is shown."""
-    if not change.shown:
+    if not change.is_shown:
         return "unsure"
     if change.a == change.b or not change.estimand.sided:
         return ""

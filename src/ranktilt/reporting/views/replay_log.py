@@ -20,9 +20,9 @@ from ranktilt.reporting.document import (
     Row,
     Sentence,
     Table,
-    named,
+    name_column,
     printed,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import count, decimal, moved, number, p_value
@@ -170,7 +170,12 @@ def _answers(replayed: ReplayedLog) -> Table:
         share = Cell("") if kind == _LOST else number(100 * answer_count / total, decimal)
         cells = (Cell(kind), number(answer_count, count), share, Cell(examples.get(kind, "")))
         rows.append(Row(cells, rule=kind == _ECHO))
-    columns = (named("answer"), Column("number"), Column("share in %"), worded("most often"))
+    columns = (
+        name_column("answer"),
+        Column("number"),
+        Column("share in %"),
+        text_column("most often"),
+    )
     return Table("Answers", columns, tuple(rows))
 
 
@@ -182,7 +187,7 @@ def _questions(replayed: ReplayedLog) -> list[tuple[str, Pair]]:
 
 def _split(replayed: ReplayedLog) -> Table:
     spare = (Column("corrected p", spare=1), Column("queries", spare=2))
-    columns = (named("part"), *map(Column, ("value", "difference", "95 % interval")), *spare)
+    columns = (name_column("part"), *map(Column, ("value", "difference", "95 % interval")), *spare)
     rows: list[Row] = []
     for measure, pair in _questions(replayed):
         rows += _rows(replayed, measure, pair)

@@ -26,9 +26,9 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.figures.charts import Point, lines
@@ -210,7 +210,7 @@ def _tilt_table(audits: SourceAudits) -> Table:
         ("Relative Δ", _tilt_cell),
         (Column("corrected p", spare=1), number_of("effect.p_corrected", p_value)),
         (Column("queries", spare=2), number_of("effect.queries", count)),
-        (worded("verdict"), partial(_verdict_cell, audits)),
+        (text_column("verdict"), partial(_verdict_cell, audits)),
     ]
     rows = list(_tilt_rows(audits))
     has_several_series = len(_series_groups(audits)) > 1
@@ -268,7 +268,7 @@ def _answer_table(audits: SourceAudits) -> Table:
         ("answer", _answer_cell),
         ("95 % interval", _interval_cell),
         (Column("corrected p", spare=1), number_of("effect.p_corrected", p_value)),
-        (worded("verdict"), partial(_verdict_cell, audits)),
+        (text_column("verdict"), partial(_verdict_cell, audits)),
     ]
     return tabulated(
         f"{audits.primary}: {audits.reference} against each source",
@@ -293,7 +293,7 @@ def _interval_cell(row: _SourceRow) -> Cell:
 
 def _source_columns(audits: SourceAudits) -> list[ColumnOf]:
     """Return the source, and its temperature where that of any is known."""
-    columns: list[ColumnOf] = [(named("source"), attrgetter("source.source"))]
+    columns: list[ColumnOf] = [(name_column("source"), attrgetter("source.source"))]
     if any(source.has_temperature for source in audits.sources):
         columns.append(("temperature", lambda row: _temperature(row.source)))
     return columns
@@ -313,10 +313,10 @@ def _trends(audits: SourceAudits) -> Section | None:
     if not audits.trends:
         return None
     columns: list[ColumnOf] = [
-        (named("ranker"), attrgetter("run")),
-        (worded("series"), attrgetter("series")),
-        (worded("measure"), attrgetter("measure")),
-        (worded("trend"), _direction),
+        (name_column("ranker"), attrgetter("run")),
+        (text_column("series"), attrgetter("series")),
+        (text_column("measure"), attrgetter("measure")),
+        (text_column("trend"), _direction),
         ("rank correlation", _correlation),
         ("change, points", _change),
         ("queries", number_of("queries", count)),

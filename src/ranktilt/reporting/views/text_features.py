@@ -14,9 +14,9 @@ from ranktilt.reporting.document import (
     Column,
     Figure,
     Table,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.interval_chart import (
@@ -33,8 +33,8 @@ from ranktilt.reporting.numbers import DASH, always_signed, count, number_of, sh
 def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) -> Table:
     """Lay out effect sizes and both means, in the order given."""
     columns = (
-        (named("source"), attrgetter("source")),
-        (worded("property"), attrgetter("what")),
+        (name_column("source"), attrgetter("source")),
+        (text_column("property"), attrgetter("quantity")),
         ("g", _effect_cell),
         ("pairs", number_of("pairs", count)),
         (Column("mean", spare=2), number_of("source_mean", short_decimal)),
@@ -56,7 +56,7 @@ def effect_figure(effects: Sequence[EffectSize], reference: str) -> Figure | Non
     marks = []
     for effect in effects:
         if not np.isnan(effect.g):
-            label = f"{effect.what}, {effect.source}" if has_sources else effect.what
+            label = f"{effect.quantity}, {effect.source}" if has_sources else effect.quantity
             marks.append(Mark(label=label, value=effect.g, low=effect.low, high=effect.high))
     if not marks:
         return None
@@ -76,7 +76,7 @@ def effect_chart(effects: Sequence[EffectSize], reference: str) -> Iterator[Inte
     largest = sorted(known, key=lambda effect: -abs(effect.g))[:MOST_ROWS]
     rows = [
         IntervalRow(
-            label=f"{effect.what}, {effect.source}" if has_several else effect.what,
+            label=f"{effect.quantity}, {effect.source}" if has_several else effect.quantity,
             readings=(_effect_reading(effect),),
         )
         for effect in largest
@@ -99,5 +99,5 @@ def _effect_reading(effect: EffectSize) -> IntervalReading:
     return IntervalReading(
         mark=IntervalMark(value=effect.g, low=effect.low, high=effect.high),
         text=f"{always_signed(effect.g)} [{ends}]",
-        tone="" if effect.shown else "unsure",
+        tone="" if effect.is_shown else "unsure",
     )

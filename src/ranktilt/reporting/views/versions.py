@@ -16,10 +16,10 @@ from ranktilt.reporting.document import (
     Emphasis,
     Sentence,
     Table,
-    named,
+    name_column,
     printed,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.numbers import DASH, always_signed, fixed, number, number_of, percent
 from ranktilt.reporting.tones import Tone
@@ -86,13 +86,13 @@ def _are(names: tuple[str, ...]) -> str:
 def checks_table(checks: ManipulationChecks) -> Table:
     """Lay the checks out by factor."""
     columns = (
-        (named("property"), attrgetter("probe")),
-        (worded("must"), _expected),
+        (name_column("property"), attrgetter("probe")),
+        (text_column("must"), _expected),
         (Column("low", spare=2), number_of("low_mean", fixed)),
         (Column("high", spare=2), number_of("high_mean", fixed)),
         (Column("effect", hint="Hedges' g"), _effect),
         (Column("documents", spare=1), _origins),
-        (worded("verdict"), _verdict),
+        (text_column("verdict"), _verdict),
     )
     return tabulated(
         "What each factor did to the texts",

@@ -32,7 +32,7 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    named,
+    name_column,
 )
 from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, scatter
 from ranktilt.reporting.figures.drawing import Drawing
@@ -133,7 +133,7 @@ def _page_sections(bench: Bench, choice: Choice, notes: Sequence[str]) -> Iterat
 def _table(bench: Bench, choice: Choice) -> Table:
     """Return a row for each candidate that may be chosen, and below it its difference."""
     measure = bench.effectiveness_measure
-    columns = [named("candidate")]
+    columns = [name_column("candidate")]
     for pair in bench.pairs:
         several = f", {side_name(bench, pair)}" if len(bench.pairs) > 1 else ""
         columns.append(Column(primary(bench) + several))

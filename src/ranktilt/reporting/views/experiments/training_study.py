@@ -23,9 +23,9 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    named,
+    name_column,
     tabulated,
-    worded,
+    text_column,
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
@@ -156,7 +156,7 @@ def _means(evaluation: Evaluation, ranker: str, group: str = ALL) -> Iterator[Ce
 
 
 def _columns(measures: Iterable[str]) -> tuple[Column, ...]:
-    return named("ranker"), *map(Column, measures)
+    return name_column("ranker"), *map(Column, measures)
 
 
 def _tables(evaluations: Sequence[Evaluation], caption: str) -> Iterator[Table]:
@@ -261,7 +261,7 @@ def _overlaps(study: TrainingStudy) -> Section:
         "highest quarter above": "high",
     }
     columns: tuple[ColumnOf, ...] = (
-        (named("answers"), attrgetter("source")),
+        (name_column("answers"), attrgetter("source")),
         ("judged pairs", number_of("pairs", count)),
         *((title, partial(_share, field=field)) for title, field in shares.items()),
     )
@@ -338,9 +338,9 @@ def _spread(study: TrainingStudy) -> Section:
     for evaluation in study.evaluations:
         rows += [_seeds_row(evaluation, s) for s in evaluation.seeds if len(s.values) > 1]
     columns = (
-        named("ranker"),
-        worded("collection"),
-        worded("measure"),
+        name_column("ranker"),
+        text_column("collection"),
+        text_column("measure"),
         Column("mean"),
         Column("standard deviation"),
         Column("trainings"),
