@@ -134,7 +134,7 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
         (lambda _: probe("perplexity:"), "probe 'perplexity:': expected name"),
         (
             lambda _: probe("perplexity(kind=masked)"),
-            "perplexity: given and kind are options of a model of transfor",
+            "perplexity: context and kind are options of a model of transfor",
         ),
         (
             lambda _: probe("perplexity:x(kind=mask)"),

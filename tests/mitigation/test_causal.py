@@ -188,7 +188,7 @@ def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(
             texts,
             Planted(),
             {"probe": probe},
-            "causal needs the perplexity of texts alone; leave out given",
+            "causal needs the perplexity of texts alone; leave out context",
         ),
         (
             texts,

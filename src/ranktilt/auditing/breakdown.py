@@ -123,7 +123,7 @@ def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str
 
 
 def parts(a: Floats, b: Floats) -> Floats:
-    """Split Relative Δ of two groups over the queries, the last axis, in points; see `contributions`."""
+    """Split Relative Δ over the queries, the last axis, in points; see `contributions`."""
     counts = ~(np.isnan(a) | np.isnan(b))
     total_a = np.where(counts, a, 0.0).sum(axis=-1, keepdims=True)
     total_b = np.where(counts, b, 0.0).sum(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The question card: questions beside Relative Δ, put to each run (definitions: MEASURES, sec. 3)."""
+"""The question card: what is asked of each run besides Relative Δ (MEASURES, sec. 3)."""
 
 from __future__ import annotations
 

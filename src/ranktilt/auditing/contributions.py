@@ -41,7 +41,7 @@ class Contributions:
     def from_samples(
         cls, samples: Sequence[Sample], collection: Collection, queries: Sequence[str]
     ) -> Contributions:
-        """Keep what documents add to the answers, of each answer the largest entries up to a limit."""
+        """Keep what documents add to the answers: the largest entries of each, up to a limit."""
         answers = {
             (sample.run, repr(sample.estimand), sample.a, sample.b): sample.clusters
             for sample in samples

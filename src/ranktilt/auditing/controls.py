@@ -446,7 +446,7 @@ _OPTIONS = (
 
 
 def _reader(ranker: Ranker) -> _Reader | None:
-    """Return what a pipeline's last neural stage reads; None if unknown, or without such a stage."""
+    """Return what a pipeline's last neural stage reads; None if there is none, or if unknown."""
     for stage in reversed(stages_of(ranker)):
         read_tokens = getattr(stage, "tokens", None)
         if callable(read_tokens):

@@ -109,7 +109,7 @@ class Effect:
 
     @property
     def kind(self) -> str:
-        """What stands for the estimand in files, whatever its cutoff is: ``page``, ``relevant twins``, ``rank gap``."""
+        """Name of the estimand without its cutoff, as in files: ``page``, ``rank gap``."""
         return self.estimand.key
 
     @property
@@ -129,7 +129,7 @@ class Effect:
 
     @property
     def detectable(self) -> float:
-        """Smallest absolute effect that its table detects with 80 % power; NaN where nothing can be tested.
+        """Smallest absolute effect that is detected with 80 % power; NaN where nothing is tested.
 
         See `detectable_effect`.
         """
@@ -364,7 +364,7 @@ class Equivalence(Effect):
     margin: float
     """The largest difference that would not matter."""
     p_equivalent: float
-    """The larger p of two one-sided paired t tests of a difference beyond ±margin (Schuirmann 1987)."""
+    """The larger p of two one-sided paired t tests against ±margin (Schuirmann 1987)."""
     smallest: float
     """The smallest margin that these queries would have shown equivalence for."""
     outcome: Outcome = "not tested"

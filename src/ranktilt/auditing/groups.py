@@ -402,7 +402,8 @@ def _halves(by: str, name: str, values: pl.Series, edge: float, *, unit: str) ->
     count = int(is_above.sum())
     if count in (0, len(values) - values.null_count()):
         side, furthest = ("below", values.max()) if not count else ("at or above", values.min())
-        extreme = f"{'highest' if not count else 'lowest'}: {short_number(float(furthest))}"  # type: ignore[arg-type]
+        end = "lowest" if count else "highest"
+        extreme = f"{end}: {short_number(float(furthest))}"  # type: ignore[arg-type]
         raise UserError(
             f"{by}: every {name} is {side} {short_number(edge)} ({extreme}); "
             "expected values on both sides"

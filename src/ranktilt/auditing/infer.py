@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import itemgetter
 
 from ranktilt.auditing.card import Card, CardKey
@@ -95,7 +96,7 @@ def _tilt_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sampl
             samples_of[run_number, pair_number] = samples
     if shuffled:
         _place_among_shuffled(inputs, samples_of, shuffled)
-    return [sample for samples in samples_of.values() for sample in samples]
+    return list(chain.from_iterable(samples_of.values()))
 
 
 def _samples_of_pair(

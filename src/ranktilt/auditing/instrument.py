@@ -56,7 +56,7 @@ def check_instrument(
     tosses: int = TOSSES,
     seed: int = 0,
 ) -> tuple[InstrumentRow, ...]:
-    """Audit each ranker again and again with sources that mean nothing, and count how often a side is named.
+    """Audit each ranker many times with sources that mean nothing; count how often a side is named.
 
     A coin decides for each origin whether its documents exchange their sources; a document without
     a twin gets one of the collection's sources, as often as they are there. The rankings stay: they

@@ -20,7 +20,7 @@ MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Judgments:
-    """Relevant judgments: queries by number, documents by row; rows beyond the collection's are unknown documents."""
+    """Relevant judgments; rows beyond the collection's are documents that it does not hold."""
 
     queries: tuple[str, ...]
     known_query: npt.NDArray[np.bool_]
@@ -70,7 +70,7 @@ class Judgments:
 
     @cached_property
     def first_of_equal(self) -> Ints:
-        """Place of each judgment in the first query with the same ones, whose documents have one label only."""
+        """Position of each judgment in the first query that has the same judgments."""
         key = signatures(self.query, self.row, self.grade, len(self.queries))
         first = np.unique(key, return_index=True, return_inverse=True)[1:]
         start = np.searchsorted(self.query, np.arange(len(self.queries)))

@@ -93,7 +93,7 @@ def run_notes(
 
 
 def source_notes(collection: Collection, by: str | None) -> Iterator[Note]:
-    """Note how labels were read, and which sources were ranked together, where there is a choice."""
+    """Note how labels were read, and which of several sources were ranked together."""
     if "judgments_read" in collection.spec:
         yield JudgmentsReadAs(format=str(collection.spec["judgments_read"]))
     if "labels_read" in collection.spec:
@@ -106,7 +106,7 @@ def source_notes(collection: Collection, by: str | None) -> Iterator[Note]:
 
 
 def answer_notes(run: Run) -> Iterator[Note]:
-    """Note of each stage that asked a language model what kinds of answers came, and how many are unreadable."""
+    """Note the kinds of answers that each language model gave, and how many are unreadable."""
     for stage, answers in run.llm_answers:
         numbers = {str(kind): int(number) for kind, number in answers["kinds"].items()}
         kinds = counts_of(numbers)
@@ -137,7 +137,7 @@ class _FixedLists:
 
 
 def variation_notes(effects: Iterable[Effect]) -> Iterator[Note]:
-    """Warn of runs that cannot be called level, because too much of what they say could not have come out otherwise."""
+    """Warn of runs that cannot be called level, because too many of their lists cannot vary."""
     measures_of: dict[str, set[str]] = {}
     fixed: dict[tuple[str, int, tuple[Count, ...]], dict[str, None]] = {}
     for effect in effects:
@@ -161,7 +161,7 @@ def variation_notes(effects: Iterable[Effect]) -> Iterator[Note]:
 
 
 def identical_notes(judged_runs: Sequence[JudgedRun]) -> Iterator[Note]:
-    """Name the runs that are one ranking under several names, such as a re-ranker that gave back its candidates."""
+    """Name runs that are one ranking, such as a re-ranker that gave back its candidates."""
     names_of: dict[bytes, list[str]] = {}
     for judged_run in judged_runs:
         names_of.setdefault(judged_run.fingerprint, []).append(judged_run.run.name)
@@ -190,7 +190,7 @@ def only_labels(collection: Collection) -> bool:
 
 
 def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[Note]:
-    """Note how many judgments name what the collection does not hold, and how fractions among their grades count."""
+    """Note judgments of unknown queries or documents, and how fractions among grades count."""
     documents = int((judgments.row >= collection.docs.height).sum())
     queries = int((~judgments.known_query[judgments.query]).sum())
     if documents or queries:
@@ -206,7 +206,7 @@ def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[Not
 def twin_notes(
     collection: Collection, groups: Groups, uneven: Sequence[Pair], judgments: Judgments
 ) -> Iterator[Note]:
-    """Note why groups that mostly are twins, but not all (`uneven` pairs), are not held to be so."""
+    """Note why groups that are mostly twins, but not all (`uneven` pairs), are no twins."""
     for pair in uneven:
         twins = twin_rows(collection, groups, pair)
         sides = [groups.names.index(name) for name in pair]
@@ -235,7 +235,7 @@ def card_notes(collection: Collection, groups: Groups, *, twins: bool) -> Iterat
 def sparse_notes(
     tilts: Sequence[Effect], runs: Sequence[str], groups: Groups, values: npt.NDArray[np.float64]
 ) -> Iterator[Note]:
-    """Note where many queries are compared and few say something: the others have 0 on both sides, and add nothing."""
+    """Note where few of the compared queries have a value other than 0 on either side."""
     measures = list(dict.fromkeys(t.measure for t in tilts))
     few = dict[tuple[str, str, str, int], list[Count]]()
     for tilt in tilts:
@@ -258,7 +258,10 @@ def group_notes(
     *,
     absent: bool = False,
 ) -> Iterator[Note]:
-    """Note what the comparison leaves out (`absent`: queries that a run lacks too), and where it stands on little."""
+    """Note what the comparison leaves out, and where it rests on few queries.
+
+    `absent` are queries that a run lacks too.
+    """
     by = str(groups.by)
     yield from (replace(remark, has_remedy=True) for remark in groups.remarks)
     if groups.unlabelled:
@@ -296,7 +299,7 @@ def _pair_notes(tilts: Sequence[Effect], resamples: int, *, absent: bool) -> Ite
 def lone_group_notes(
     judged_runs: Sequence[JudgedRun], groups: Groups, collection: Collection, *, depth: int | None
 ) -> Iterator[Note]:
-    """Note that one group alone is left; where a `depth` is given, also how much of the first ranks it holds."""
+    """Note that one group alone is left, and with a `depth` its share of the first ranks."""
     if len(groups.names) != 1:
         return
     (group,) = groups.names

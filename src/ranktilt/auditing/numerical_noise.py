@@ -107,7 +107,7 @@ def numerical_noise(
     *,
     seed: int,
 ) -> Iterator[NumericalNoise]:
-    """Draw scores within their resolution, again and again, and measure how far each Relative Δ moves.
+    """Draw scores within their resolution many times; measure how far each Relative Δ moves.
 
     `tilts` are the run's on the primary `measure`, one for each pair; `counted` is that measure
     with the scores as they are, over all documents and over each group, NaN where a query does not

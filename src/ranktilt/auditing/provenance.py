@@ -54,5 +54,5 @@ def _files_of_collection(spec: Mapping[str, Any]) -> list[str]:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Return the versions of what numbers rest on; to look them up takes a quarter of a small audit."""
+    """Return the versions of packages that numbers rest on; cached, because looking up is slow."""
     return {name: version(name) for name in PACKAGES}

@@ -50,7 +50,7 @@ class Move(NamedTuple):
     """95 % interval."""
     queries: int
     neutral: float = 0.0
-    """The difference that favours nobody: 0 for twins, that of both medians of random labels else."""
+    """The difference that favours nobody: 0 for twins, else that of random labels' medians."""
 
     @property
     def is_shown(self) -> bool:
@@ -98,7 +98,7 @@ class Controlled:
 
 @dataclass(frozen=True, eq=False)
 class QueryAnswers:
-    """One run's answers to one question about groups, query by query: two columns, of whose means it is made."""
+    """One run's answers to one question about groups, in two columns of per-query values."""
 
     run: str
     estimand: Coded[Estimand]
@@ -138,16 +138,16 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     card: tuple[Effect, ...] = ()
     """The question card of every run and pair; empty where it was not asked for."""
     confounds: tuple[Confound, ...] = ()
-    """What else differs between the sources of each pair; empty for other groups and without texts."""
+    """Other differences between the sources of each pair; empty without sources or texts."""
     controls: tuple[Controlled, ...] = ()
-    """Relative Δ with one of these taken away; empty where it was not asked for (`ranktilt.controls`)."""
+    """Relative Δ with one of these taken away (`ranktilt.controls`); empty by default."""
     repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Queries of each run that repeat an earlier one, with the first; other runs are left out.
 
     Queries repeat each other by text, or by ranking and judgments.
     """
     top_results: Coded[TopResults] | None = None
-    """The first results of every run, from which reports show lists; None where they are not kept."""
+    """First results of every run, which reports show; None where they are not kept."""
     query_answers: tuple[QueryAnswers, ...] = ()
     """Columns behind the answers about groups and to the primary question, for `compare`."""
     contributions: Coded[Contributions] | None = None
@@ -237,7 +237,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def table(self) -> pl.DataFrame:
-        """The tidy table: ``run``, ``measure``, ``group``, ``query``, ``value``; undefined values are NaN."""
+        """Table of ``run``, ``measure``, ``group``, ``query``, ``value``; NaN where undefined."""
         names = pl.DataFrame({"run": self.runs}, schema={"run": pl.String})
         for column, labels in (
             ("measure", map(repr, self.measures)),
@@ -316,7 +316,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def verdict(
         self, run: str | None = None, a: str | None = None, b: str | None = None
     ) -> Verdict:
-        """Return the verdict on one run and pair of groups, by default the only run and the first pair.
+        """Return the verdict on a run and a pair of groups, by default the only run and first pair.
 
         It is given on the primary question, with how many others agree.
         """

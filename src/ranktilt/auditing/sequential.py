@@ -46,7 +46,7 @@ class Look(NamedTuple):
     value: float
     low: float
     high: float
-    """Lower and higher end of two intervals together: that over queries, and that of new documents."""
+    """Interval that covers two: the one over queries, and the one of new documents."""
     query_low: float
     query_high: float
     """Ends of the interval over queries alone."""

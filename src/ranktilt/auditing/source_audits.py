@@ -230,7 +230,7 @@ def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
     first = audits[0]
     sampling = {name: first.spec[name] for name in _SAMPLING}
     provenance = audit_provenance(apart.collection, first.spec["runs"])
-    tilts = [tilt for audited in audits for tilt in audited.tilts]
+    tilts = list(chain.from_iterable(audit.tilts for audit in audits))
     spec = {
         **{name: first.spec[name] for name in _OPTIONS},
         **sampling,

@@ -69,7 +69,7 @@ class Trend:
 
     @property
     def kind(self) -> Literal["rises", "falls", "inconclusive"]:
-        """Which way Relative Δ goes as temperature rises, if both intervals lie on that side of 0."""
+        """Direction of Relative Δ as temperature rises, if both intervals are on that side of 0."""
         if self.low > 0 and self.change_low > 0:
             return "rises"
         if self.high < 0 and self.change_high < 0:

@@ -1,4 +1,4 @@
-"""The first results of every list of an audit's runs, kept so that reports read them and never rank."""
+"""First results of every list of an audit's runs, so that reports need not rank."""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ def ranker_options(name: str) -> list[str]:
 
     kind = ranker_class(name if name in ranker_names() else name.partition(":")[0])
     hidden = ("k", kind.argument)
-    return [field.name for field in fields(kind) if field.name not in hidden]  # type: ignore[arg-type]
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    return [name for name in names if name not in hidden]
 
 
 def language_models(context: CompletionContext) -> list[str]:
@@ -127,7 +128,7 @@ def method_options(name: str) -> list[str]:
 def within_parentheses(
     typed: str, names: Iterable[str], options_of: Callable[[str], Iterable[str]]
 ) -> list[str]:
-    """Return what may follow in ``name(option=value,…)``: names, or options behind an open parenthesis.
+    """Return what may follow in ``name(option=value,…)``: names, or options in parentheses.
 
     `options_of` gives the options of a name; nothing is offered behind an equals sign.
     """

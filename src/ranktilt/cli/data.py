@@ -83,8 +83,8 @@ def load(
             f"{collection.docs.height:,} of {collection.spec['docs_of']:,} documents are kept"
         )
         note(
-            f"warning: {documents}: no unjudged one competes, so measures are not those of the whole "
-            "collection"
+            f"warning: {documents}: no unjudged one competes, so measures are not those of the "
+            "whole collection"
         )
 
 

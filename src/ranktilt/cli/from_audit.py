@@ -97,8 +97,8 @@ def _require_files(file: Path, audit: Audit) -> None:
     if moved:
         are = "is" if len(moved) == 1 else "are"
         raise UserError(
-            f"{file} was made of {join_words(moved[:3])}, which {are} not there now: run this where "
-            "the audit was made, or name the inputs themselves"
+            f"{file} was made of {join_words(moved[:3])}, which {are} not there now: run this "
+            "where the audit was made, or name the inputs themselves"
         )
 
 

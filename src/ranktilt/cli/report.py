@@ -130,7 +130,7 @@ def _open(page: Path) -> None:
 
 
 def _form(output: Path | None, layout: str | None, figures: Path | None) -> str:
-    """Return the format where none is named: a page, or for a layout what the file's ending says."""
+    """Return the format where none is named: a page, or for a layout as the file ends."""
     if figures is not None:
         return "svg"
     if layout is None:

@@ -290,7 +290,7 @@ class _TableColumns:
 
     @classmethod
     def from_header(cls, path: Path, header: Sequence[str], titles: _Row) -> _TableColumns:
-        """Find the columns by their lower-case names in `header`; `titles` is the row as written."""
+        """Find columns by lower-case names in `header`; `titles` is the row as written."""
         query, run = _column(header, _QUERY), _column(header, _RUN)
         if query is None:
             raise DataError(path, _EXPECTED, line=titles.line)

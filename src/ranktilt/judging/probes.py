@@ -109,7 +109,7 @@ class ProbeGap(NamedTuple):
     original: float
     """Mean grade of the originals."""
     gap: float
-    """Mean grade of the twins less the originals', NaN without pairs; above 0 the judge is fooled."""
+    """Mean grade of twins minus originals, NaN without pairs; above 0 the judge is fooled."""
     low: float
     high: float
     """95 % interval of the gap, resampled by query; NaN with fewer than two queries."""

@@ -123,7 +123,7 @@ class RankAgreement:
     limits: tuple[float, float]
     """Bland & Altman's 95 % limits of agreement of the differences."""
     slope: float
-    """What a difference of 1 between two systems becomes under the judge: below 1 it brings them closer."""
+    """Difference under the judge of two systems that differ by 1; below 1 they come closer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +242,7 @@ class Corrected:
     """Of both judges' values over the human queries."""
     queries: int
     effective: float
-    """Human queries that would give as small a variance without the judge; NaN without an interval."""
+    """Human queries that give as small a variance without the judge; NaN if unknown."""
     truth: float = np.nan
     """The mean over all human queries, where these are a sample of those that are known."""
 

@@ -348,7 +348,7 @@ class Document:
     meaning: str = ""
     """What the answer means for somebody who reads nothing else, in one or two sentences."""
     hero: PageBlocks | None = None
-    """The figure that shows the answer, or none: at most one block, on the first screen of a page."""
+    """Figure on the first screen that shows the answer: at most one block."""
     next_steps: tuple[NextCommand, ...] = ()
     """What to do next, each with its command."""
     legend: tuple[str, ...] = ()

@@ -38,7 +38,7 @@ _QUARTILES = ("quartile_1", "median", "quartile_3")
 
 
 def frames(result: Any) -> dict[str, pl.DataFrame]:
-    """Return every part of a result that has rows, by name; the rows of a part of a part have both names.
+    """Return every part of a result that has rows, by name; nested parts have both names.
 
     Columns of nested values have both names too (``share_low``); what is not known is null.
     """

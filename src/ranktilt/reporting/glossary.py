@@ -125,7 +125,7 @@ class Glossary:
         return out + _escaped(text[end:])
 
     def hint(self, title: str, hint: str) -> Markup:
-        """Give a title a definition of its own to hover, and the link of the first term in either."""
+        """Give a title its definition to hover, and the link of the first term in either."""
         from markupsafe import Markup
 
         abbr = Markup('<abbr title="{}">{}</abbr>').format(visible(hint), visible(title))

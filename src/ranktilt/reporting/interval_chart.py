@@ -1,7 +1,7 @@
 """The figure on a page's first screen: rows of values with intervals, drawn without scripts.
 
-A chart is a block of a document. Its rows share one or two scales; where a mark stands on a scale is
-a share of its length, so that the same chart fits a telephone, a wide window and paper.
+A chart is a block of a document. Its rows share one or two scales. The position of a mark is a
+share of the scale's length, so that the same chart fits a telephone, a wide window and paper.
 """
 
 from __future__ import annotations

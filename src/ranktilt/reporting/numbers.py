@@ -52,7 +52,7 @@ def estimate_of(field: str, show: Callable[[float], str]) -> Callable[[Any], Cel
 
 
 def moved(change: Change, none: Emphasis = "") -> Cell:
-    """Make a cell of a difference: starred where it is significant, and strong where it is shown."""
+    """Make a cell of a difference: starred if significant, strong if shown."""
     star = "*" if change.p_corrected < ALPHA else ""
     return estimate(
         change,
@@ -68,7 +68,7 @@ def decimal(value: float, digits: int = 1) -> str:
 
 
 def short_decimal(value: float, digits: int = 2) -> str:
-    """Print a number with so many decimals; one that would read 0 with its first digit: ``0.004``."""
+    """Print a number with so many decimals, or with its first digit: ``0.004``."""
     text = decimal(value, digits)
     is_zero = not text.strip("−0.")
     return f"{value:.1g}".replace("-", "−") if value and is_zero else text

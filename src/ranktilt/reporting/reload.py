@@ -64,7 +64,7 @@ class LoadedSourceAudits:
     @property
     def notes(self) -> tuple[str, ...]:
         """Why a part is missing, each reason once."""
-        return tuple(dict.fromkeys(note for part in self.parts for note in part.notes))
+        return tuple(dict.fromkeys(chain.from_iterable(part.notes for part in self.parts)))
 
 
 Loaded = LoadedAudit | LoadedSourceAudits
@@ -73,7 +73,7 @@ Loaded = LoadedAudit | LoadedSourceAudits
 def reload_sources(
     result: SourceAudits, path: str | Path | None = None, *, collection: Collection | None = None
 ) -> LoadedSourceAudits:
-    """Read the collection of several sources again, and take it apart as it was audited; see `reload`."""
+    """Read a collection of several sources again, and take it apart as audited; see `reload`."""
     is_given = collection is not None
     try:
         if collection is None:

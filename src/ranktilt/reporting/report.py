@@ -73,7 +73,7 @@ def laid_out() -> tuple[type[Result], ...]:
 
 
 _LONGEST = 330
-"""Characters of a headline that says what each result says; a longer one says what the first of them does."""
+"""Most characters of a headline about all results; a longer one is about the first."""
 
 
 def report(
@@ -85,7 +85,7 @@ def report(
     texts: bool = True,
     layout: str | Layout | None = None,
 ) -> Path:
-    """Write results as one HTML page that opens anywhere, offline, or as a table or figure of a paper.
+    """Write results as one HTML page that opens offline, or as a table or figure of a paper.
 
     Parameters
     ----------

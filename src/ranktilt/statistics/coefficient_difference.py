@@ -1,4 +1,4 @@
-"""The difference of two coefficients of agreement that rest on the same queries, such as two κ or two τ."""
+"""The difference of two coefficients over the same queries, such as two κ or two τ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compact letter displays: many pairwise decisions as a few letters that share what cannot be told apart.
+"""Compact letter displays: many pairwise decisions as a few shared letters.
 
 Two members that share a letter cannot be distinguished; two without a common letter differ.
 Insert and absorb: H.-P. Piepho, Journal of Computational and Graphical Statistics 13(2), 2004.

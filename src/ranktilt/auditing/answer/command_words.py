@@ -28,7 +28,7 @@ _SMALL_LIFT = 0.2
 
 
 def audit_words(audit: Audit) -> list[str]:
-    """Return the words of the command that makes the audit again; none where what was read has no name."""
+    """Return the command that makes the audit again; none where its inputs have no name."""
     inputs = input_words(audit, list(audit.runs))
     if not inputs:
         return []
@@ -55,7 +55,7 @@ def question_words(audit: Audit) -> list[str]:
 
 
 def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
-    """Return the words of the command that levels one run; none where level cannot be asked about these groups."""
+    """Return the command that levels one run; none where level cannot be asked of these groups."""
     is_percent = audit.primary in audit.measures or not math.isnan(audit.primary.point)
     is_united = any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
     if not is_percent or not audit.primary.sided or is_united:
@@ -95,7 +95,7 @@ def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) ->
 
 
 def explain_groups_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
-    """Return the words of the command that explains a gap between groups without twins by their texts."""
+    """Return the command that explains a gap between groups without twins by their texts."""
     folder, collection = folder_of(audit), audit.spec["collection"]
     is_united = any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
     if folder is None or collection.get("labels") or is_united or are_twins(audit, pair):
@@ -119,7 +119,7 @@ def _pairs_retrieved(audit: Audit, run: str, sides: tuple[str, str]) -> int:
 
 
 def input_words(audit: Audit, runs: list[str], *, with_names: bool = True) -> list[str]:
-    """Return the words that name the same collection or labels, runs and judgments; none where one has no name."""
+    """Return the words that name the same inputs; none where one of them has no name."""
     collection = audit.spec["collection"]
     folder, labels = folder_of(audit), collection.get("labels")
     ranked = _ranked(audit, runs, with_names=with_names)
@@ -144,7 +144,7 @@ def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
 
 
 def _ranked(audit: Audit, runs: list[str], *, with_names: bool) -> list[str]:
-    """Return the words that name the same runs and rankers; none where one of them was made in memory."""
+    """Return the words that name the same runs; none where one was made in memory."""
     words, read = list[str](), dict[str, str]()
     for spec in _run_specs(audit, runs):
         stages = _stages(str(spec.get("ranker", "")))
@@ -177,7 +177,7 @@ def _option_words(option: str, values: Iterable[str]) -> list[str]:
 
 
 def _stages(ranker: str) -> list[Stage]:
-    """Return the stages that a command line could read; none of a ranker that is an object of its maker's."""
+    """Return the stages that a command line could read; none for a ranker made of an object."""
     try:
         stages = parse_stages(ranker)
     except UserError:
@@ -200,7 +200,7 @@ def _pairs(audit: Audit) -> list[str]:
 
 
 def _question(audit: Audit) -> list[str]:
-    """Return the words that name the primary question and its margin, where they are not the usual ones."""
+    """Return the words for an unusual primary question, and for an unusual margin."""
     if audit.measures:
         usual = "nDCG@10"
     elif audit.primary.kind == "property":
@@ -227,7 +227,7 @@ def _margin(audit: Audit) -> str:
 
 
 def limit_text(audit: Audit) -> str:
-    """Return the margin as a limit of a gate; of a question that is not in points, a small one in its unit."""
+    """Return the margin as a gate's limit; a small one for a question that is not in points."""
     if isinstance(audit.margin, str) or audit.primary.kind != "property":
         return _margin(audit)
     return f"{_SMALL_LIFT:g} {unit_of(audit.primary)}"
@@ -250,7 +250,7 @@ def are_twins(audit: Audit, pair: tuple[str, str]) -> bool:
 
 
 def explain_words(audit: Audit, runs: list[str]) -> list[str]:
-    """Return the words of the command that explains runs of an audit, by the strongest way there is.
+    """Return the command that explains runs of an audit, by the strongest way there is.
 
     Twins are compared by their texts, other groups within each list; without a question that can
     be answered about the gap, the texts of both sides are examined. None where nothing was read.

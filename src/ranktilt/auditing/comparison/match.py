@@ -1,4 +1,4 @@
-"""Match runs: those of two audits on their common queries, or one run of an audit and its others."""
+"""Match runs: those of two audits on their common queries, or one run and the others."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ def _deltas(
     progress: tuple[float, float],
 ) -> list[Floats]:
     deltas_of = [np.empty((len(measures), shuffles.count)) for _ in tasks]
-    numbers = sorted({number for _, pair in tasks for number in pair})
+    numbers = sorted(set(chain.from_iterable(pair for _, pair in tasks)))
     groups = {number: _Group.from_judgments(shuffles.judgments, number) for number in numbers}
     shared = {(a, b): groups[a].shared(groups[b]) for _, (a, b) in tasks}
     # Groups of one run are summed once for all its pairs.

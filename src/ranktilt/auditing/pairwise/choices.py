@@ -1,4 +1,4 @@
-"""From choices to shares: each kind of pairs with intervals over queries and documents, and tests."""
+"""From choices to shares of each kind of pairs, with intervals and tests."""
 
 from __future__ import annotations
 

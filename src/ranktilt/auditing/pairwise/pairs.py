@@ -1,4 +1,4 @@
-"""Which pairs are asked about: a protected and an unprotected document, both relevant to a query, or neither."""
+"""Pairs to ask about: a protected and an unprotected document, both relevant or neither."""
 
 from __future__ import annotations
 

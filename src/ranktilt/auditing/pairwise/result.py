@@ -18,9 +18,9 @@ from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.statistics.variation import Variation, choice_variation
 
 EVEN = 0.5
-"""The share of what was decided that favours nobody; and of answers naming the first document without position bias."""
+"""The share that favours nobody, and that shows no position bias."""
 MOST_POSITION_BIAS = 0.2
-"""Distance of the share that names the first document from a half, above which choices are warned of."""
+"""Position bias, as distance from a half, above which there is a warning."""
 COUNTS = ("both-agree", "each")
 
 
@@ -34,7 +34,7 @@ class Share:
 
     @property
     def odds(self) -> Share:
-        """The ratio of the share to the rest, with its interval; infinite where there is no rest."""
+        """Ratio of the share to the rest, with its interval; infinite where there is no rest."""
         with np.errstate(divide="ignore"):
             low, value, high = (
                 float(np.float64(share) / np.float64(1 - share))
@@ -69,7 +69,7 @@ class PairOutcome:
     preference: Share
     """Of what was decided, what the protected side got: .5 is level."""
     first: Share
-    """Of the answers that could be read, those that name the document shown first: .5 is no position bias."""
+    """Share of readable answers that name the first document: .5 is no position bias."""
     error: float
     """Standard error of the preference."""
     effective_n: float
@@ -87,7 +87,7 @@ class PairOutcome:
 
     @property
     def has_large_position_bias(self) -> bool:
-        """Whether the place of a document decides so often that choices say little of the documents."""
+        """Whether positions decide so often that choices say little about the documents."""
         return abs(self.first.value - EVEN) > MOST_POSITION_BIAS
 
     def derived(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class PairVerdict(Verdict):
 
 @dataclass(frozen=True)
 class QueryChoices:
-    """What was chosen of one query's pairs of one kind; queries of one text are one, called by the first id."""
+    """Choices from one query's pairs of one kind; queries of one text count as the first."""
 
     kind: Kind
     query: str
@@ -143,7 +143,7 @@ class PairwiseAudit(
     noun="a pairwise audit",
     command="ranktilt pairwise",
 ):
-    """What a language model chose of pairs of a protected and an unprotected document; immutable."""
+    """Choices of a language model between protected and unprotected documents; immutable."""
 
     spec: Mapping[str, Any]
     """How it was made."""

@@ -64,7 +64,7 @@ _LABELLED = "|".join(
         rf"(?:(?:the|a|my|possible|suggested) )*{_REWRITE}(?: {_NOUN})?(?: of {_GIVEN}{_NOUN})?"
         r"(?:\s*\([^()\n]{0,60}\))?(?: (?:is|reads|would be))?(?: as follows)?[*_]{0,3}\s*:",
         r"(?:revised|original|given|input) (?:text|passage|paragraph|abstract)[*_]{0,3}\s*:",
-        rf"(?:the )?(?:re-?written|paraphrased|re-?phrased|re-?text_column) {_NOUN}[*_]{{0,3}}\s*\n",
+        rf"(?:the )?(?:re-?written|paraphrased|re-?phrased|re-?worded) {_NOUN}[*_]{{0,3}}\s*\n",
     )
 )
 _WRAPPED = rf"[\s*_#>{_QUOTES}`~=-]*"

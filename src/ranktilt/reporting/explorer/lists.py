@@ -17,7 +17,7 @@ from ranktilt.data.run import Run, codes
 
 Ints = npt.NDArray[np.int64]
 TWINS_OF_A_GROUP = 3
-"""Documents of one origin and one group that are shown as twins: more are hard to compare by eye."""
+"""Twins that are shown of one origin and group; more are hard to compare by eye."""
 FURTHER = 100
 """Relevant documents of a list below its first results that are listed."""
 _KEY = ["query", "doc"]

@@ -81,7 +81,7 @@ def _picture(figure: Figure, format: str) -> bytes:
 
 @dataclass(frozen=True)
 class ResultFigure:
-    """A figure that a notebook shows, by Vega-Lite or in words, and that can be written for a paper."""
+    """A figure for a notebook, by Vega-Lite or in words, that can be written for a paper."""
 
     figure: Figure
 

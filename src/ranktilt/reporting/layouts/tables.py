@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import isnan
 from typing import Any
 
@@ -265,7 +266,8 @@ def _tilt_caveats(
         caveats.append("No Relative Δ: it takes two groups; leave the others out by `where`.")
     elif rounding == "paper" and is_rounded_here:
         caveats.append(_ROUNDED)
-    if not all(all(tilt.twins for tilt in audit.tilts) for audit in audits):
+    tilts = chain.from_iterable(audit.tilts for audit in audits)
+    if not all(tilt.twins for tilt in tilts):
         caveats.append(_SHUFFLED)
     return caveats
 

@@ -1,8 +1,9 @@
-"""A document's tables as LaTeX, with the rules of booktabs; sentences, legend and notes are comments."""
+"""Tables of a document as LaTeX with booktabs; sentences and notes are comments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from ranktilt.reporting.document import Cell, Column, Document, Panels, Table
 from ranktilt.reporting.render.markdown import clean, flat, one_line
@@ -122,7 +123,8 @@ def _is_text(column: Column) -> bool:
 
 
 def _has_shades(table: Table) -> bool:
-    return any(any(cell.tone in _SIDES for cell in row) for row in table.rows)
+    cells = chain.from_iterable(table.rows)
+    return any(cell.tone in _SIDES for cell in cells)
 
 
 def _alignment(columns: Sequence[Column]) -> str:

@@ -50,7 +50,7 @@ _LEAST = 20
 
 
 class _VisibleConsole(Console):
-    """A console that acts on no sign of what it prints: names and texts may hold escape sequences."""
+    """A console that ignores escape sequences in names and texts."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -15,7 +15,8 @@ def check_sentence(check: CheckResult) -> str:
     """Say whether the comparison is fair, and why not."""
     reasons = [_fault(check, row) for row in check.of("void")]
     reasons += [
-        f"audits of {row.ranker} that name a side too often ({row.sides_named} of {row.tosses} tosses "
+        f"audits of {row.ranker} that name a side too often "
+        f"({row.sides_named} of {row.tosses} tosses "
         "of a coin)"
         for row in check.instrument
         if not row.is_calibrated
@@ -60,7 +61,8 @@ def instrument_sentence(row: InstrumentRow) -> str:
     expected = f"at most {100 * CHANCE:g} % are expected"
     outcome = expected if row.is_calibrated else f"too often: {expected}"
     return (
-        f"{row.ranker} on {row.question}: with sources by a coin, {row.sides_named} of {row.tosses} "
+        f"{row.ranker} on {row.question}: with sources by a coin, "
+        f"{row.sides_named} of {row.tosses} "
         f"audits name a side ({share} % [{low}, {high}]); {outcome}"
     )
 

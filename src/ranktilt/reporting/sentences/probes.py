@@ -33,7 +33,10 @@ def effect_sentence(reference: str, effect: EffectSize) -> str:
     """Say how far a source differs from its twins, without a full stop."""
     if not effect.pairs:
         return f"{effect.source} cannot be compared with {reference}: no twins with a value"
-    means = f"{effect.source_mean:.2f} {effect.quantity} against {effect.reference_mean:.2f} of {reference}"
+    means = (
+        f"{effect.source_mean:.2f} {effect.quantity} against "
+        f"{effect.reference_mean:.2f} of {reference}"
+    )
     if np.isnan(effect.g):
         return f"{effect.source}: {means}"
     interval = f"g = {effect.g:+.2f} [{effect.low:+.2f}, {effect.high:+.2f}]".replace("-", "−")
