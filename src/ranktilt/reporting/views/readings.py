@@ -87,8 +87,6 @@ def verdict_chart(
         return None
     first = verdicts[0]
     alike = [verdict for verdict in verdicts if _unit(verdict.effect) == _unit(first.effect)]
-    # A value without an interval would look like a finding.
-    alike = [verdict for verdict in alike if verdict.effect.has_interval] or alike[:1]
     if len(alike) > MOST_ROWS:
         alike = sorted(alike, key=_p_for_sorting)
     rows = []
