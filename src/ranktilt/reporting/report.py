@@ -137,10 +137,9 @@ def report(
 
 def _require_not_read(target: Path, sources: Sequence[Given]) -> None:
     """Refuse to replace a file of a result by its page."""
-    for source in sources:
-        if isinstance(source, Result):
-            continue
-        if os.path.realpath(source) == os.path.realpath(target):
+    files = [source for source in sources if isinstance(source, str | Path)]
+    for file in files:
+        if os.path.realpath(file) == os.path.realpath(target):
             raise UserError(f"{target}: this file is read too; choose another file for the page")
 
 
