@@ -40,6 +40,17 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("bundled")
 
 
+def save_splits(folder: Path) -> None:
+    """Part the test judgments of a collection into train, dev and test."""
+    test = folder / "qrels" / "test.tsv"
+    qrels = pl.read_csv(test, separator="\t")
+    queries = qrels["query-id"].unique(maintain_order=True)
+    parts = {"train": queries[:100], "dev": queries[100:150], "test": queries[150:]}
+    for name, part in parts.items():
+        judgments = qrels.filter(pl.col("query-id").is_in(part.to_list()))
+        judgments.write_csv(test.with_name(f"{name}.tsv"), separator="\t")
+
+
 def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     options = (
         "--margin",
@@ -93,16 +104,7 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
 def test_own_splits_are_fitted_on_less_what_they_share_and_selected_by(
     cli: Cli, bundled: Path
 ) -> None:
-    test = bundled / "qrels" / "test.tsv"
-    qrels = pl.read_csv(test, separator="\t")
-    queries = qrels["query-id"].unique(maintain_order=True)
-    for name, some in (
-        ("train", queries[:100]),
-        ("dev", queries[100:150]),
-        ("test", queries[150:]),
-    ):
-        part = qrels.filter(pl.col("query-id").is_in(some.to_list()))
-        part.write_csv(test.with_name(f"{name}.tsv"), separator="\t")
+    save_splits(bundled)
     code, _, _ = cli(
         "mitigate", bundled, "-r", "bm25", "--method", "interleave", *QUICK, "--json", "level.json"
     )
@@ -411,3 +413,28 @@ def test_what_is_named_behind_a_collection() -> None:
     named = ZeroShot("a", qrels="q", candidates="c", name="n")
     assert read_zero_shot("a,qrels=q,candidates=c,name=n") == named
     assert read_amounts(["human=100,llm=0"], "--curve") == {"human": 100, "llm": 0}
+
+
+def test_page_of_a_mitigated_run_leaves_out_fitted_queries(cli: Cli, bundled: Path) -> None:
+    rt.ranker("bm25@50").rank(rt.bundled()).save("bm25.trec")
+    words = (*RUN, "--set", "statistics.resamples=200", "--method", "interleave")
+    cli("mitigate", *words, "--save-run", "m.trec", "--set", "mitigate.always=true")
+    labels = RUN[RUN.index("--groups") :]
+    files = ("--json", "audit.json", "-o", "audit.html")
+    audited = cli("audit", "--run", "bm25.trec", "--run", "m.trec", *labels, *files)
+    assert audited.code == 0
+    queries = json.loads(Path("audit.json").read_text())["queries"]
+    assert len(queries) < 216
+    assert cli("report", "audit.json", "-o", "again.html").code == 0
+    # Both pages hold the lists of the tested queries.
+    assert "of 216 queries" not in Path("audit.html").read_text()
+    assert Path("again.html").stat().st_size > 100_000
+
+
+def test_run_of_test_queries_is_drawn_into_parts(cli: Cli, bundled: Path) -> None:
+    save_splits(bundled)
+    assert cli("rank", bundled, "-r", "tfidf", "-o", "test.trec").code == 0
+    words = ("mitigate", bundled, "--run", "test.trec", "--method", "offset", *QUICK)
+    code, _, err = cli(*words)
+    assert code == 0
+    assert "the run has no queries of train and dev: its own are drawn into parts" in err

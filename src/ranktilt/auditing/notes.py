@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -359,8 +360,12 @@ def _direction(tilt: Effect, margin: float) -> tuple[str, bool]:
     return tilt.leans, tilt.verdict(margin) == "level"
 
 
-def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collection, list[Note]]:
+def without_fitted(
+    collection: Collection, specs: Iterable[Mapping[str, Any]]
+) -> tuple[Collection, list[Note]]:
     """Leave out the queries that a stage of a run was fitted on, with a note.
+
+    Runs are given by their specs.
 
     Raises
     ------
@@ -368,8 +373,8 @@ def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collect
         If no query is left.
     """
     learned = dict[str, set[str]]()
-    for run in runs:
-        for _, fact in stage_facts(run.spec, FITTED):
+    for spec in specs:
+        for _, fact in stage_facts(spec, FITTED):
             queries = learned.setdefault(str(fact.get("file", "a fit")), set())
             queries.update(map(str, fact.get("queries", ())))
     judged = collection.queries_with_judgments["id"].to_list()

@@ -127,7 +127,7 @@ def prepare(
     _check_runs(runs)
     refuse_twice([repr(estimand) for estimand in estimands], "measure")
     refuse_twice([run.name for run in runs], "run")
-    collection, notes = without_fitted(collection, runs)
+    collection, notes = without_fitted(collection, [run.spec for run in runs])
     margin = read_margin(options.margin)
     _check_grouped(estimands, options)
     pairs = [property_sides(options.by or "")] if is_continuous else options.pairs

@@ -96,10 +96,15 @@ def _slug(name: str) -> str:
 
 def _page(result: Audit | SourceAudits, parts: Sequence[AuditedPart]) -> bytes:
     from ranktilt.auditing.source_audits import SourceAudits
-    from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
+    from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits, tested_part
     from ranktilt.reporting.report import report_page
 
-    loaded = [LoadedAudit(part.audit, part.collection, tuple(part.runs)) for part in parts]
+    loaded = []
+    for part in parts:
+        collection = part.collection
+        if collection is not None:
+            collection = tested_part(part.audit, collection)
+        loaded.append(LoadedAudit(part.audit, collection, tuple(part.runs)))
     if isinstance(result, SourceAudits):
         return report_page([LoadedSourceAudits(result, tuple(loaded))]).encode()
     return report_page([replace(loaded[0], audit=result)]).encode()

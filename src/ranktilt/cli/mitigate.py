@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -230,6 +232,10 @@ def _read(inputs: InputOptions, fit: Path | None, seed: int) -> tuple[QuerySplit
     if names is None:
         return split_queries(test, seed=seed), runs
     train, select = (_side(inputs, name, test) for name in names)
+    if inputs.run and not _hold_queries(inputs, (train, select)):
+        # Runs are mostly saved for the test queries alone.
+        note(f"the run has no queries of {names[0]} and {names[-1]}: its own are drawn into parts")
+        return split_queries(test, seed=seed), runs
     return QuerySplit.from_sides(train, select, test, most=MOST, seed=seed), runs
 
 
@@ -246,6 +252,12 @@ def _own_splits(inputs: InputOptions, first: tuple[str, ...]) -> tuple[str, ...]
     has_splits = len(known) > len(names) and set(names) <= set(known)
     is_free = inputs.qrels is None and inputs.split not in names
     return names if has_splits and is_free else None
+
+
+def _hold_queries(inputs: InputOptions, sides: Iterable[Collection]) -> bool:
+    """Tell whether the saved run holds judged queries of every side."""
+    names = set(chain.from_iterable(run.queries for run in inputs.load_runs()))
+    return all(not names.isdisjoint(side.queries_with_judgments["id"]) for side in sides)
 
 
 def _side(inputs: InputOptions, split: str, test: Collection) -> Collection:

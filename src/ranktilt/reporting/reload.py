@@ -14,6 +14,7 @@ import numpy as np
 from ranktilt.auditing.groups import ALL, Groups, grouping
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
+from ranktilt.auditing.notes import without_fitted
 from ranktilt.auditing.provenance import files_of_runs
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
@@ -112,6 +113,7 @@ def reload(
         if collection is None:
             with nothing_fetched():
                 collection = _collection(audit, InputFiles.from_audit(audit, path))
+        collection = tested_part(audit, collection)
         groups, judgments = _joined(audit, collection)
     except UserError as error:
         if is_given:
@@ -132,6 +134,11 @@ def reload(
     if not audit.top_results.is_complete:
         notes = (f"The audit keeps its lists down to rank {audit.top_results.depth:,}.",)
     return LoadedAudit(audit, collection, audit.top_results.runs, notes)
+
+
+def tested_part(audit: Audit, collection: Collection) -> Collection:
+    """Leave out of a collection the queries that a run of the audit was fitted on."""
+    return without_fitted(collection, audit.spec["runs"])[0]
 
 
 def _with_runs(

@@ -69,7 +69,11 @@ def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
     )
     sides = ["--pair", ",".join(pair)] if several else []
     inputs = input_words(audit, [run], with_names=False)
-    return ["ranktilt", "mitigate", *inputs, *sides, *_question(audit)]
+    words = ["ranktilt", "mitigate", *inputs, *sides, *_question(audit)]
+    if repr(audit.primary) == "HeadToHead" and "--primary" not in words:
+        # The usual question of an audit of twins without judgments, and not of mitigate.
+        words += ["--primary", "HeadToHead"]
+    return words
 
 
 def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
