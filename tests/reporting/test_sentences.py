@@ -7,7 +7,9 @@ import pytest
 
 from ranktilt import table
 from ranktilt.data.artifact import Result
+from ranktilt.data.notes.probes import GapAttributed
 from ranktilt.reporting.sentences import derived
+from ranktilt.reporting.sentences.meaning import attribution_meaning
 from ranktilt.reporting.sentences.verdicts import verdict_sentence
 from ranktilt.reporting.views import view
 from tests.reporting.results import RESULTS, result
@@ -44,3 +46,26 @@ def test_verdict_says_its_sentence() -> None:
 def test_record_without_words_has_none() -> None:
     assert derived.derived(object()) == {}
     assert derived.leading_finding(object()).sentence == "Nothing was compared."
+
+
+@pytest.mark.parametrize(
+    ("low", "with_gap", "meaning"),
+    [
+        (-0.1, (), "No gap between the sides is shown"),
+        (0.1, (), "no property of the texts that was measured goes with it"),
+        (0.1, ("words",), "Look at words first: what a ranker favours goes with that"),
+    ],
+)
+def test_meaning_of_an_attribution(low: float, with_gap: tuple[str, ...], meaning: str) -> None:
+    gap = GapAttributed(
+        run="bm25",
+        source="llm",
+        reference="human",
+        gap=0.2,
+        low=low,
+        high=0.3,
+        is_of_retrieved=False,
+        with_gap=with_gap,
+        against_gap=(),
+    )
+    assert meaning in attribution_meaning([gap])
