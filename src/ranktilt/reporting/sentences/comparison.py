@@ -164,7 +164,13 @@ def comparison_meaning(comparison: Comparison) -> str:
 def _tilt_meaning(change: Change) -> str:
     side = change.a if change.value > 0 else change.b
     old = "its old run" if change.run == change.old_run else change.old_run
-    front = f"{change.run} gives {side} more than {old} does, by more than chance explains"
+    answer = change.estimand.answer
+    front = (
+        f"{change.run} gives {side} more than {old} does ({answer(change.new)} after "
+        f"{answer(change.old)}), by more than chance explains"
+    )
+    if (change.new - change.neutral_new) * (change.old - change.neutral_old) < 0:
+        front += ", and lies on the other side of level"
     if change.growth_low > 0:
         return f"{front}, and lies further from level: look at it before you switch."
     if change.growth_high < 0:
