@@ -23,7 +23,6 @@ from ranktilt.mitigation.causal import CausalFit, SourceRatio
 from ranktilt.mitigation.movement import Movement
 from ranktilt.mitigation.offset import GroupOffset, OffsetFit
 from ranktilt.rankers.candidates import FITTED
-from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.numbers import decimal, fixed, probability, signed
 from ranktilt.reporting.sentences.effects import bounds, effect_words, too_few
 from ranktilt.reporting.sentences.findings import Finding, ranked
@@ -428,22 +427,6 @@ def bench_meaning(choice: Choice) -> str:
     return (
         "The ranker tilts, and no correction is shown to be enough: some may be, but these queries "
         "are too few to tell. Test on more queries before you apply one."
-    )
-
-
-def bench_next_commands(bench: Bench) -> tuple[NextCommand, ...]:
-    """Return the command that keeps what was chosen, where a command made the bench."""
-    command = str(bench.spec.get("command", ""))
-    if not command or "--save-r" in command or bench.choose().applied is None:
-        return ()
-    if bench.baseline.ranker.startswith("replay:"):
-        return (
-            NextCommand(
-                text="Write the corrected run", command=f"{command} --save-run mitigated.trec"
-            ),
-        )
-    return (
-        NextCommand(text="Save the corrected ranker", command=f"{command} --save-ranker mitigated"),
     )
 
 

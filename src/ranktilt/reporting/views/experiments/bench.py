@@ -44,7 +44,6 @@ from ranktilt.reporting.sentences.gate import tilt_name, tilt_numbers
 from ranktilt.reporting.sentences.mitigate import (
     bench_headline,
     bench_meaning,
-    bench_next_commands,
     bench_notes,
     chosen_by,
     detail_sentence,
@@ -86,7 +85,6 @@ def view(bench: Bench) -> Document:
         sections=(table, *_remedy_sections(bench, choice), rest),
         sentences=tuple(_sentences(choice)),
         meaning=bench_meaning(choice),
-        next_steps=bench_next_commands(bench),
         hero=PageBlocks(make=partial(_hero, choice)),
         legend=tuple(legend(bench)),
         notes=notes,
