@@ -138,7 +138,7 @@ def reload(
 
 def tested_part(audit: Audit, collection: Collection) -> Collection:
     """Leave out of a collection the queries that a run of the audit was fitted on."""
-    return without_fitted(collection, audit.spec["runs"])[0]
+    return without_fitted(collection, audit.spec.get("runs", ()))[0]
 
 
 def _with_runs(
