@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     from ranktilt.errors import UserError as UserError
     from ranktilt.explaining.base import Probe as Probe
     from ranktilt.explaining.base import TextProbe as TextProbe
-    from ranktilt.explaining.check import CheckResult as CheckResult
     from ranktilt.explaining.check import check as check
-    from ranktilt.explaining.explain import Explanation as Explanation
+    from ranktilt.explaining.check_result import CheckResult as CheckResult
     from ranktilt.explaining.explain import explain as explain
+    from ranktilt.explaining.explanation import Explanation as Explanation
     from ranktilt.explaining.factors.effects import factor_effects as factor_effects
     from ranktilt.explaining.factors.result import FactorEffects as FactorEffects
     from ranktilt.explaining.properties.gaps import explain_gaps as explain_gaps
@@ -113,14 +113,14 @@ _NAMES = {
     "Audit": "auditing.result",
     "Bench": "mitigation.bench_result",
     "Candidate": "mitigation.bench_result",
-    "CheckResult": "explaining.check",
+    "CheckResult": "explaining.check_result",
     "Collection": "data.collection",
     "Comparison": "auditing.comparison.compare",
     "Crossing": "generation.versions.options",
     "DataError": "errors",
     "Estimand": "measures.base",
     "ExplainedGaps": "explaining.properties.result",
-    "Explanation": "explaining.explain",
+    "Explanation": "explaining.explanation",
     "FactorEffects": "explaining.factors.result",
     "Gate": "auditing.answer.gate",
     "Grading": "judging.grading_settings",

@@ -14,9 +14,10 @@ import pytest
 import ranktilt as rt
 from ranktilt.auditing.instrument import InstrumentRow
 from ranktilt.errors import UserError
-from ranktilt.explaining.check import CheckResult
-from ranktilt.explaining.explain import PROBES, Explanation, probe, probe_classes
+from ranktilt.explaining.check_result import CheckResult
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.factors.result import FactorEffects
+from ranktilt.explaining.probe_table import PROBES, probe, probe_classes
 from ranktilt.reporting.sentences.probes import findings_words
 from tests.cli.conftest import Cli
 from tests.explaining.checks import exclaiming, install

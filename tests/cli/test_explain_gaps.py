@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.properties.result import ExplainedGaps
 from tests.cli.conftest import Cli
 from tests.explaining.properties.planted import shop_documents, shop_run

@@ -18,7 +18,8 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.faults import MEANINGS, FaultRow, percent
 from ranktilt.data.load import load
 from ranktilt.data.trimmed_texts import cut_at, title_prefixed
-from ranktilt.explaining.check import CheckResult, check
+from ranktilt.explaining.check import check
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.reporting.sentences.check import check_sentence
 from tests.refusals import refused
 from tests.toy import collection_of, versions

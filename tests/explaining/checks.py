@@ -15,7 +15,8 @@ from ranktilt.data.contents import Contents, QueryContents, SourceContents
 from ranktilt.data.notes.base import Remark
 from ranktilt.data.run import Run
 from ranktilt.explaining.base import Cosines, Distribution
-from ranktilt.explaining.check import CheckResult, check
+from ranktilt.explaining.check import check
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.similarity import Map, Separation, Similarity
 from ranktilt.explaining.text_probes import Overlap
 from ranktilt.measures.base import measure as to_measure

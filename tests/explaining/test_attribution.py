@@ -14,9 +14,10 @@ import ranktilt as rt
 from benchmarks.simulated import Planted, half_length_half_source
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
-from ranktilt.explaining.attribution import SCORE_GAP, attribute, gaps
+from ranktilt.explaining.attribution import SCORE_GAP, attribute
 from ranktilt.explaining.base import TextProbe
 from ranktilt.explaining.text_probes import QueryWordsProbe
+from ranktilt.explaining.twin_gaps import gaps
 from ranktilt.rankers.base import score_documents
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused

@@ -22,7 +22,9 @@ from ranktilt.data.faults import find_faults
 from ranktilt.data.load import load
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
-from ranktilt.explaining.check import CheckResult, _effectiveness_notes, check
+from ranktilt.explaining.check import check
+from ranktilt.explaining.check_notes import effectiveness_notes
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.equivalence import equivalences, split_by_source
 from ranktilt.explaining.text_probes import shared_terms
 from ranktilt.measures.average_precision import AP
@@ -219,12 +221,12 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
 
 def test_excluded_and_few_queries_are_noted_and_a_file_comes_back_equal(tmp_path: Path) -> None:
     few = replace(toy_effectiveness()[0], left_out=0, excluded=5, queries=12)
-    assert list(note_sentences(_effectiveness_notes((few,), "human"))) == [
+    assert list(note_sentences(effectiveness_notes((few,), "human"))) == [
         "5 of 17 queries excluded: no relevant document on both sides",
         "warning: only 12 queries are compared; t tests of fewer than 30 are not to rely on",
     ]
     assert not list(
-        _effectiveness_notes(
+        effectiveness_notes(
             [replace(row, left_out=0, excluded=0) for row in toy_effectiveness()[:4]], "human"
         )
     )

@@ -18,7 +18,9 @@ from ranktilt.data.contents import QueryContents, contents_of
 from ranktilt.data.load import load
 from ranktilt.errors import UserError
 from ranktilt.explaining.base import Distribution, effect_size
-from ranktilt.explaining.explain import Explanation, explain, probe
+from ranktilt.explaining.explain import explain
+from ranktilt.explaining.explanation import Explanation
+from ranktilt.explaining.probe_table import probe
 from ranktilt.explaining.similarity import SimilarityProbe
 from ranktilt.explaining.text_probes import (
     OverlapProbe,

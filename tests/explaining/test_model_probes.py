@@ -13,8 +13,9 @@ import pytest
 import ranktilt as rt
 from ranktilt.data.cache import Stored
 from ranktilt.errors import UserError
-from ranktilt.explaining.explain import explain, probe
+from ranktilt.explaining.explain import explain
 from ranktilt.explaining.perplexity import PerplexityProbe
+from ranktilt.explaining.probe_table import probe
 from ranktilt.explaining.spectrum import SpectrumProbe, singular_values, spectrum
 from ranktilt.explaining.vectors import DocumentVectors
 from ranktilt.papers.dai.theorem import (

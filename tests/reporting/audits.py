@@ -16,7 +16,7 @@ from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.sources_apart import AuditedSource
 from ranktilt.auditing.temperature_trend import Trend
 from ranktilt.data.notes.base import Remark
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.contrast import RelativeDelta
 from tests.explaining.checks import LetterVectors

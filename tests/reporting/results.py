@@ -38,7 +38,8 @@ from ranktilt.auditing.significance import (
 )
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
 from ranktilt.data.notes.base import Remark
-from ranktilt.explaining.check import CheckResult, check
+from ranktilt.explaining.check import check
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.generation.versions.checks import ManipulationChecks
 from ranktilt.generation.versions.factors import read_factors
 from ranktilt.generation.versions.make import versions as versions_by_design

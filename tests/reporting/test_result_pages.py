@@ -12,7 +12,7 @@ import pytest
 import ranktilt as rt
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.explaining.base import Distribution
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.measures.base import estimand
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.document import Code, Figure, Lines, Pairs, Section, Sentence, Table

@@ -32,12 +32,9 @@ def tables_and_figures(
     for row in rows:
         largest[row["property"]] = max(abs(row["part"]), largest[row["property"]])
     largest[REMAINS] = np.inf
-    ends = (
-        min(row["part low"] for row in rows),
-        min(row["part high"] for row in rows),
-        max(row["part low"] for row in rows),
-        max(row["part high"] for row in rows),
-    )
+    lows = [row["part low"] for row in rows]
+    highs = [row["part high"] for row in rows]
+    ends = (min(lows), min(highs), max(lows), max(highs))
     for run_rows in rows_by_run:
         ordered = sorted(run_rows, key=lambda row: -largest[row["property"]])
         yield _table(ordered, reference), _figure(ordered, ends)
@@ -55,15 +52,18 @@ def _table(rows: Sequence[Row], reference: str) -> ProbeTable:
 
 def _table_row(row: Row, is_property: bool = True) -> Row:
     """Return the cells of a property, or of what remains."""
-    has_share = is_property and bool(row["R²"])
-    coefficient = (row["coefficient"], row["low"], row["high"])
+    coefficient = (row["coefficient"], row["low"], row["high"]) if is_property else None
+    percent = None
+    if is_property and row["R²"]:
+        percent = 100 * row["share of R²"] / row["R²"]
+    inflation = row["inflation"]
     return {
         "property": row["property"],
         _PART: _part(row),
-        _COEFFICIENT: coefficient if is_property else None,
-        "% of R²": 100 * row["share of R²"] / row["R²"] if has_share else None,
+        _COEFFICIENT: coefficient,
+        "% of R²": percent,
         "R² without": row["R² without"],
-        "inflation": "∞" if row["inflation"] == np.inf else row["inflation"],
+        "inflation": "∞" if inflation == np.inf else inflation,
     }
 
 

@@ -1,6 +1,6 @@
 """What a probe is: a question about texts, answered for every source of a collection.
 
-A probe is one class in one file and one line in `ranktilt.explaining.explain.PROBES` (or, in
+A probe is one class in one file and one line in `ranktilt.explaining.probe_table.PROBES` (or, in
 another package, one entry point of the group ``ranktilt.probes``). Where it measures a number of
 every document, it is a `TextProbe`, which makes rows, effect size, figure and summary of them.
 """

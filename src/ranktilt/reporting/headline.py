@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.explaining.base import EffectSize
-    from ranktilt.explaining.explain import Explanation
+    from ranktilt.explaining.explanation import Explanation
 
 _MOST_NAMED = 2
 _KIND_WORDS = {singular: words[0] for singular, words in VERDICT_WORDS.items()}

@@ -22,8 +22,8 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.files import read_bytes, write_bytes
 from ranktilt.data.run import Run
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten, unknown
-from ranktilt.explaining.check import CheckResult
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.check_result import CheckResult
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.factors.result import FactorEffects
 from ranktilt.explaining.properties.result import ExplainedGaps
 from ranktilt.judging.result import JudgeAudit

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ranktilt import MissingExtra, UserError
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.papers.dai.temperature import temperature_figures
 from ranktilt.reporting.layouts.figures import for_paper, paper_figures

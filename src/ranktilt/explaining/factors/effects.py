@@ -292,14 +292,15 @@ def factor_effects(
         variations[run.name] = standing.variation
         notes += _notes(standing, fits)
     report("effects of factors", len(runs), len(runs))
+    spec = {
+        "collection": dict(collection.spec),
+        "design": dict(described),
+        "rankers": [repr(ranker) for ranker in rankers],
+        "adopters": list(adopters),
+        "ranktilt": __version__,
+    }
     return FactorEffects(
-        spec={
-            "collection": dict(collection.spec),
-            "design": dict(described),
-            "rankers": [repr(ranker) for ranker in rankers],
-            "adopters": list(adopters),
-            "ranktilt": __version__,
-        },
+        spec=spec,
         factors=design.factors,
         rows=tuple(_corrected(rows)),
         sources=tuple(sources),

@@ -15,7 +15,7 @@ from ranktilt.data.label_file import LENGTH
 from ranktilt.data.text.label_values import as_numbers, known_labels
 from ranktilt.errors import UserError, refuse_twice, unknown
 from ranktilt.explaining.base import TextProbe
-from ranktilt.explaining.explain import probe, probe_classes
+from ranktilt.explaining.probe_table import probe, probe_classes
 from ranktilt.explaining.properties.result import GapProperty, LeftOutProperty
 from ranktilt.explaining.text_probes import (
     QueryWordsProbe,

@@ -8,7 +8,7 @@ from ranktilt.auditing.effects import Equivalence
 from ranktilt.auditing.instrument import CHANCE, InstrumentRow
 from ranktilt.data.faults import LENGTH, FaultRow
 from ranktilt.errors import counted
-from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.check_result import CheckResult
 
 
 def check_sentence(check: CheckResult) -> str:

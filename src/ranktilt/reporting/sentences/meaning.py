@@ -16,7 +16,7 @@ from ranktilt.auditing.replay_log import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.data.notes.probes import GapAttributed
 from ranktilt.errors import counted, join_words
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.sentences.findings import Finding

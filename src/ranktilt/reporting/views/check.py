@@ -10,7 +10,7 @@ import numpy as np
 
 from ranktilt.data.faults import LENGTH_NOTICE, FaultRow
 from ranktilt.errors import counted
-from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.reporting.document import Document, Emphasis, PageBlocks, Sentence
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.check import (

@@ -14,7 +14,7 @@ from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.data.contents import Contents, SourceContents
 from ranktilt.data.faults import LENGTH, LENGTH_NOTICE, FaultRow, Verdict, percent
 from ranktilt.explaining.base import ABOVE, Distribution
-from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.equivalence import ALPHA
 from ranktilt.explaining.similarity import Map, Similarity
 from ranktilt.reporting.document import (

@@ -9,7 +9,7 @@ from typing import Any
 
 from ranktilt.errors import join_words
 from ranktilt.explaining.base import EffectSize, ProbeFigure, ProbeResult, ProbeTable
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.reporting.document import (
     Block,
     Cell,

@@ -1,0 +1,42 @@
+"""What `explain` returns: the results of its probes, and how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ranktilt.data.artifact import Coded, Result
+from ranktilt.data.notes.base import Note
+from ranktilt.explaining.base import ProbeResult
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Explanation(
+    Result,
+    format="ranktilt-explanation",
+    version=1,
+    noun="an explanation",
+    command="ranktilt explain",
+):
+    """What `explain` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: collection, ranker, versions.
+    reference : str
+        The source that the others are compared with.
+    sources : tuple of str
+        The others.
+    results : tuple of ProbeResult
+        A result for each probe, in the order of the call.
+    notes : tuple of Note
+        What was left out, and why.
+    """
+
+    spec: Mapping[str, Any]
+    reference: str
+    sources: tuple[str, ...]
+    results: tuple[ProbeResult, ...]
+    notes: tuple[Coded[Note], ...] = ()
