@@ -146,24 +146,32 @@ def _coefficients(tables: Floats, relevant: int) -> dict[str, Floats]:
     """Compute every number of an agreement from tables of counts: (…, grades, grades)."""
     size = tables.shape[-1]
     total = tables.sum((-2, -1))
-    rows = [tables[..., part, :].sum(-2) for part in (slice(0, relevant), slice(relevant, size))]
-    binary = np.stack(
-        [
-            np.stack([row[..., :relevant].sum(-1), row[..., relevant:].sum(-1)], axis=-1)
-            for row in rows
-        ],
-        axis=-2,
-    )
     apart = np.subtract.outer(np.arange(size), np.arange(size))
     with np.errstate(invalid="ignore", divide="ignore"):
+        exact = np.einsum("...ii->...", tables) / total
+        gap = -(tables * apart).sum((-2, -1)) / total
+        # α counts pairs of ratings in either order, so that its table is symmetric.
+        coincidences = tables + np.swapaxes(tables, -1, -2)
         return {
-            "exact": np.einsum("...ii->...", tables) / total,
+            "exact": exact,
             "kappa": cohen_kappa(tables),
-            "binary_kappa": cohen_kappa(binary),
+            "binary_kappa": cohen_kappa(_binary_tables(tables, relevant)),
             "weighted_kappa": cohen_kappa(tables, "quadratic"),
-            "alpha": krippendorff_alpha(tables + np.swapaxes(tables, -1, -2)),
-            "gap": -(tables * apart).sum((-2, -1)) / total,
+            "alpha": krippendorff_alpha(coincidences),
+            "gap": gap,
         }
+
+
+def _binary_tables(tables: Floats, relevant: int) -> Floats:
+    """Unite the grades below `relevant`, and those from it on: (…, 2, 2)."""
+    parts = (slice(0, relevant), slice(relevant, None))
+    rows = [tables[..., part, :].sum(-2) for part in parts]
+    cells = [_binary_row(row, relevant) for row in rows]
+    return np.stack(cells, axis=-2)
+
+
+def _binary_row(row: Floats, relevant: int) -> Floats:
+    return np.stack([row[..., :relevant].sum(-1), row[..., relevant:].sum(-1)], axis=-1)
 
 
 def _agreement(

@@ -322,10 +322,12 @@ class _Mitigation:
 
     def _fit(self) -> FittedMethods:
         groups = grouping(self.split.test, self.options.by, self.pair).names
+        run = self._rank(self.split.fit)
+        # Methods learn from what they will correct.
+        run = run_of_depth(run, self.split.fit, self.baseline.cut_depth)
         queries = FittingQueries(
             collection=self.split.fit,
-            # Methods learn from what they will correct.
-            run=run_of_depth(self._rank(self.split.fit), self.split.fit, self.baseline.cut_depth),
+            run=run,
             ranker=self.baseline.ranker,
             pair=self.pair,
             groups=groups,
