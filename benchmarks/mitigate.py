@@ -133,7 +133,9 @@ def corrections(folder: Path, given: argparse.Namespace) -> Measured:
         "length": 1.0,
     }
     vector = np.full(documents.shape[1], documents.shape[1] ** -0.5)
-    file = Direction(vector, {**known, "random_length": 1.0}, ()).save(folder / "direction.json")
+    file = Direction(vector=vector, spec={**known, "random_length": 1.0}, origins=()).save(
+        folder / "direction.json"
+    )
     after = {"causal": causal(folder, collection), "offset": offset(folder)}
     rounds = list[Measured]()
     for _ in range(1 + (1 if given.quick else ROUNDS)):  # the first warms up

@@ -39,7 +39,11 @@ def toy_overlap(source: str = "llm", seed: int = 0) -> Overlap:
     """Forty pairs; the last one has no term on its human side."""
     drawn = np.random.default_rng(seed).uniform(0.3, 0.9, PAIRS)
     drawn[-1] = np.nan
-    return Overlap(source, Distribution("Jaccard", drawn), Distribution("overlap", (1 + drawn) / 2))
+    return Overlap(
+        source=source,
+        jaccard=Distribution("Jaccard", drawn),
+        overlap=Distribution("overlap", (1 + drawn) / 2),
+    )
 
 
 def toy_similarity(source: str = "llm", seed: int = 0, *, map: bool = True) -> Similarity:

@@ -240,7 +240,7 @@ def vectors_of(
     both = np.concatenate([human, llm]).astype(np.float32)
     rows = np.arange(len(human)), np.arange(len(human), len(both))
     numbers = np.arange(len(both))
-    return DocumentVectors(Stored(both, numbers), numbers), "llm", rows
+    return DocumentVectors(stored=Stored(both, numbers), row=numbers), "llm", rows
 
 
 def test_as_numpy_down_to_the_300th_value_and_too_few_twins_are_refused() -> None:
@@ -298,7 +298,9 @@ def test_values_within_rounding_are_not_compared() -> None:
     probed = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (found,))
     says = findings_words(probed.figures[0].findings)
     assert says.endswith(f"{found.relative[-1]:.3f} at the last that is above rounding.")
-    coarse = spectrum(DocumentVectors(vectors.stored, vectors.row, "float16"), "llm", rows)
+    coarse = spectrum(
+        DocumentVectors(stored=vectors.stored, row=vectors.row, store="float16"), "llm", rows
+    )
     assert coarse.rounding > 1_000 * found.rounding
     with np.errstate(invalid="ignore"):
         nothing = spectrum(*vectors_of(np.zeros((9, 3)), np.zeros((9, 3))))

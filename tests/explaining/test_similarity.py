@@ -147,7 +147,7 @@ def test_the_map_has_twins_in_the_same_order_near_vectors_near_and_of_many_pairs
 
 def of(*vectors: tuple[float, ...]) -> DocumentVectors:
     table = np.array(vectors, dtype=np.float32)
-    return DocumentVectors(Stored(table, np.arange(len(table))), np.arange(len(table)))
+    return DocumentVectors(stored=Stored(table, np.arange(len(table))), row=np.arange(len(table)))
 
 
 def pairs_of(count: int) -> np.ndarray:

@@ -57,7 +57,7 @@ def test_each_prompt_ends_with_the_text_and_the_default_is_the_papers() -> None:
 @given(st.text(), st.text())
 @example("body {x}", "{text}")
 def test_a_document_is_put_in_to_the_letter(text: str, title: str) -> None:
-    prompt = PromptTemplate("mine", "a{{{title}}}b{text}c{text}")
+    prompt = PromptTemplate(name="mine", text="a{{{title}}}b{text}c{text}")
     assert prompt.render(text, title) == f"a{{{title}}}b{text}c{text}"
     assert prompt.fields == ("text", "title")
 

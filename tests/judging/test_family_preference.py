@@ -91,7 +91,14 @@ def test_a_change_of_scale_alone_never_gives_a_verdict(scale: Callable[[Floats],
 
 
 def row(value: float, p: float) -> FamilyScale:
-    return FamilyScale("points", Estimate(value, value - 0.03, value + 0.03), p, p, 1.0, value)
+    return FamilyScale(
+        name="points",
+        preference=Estimate(value, value - 0.03, value + 0.03),
+        p=p,
+        p_corrected=p,
+        slope=1.0,
+        plain=value,
+    )
 
 
 def test_one_verdict_only_where_every_scale_agrees_as_on_a_large_preference() -> None:

@@ -178,8 +178,8 @@ def test_what_has_no_grade_is_counted_by_its_reason_and_is_in_no_judgments(do: D
         "a": "##final score: 2",
         "b": "##final score: 7",
         "c": answer("", finish="content_filter"),
-        "d": Failure("refused", "not taken"),
-        "e": Failure("unavailable", "no answer"),
+        "d": Failure(kind="refused", message="not taken"),
+        "e": Failure(kind="unavailable", message="no answer"),
     }
 
     def reply(prompt: str, times: int) -> str | Answer | Failure:
@@ -290,7 +290,9 @@ def test_judge_without_a_readable_answer_says_so(do: Do) -> None:
         "ask another model, or with another --prompt"
     )
     unanswered = do(
-        Scripted(lambda prompt, times: Failure("unavailable", "too busy"), name="lab/other")
+        Scripted(
+            lambda prompt, times: Failure(kind="unavailable", message="too busy"), name="lab/other"
+        )
     )
     with pytest.raises(
         UserError, match=f": no pair has a grade: of {PAIRS} requests, {PAIRS} unanswered$"

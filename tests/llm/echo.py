@@ -91,7 +91,7 @@ def contents(folder: Path) -> list[dict[str, Any]]:
 
 
 def requests(*texts: str, attempt: int = 1) -> list[Request]:
-    return [Request(Prompt(text), attempt) for text in texts]
+    return [Request(Prompt(text=text), attempt) for text in texts]
 
 
 def main() -> None:

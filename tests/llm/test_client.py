@@ -34,15 +34,20 @@ def test_a_digest_is_of_the_messages_alone_and_generate_builds_the_sampling_and_
 ):
     text = '[{"role":"user","content":"naïve"}]'
     assert (
-        Prompt("naïve").digest
-        == Prompt("naïve", seed=3).digest
+        Prompt(text="naïve").digest
+        == Prompt(text="naïve", seed=3).digest
         == hashlib.sha256(text.encode()).hexdigest()
     )
-    others = (Prompt("a"), Prompt("b"), Prompt("a", system=""), Prompt("a", system="s"))
+    others = (
+        Prompt(text="a"),
+        Prompt(text="b"),
+        Prompt(text="a", system=""),
+        Prompt(text="a", system="s"),
+    )
     assert len({prompt.digest for prompt in others}) == 4
     echo = Echo(concurrency=2)
     options = {"temperature": 1, "top_p": 0.5, "max_tokens": 7, "seed": 3, "logprobs": True}
-    stream = echo.generate((Prompt(str(n)) for n in range(100)), **options)
+    stream = echo.generate((Prompt(text=str(n)) for n in range(100)), **options)
     assert next(stream).answer is not None, "replies come one by one"
     stream.close()
     assert (echo.sampling, echo.closed, len(echo.asked_texts)) == (Sampling(**options), 1, 2)
@@ -242,7 +247,7 @@ GOOD = Reply(
 
 
 def failed(kind: FailureKind = "unavailable") -> Reply:
-    return Reply(number=0, failure=Failure(kind, "busy"))
+    return Reply(number=0, failure=Failure(kind=kind, message="busy"))
 
 
 def monitor(concurrency: int = 1) -> ServerMonitor:

@@ -286,7 +286,7 @@ def test_words_of_an_error_are_one_line_that_a_table_holds(message: Any) -> None
         words, labels = error_text(body)
         assert (words + labels).isprintable()
         assert len(words) <= 200
-    assert Failure("refused", "half \ud83d").message == "half ?"
+    assert Failure(kind="refused", message="half \ud83d").message == "half ?"
     with Server(script=[Raw(400, json.dumps({"error": {"message": message}}))]) as server:
         (reply,) = llm("openai:tiny", base_url=server.url).generate([requests("a")[0].prompt])
     assert reply.failure is not None

@@ -34,7 +34,7 @@ from ranktilt.progress import listening
 from tests.llm.echo import COLD, Echo, answer_to, contents, requests
 from tests.toy import no_room
 
-GONE = Failure("unavailable", "no answer in time")
+GONE = Failure(kind="unavailable", message="no answer in time")
 WORDS = ("one", "two", "three", "four", "five")
 
 
@@ -67,7 +67,9 @@ def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
         1,
         {True: 5, False: 2},
     )
-    line = next(line for line in contents(journal.folder) if line["prompt"] == Prompt("one").digest)
+    line = next(
+        line for line in contents(journal.folder) if line["prompt"] == Prompt(text="one").digest
+    )
     assert (line["text"], line["model"]) == ("ONE", "echo-1")
     journal.close()
     llm = Echo()
@@ -309,12 +311,12 @@ def test_a_record_holds_all_that_an_answer_is(
 
 
 def test_a_key_depends_on_all_that_an_answer_depends_on_and_on_nothing_else() -> None:
-    prompt, sampling = Prompt("rewrite this"), Sampling(temperature=1, seed=1)
+    prompt, sampling = Prompt(text="rewrite this"), Sampling(temperature=1, seed=1)
     first = request_key(Echo(), prompt, sampling)
     assert re.fullmatch("[0-9a-f]{32}", first)
     assert (
         request_key(
-            Echo(concurrency=9), Prompt("rewrite this", seed=1), Sampling(temperature=1.0), 1
+            Echo(concurrency=9), Prompt(text="rewrite this", seed=1), Sampling(temperature=1.0), 1
         )
         == first
     )
@@ -323,8 +325,8 @@ def test_a_key_depends_on_all_that_an_answer_depends_on_and_on_nothing_else() ->
     keys = {
         first,
         request_key(Echo("other"), prompt, sampling),
-        request_key(Echo(), Prompt("rewrite that"), sampling),
-        request_key(Echo(), Prompt("rewrite this", system="you rewrite"), sampling),
+        request_key(Echo(), Prompt(text="rewrite that"), sampling),
+        request_key(Echo(), Prompt(text="rewrite this", system="you rewrite"), sampling),
         request_key(Echo(), prompt, sampling, 2),
         *(
             request_key(Echo(), prompt, replace(sampling, **{name: value}))

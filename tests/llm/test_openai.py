@@ -29,11 +29,11 @@ def model(server: Server, name: str = "tiny", **options: object) -> OpenAI:
 
 
 def prompts(count: int) -> list[Prompt]:
-    return [Prompt(f"Rewrite: Cat {n} sat on the mat, and it slept.") for n in range(count)]
+    return [Prompt(text=f"Rewrite: Cat {n} sat on the mat, and it slept.") for n in range(count)]
 
 
 def only_reply(server: Server, **options: object) -> Reply:
-    (reply,) = model(server, **options).generate([Prompt(SENTENCE)])
+    (reply,) = model(server, **options).generate([Prompt(text=SENTENCE)])
     return reply
 
 
@@ -46,7 +46,7 @@ def trouble(server: Server, **options: object) -> str:
 def test_what_is_asked_and_what_comes_back_and_no_redirect_is_followed() -> None:
     with Server() as server:
         plain = only_reply(server)
-        sent = [Prompt(SENTENCE, system="Be brief."), Prompt(SENTENCE, seed=1)]
+        sent = [Prompt(text=SENTENCE, system="Be brief."), Prompt(text=SENTENCE, seed=1)]
         full = list(
             model(server, concurrency=1).generate(
                 sent, top_p=0.9, max_tokens=3, seed=7, logprobs=True
@@ -140,7 +140,7 @@ def test_a_prompt_longer_than_the_context_is_left_out_and_a_content_filter_is_an
     with Server(context=8) as server:
         replies = list(
             model(server, concurrency=1).generate(
-                [Prompt("a b c"), Prompt("word " * 9), Prompt("d e f")]
+                [Prompt(text="a b c"), Prompt(text="word " * 9), Prompt(text="d e f")]
             )
         )
     assert [reply.failure.kind if reply.failure else None for reply in replies] == [
@@ -186,7 +186,7 @@ def test_loopback_needs_no_proxy_and_is_down_at_once(
     monkeypatch.setenv("ALL_PROXY", proxy)
     with Server() as server:
         url = f"http://{host}:{server.port}/v1"
-        (reply,) = OpenAI("tiny", base_url=url, retries=0).generate([Prompt(SENTENCE)])
+        (reply,) = OpenAI("tiny", base_url=url, retries=0).generate([Prompt(text=SENTENCE)])
     assert reply.answer is not None
     pulled = []
     source = (pulled.append(prompt) or prompt for prompt in prompts(2000))

@@ -39,7 +39,7 @@ SPEC = {
 
 def direction(size: int = 8, seed: int = 3) -> Direction:
     vector = np.random.default_rng(seed).standard_normal(size)
-    return Direction(vector / np.linalg.norm(vector), SPEC, ("o1", "o2"))
+    return Direction(vector=vector / np.linalg.norm(vector), spec=SPEC, origins=("o1", "o2"))
 
 
 def explicit(

@@ -331,8 +331,9 @@ def judge(
     pairs = options.read_pairs(None if pair is None else [pair])
     output.check(*inputs.files, also=with_sidecars({"--save-grades": model.save_grades}))
     from ranktilt.data.run import named_apart
-    from ranktilt.judging.judge import MEASURES, named_judges
+    from ranktilt.judging.judge import MEASURES
     from ranktilt.judging.judge import judge as run_judge
+    from ranktilt.judging.judge_grades import named_judges
 
     groups = inputs.read_groups()
     collection = inputs.load()

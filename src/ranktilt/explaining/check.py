@@ -16,8 +16,8 @@ from ranktilt.data.faults import find_faults
 from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.check_notes import effectiveness_notes, omission_notes, source_notes
 from ranktilt.explaining.check_result import CheckResult
+from ranktilt.explaining.compared_sources import ComparedSources
 from ranktilt.explaining.equivalence import ALPHA, MARGIN, equivalences
-from ranktilt.explaining.sides import Sides
 from ranktilt.explaining.similarity import MAP_PAIRS
 from ranktilt.explaining.vectors import require_encoder
 from ranktilt.measures.base import Measure, measure
@@ -100,23 +100,23 @@ def check(
     refuse_twice([repr(ranker) for ranker in rankers], "ranker")
     if map_pairs < 0:
         raise UserError(f"expected 0 or more pairs in the map, got {map_pairs}")
-    sides = Sides.from_collection(collection, reference)
+    compared = ComparedSources.from_collection(collection, reference)
     is_judged = bool(collection.qrels.filter(pl.col("grade") > 0).height)
     rows = equivalences(
-        sides.collection,
+        compared.collection,
         rankers if is_judged else (),
         chosen_measures,
-        reference=sides.reference,
-        sources=sides.twinned,
+        reference=compared.reference,
+        sources=compared.twinned,
         margin=equivalence,
         alpha=alpha,
     )
-    similarities = sides.similarities(similarity, map_pairs=map_pairs, seed=seed)
+    similarities = compared.similarities(similarity, map_pairs=map_pairs, seed=seed)
     instrument_rows: tuple[InstrumentRow, ...] = ()
-    if instrument and sides.reference:
-        instrument_rows = check_instrument(sides.collection, rankers, measures, seed=seed)
+    if instrument and compared.reference:
+        instrument_rows = check_instrument(compared.collection, rankers, measures, seed=seed)
     options = {
-        "reference": sides.reference,
+        "reference": compared.reference,
         "rankers": [repr(ranker) for ranker in rankers],
         "measures": [repr(chosen) for chosen in chosen_measures],
         "similarity": None if similarity is None else repr(similarity),
@@ -131,27 +131,27 @@ def check(
             "similarity": similarity is not None,
             "instrument": instrument,
         },
-        is_sided=bool(sides.reference),
-        has_twins=bool(sides.twinned),
+        is_sided=bool(compared.reference),
+        has_twins=bool(compared.twinned),
         is_judged=is_judged,
     )
     faults = find_faults(
-        collection, sides.reference, sides.sources, limits=limits, examples=examples
+        collection, compared.reference, compared.sources, limits=limits, examples=examples
     )
     notes = (
-        *source_notes(collection, sides.reference),
+        *source_notes(collection, compared.reference),
         *omissions,
-        *effectiveness_notes(rows, sides.reference),
+        *effectiveness_notes(rows, compared.reference),
     )
     return CheckResult(
         spec=_provenance(collection) | options,
-        reference=sides.reference,
-        sources=sides.sources,
+        reference=compared.reference,
+        sources=compared.sources,
         contents=contents_of(collection),
         faults=faults,
         limits=limits,
-        features=tuple(sides.feature_effects()),
-        terms=sides.shared_terms(),
+        features=tuple(compared.feature_effects()),
+        terms=compared.shared_terms(),
         similarity=similarities,
         effectiveness=rows,
         instrument=instrument_rows,

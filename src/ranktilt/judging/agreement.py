@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,35 @@ from ranktilt.statistics.bootstrap import interval
 
 _LENGTHS = ("short documents", "documents of middle length", "long documents")
 _SHARES = ("few query words", "some query words", "many query words")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradeAgreement:
+    """How far each judge agrees with humans."""
+
+    by_stratum: tuple[Agreement, ...]
+    by_query: tuple[QueryAgreement, ...]
+    counts: tuple[GradeCount, ...]
+
+
+def grade_agreement(
+    graded: Sequence[Graded],
+    collection: Collection | None,
+    *,
+    top: int,
+    relevant: int,
+    draws: QueryDraws,
+) -> GradeAgreement:
+    """Compute how far each judge agrees with humans: by stratum, by query, and grade by grade."""
+    by_stratum, by_query, counts = list[Agreement](), list[QueryAgreement](), list[GradeCount]()
+    for pairs_of_judge in graded:
+        strata = {} if collection is None else strata_of(pairs_of_judge, collection)
+        by_stratum += agreements(pairs_of_judge, strata, top=top, relevant=relevant, draws=draws)
+        by_query += per_query(pairs_of_judge, top)
+        counts += confusion(pairs_of_judge, top)
+    return GradeAgreement(
+        by_stratum=tuple(by_stratum), by_query=tuple(by_query), counts=tuple(counts)
+    )
 
 
 def agreements(
@@ -91,7 +120,7 @@ def confusion(graded: Graded, top: int) -> Iterator[GradeCount]:
     table = query_tables(graded.pairs, top).sum(0)
     for human, row in enumerate(table):
         for grade, pairs in enumerate(row):
-            yield GradeCount(graded.judge, human, grade, int(pairs))
+            yield GradeCount(judge=graded.judge, human=human, grade=grade, pairs=int(pairs))
 
 
 def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:

@@ -120,7 +120,7 @@ def grade_template(name: str | Path) -> PromptTemplate:
     """
     prompt = find_prompt(name, tuple(GRADE_PROMPTS), "ranktilt.judging", slot="passage")
     location = "" if name in GRADE_PROMPTS else prompt.location
-    template = PromptTemplate(prompt.name, prompt.text, location, slots=GRADE_SLOTS)
+    template = PromptTemplate(name=prompt.name, text=prompt.text, path=location, slots=GRADE_SLOTS)
     if "query" not in template.fields:
         raise UserError(
             f"{location}: expected {{query}}, where the query's text goes, and found none"

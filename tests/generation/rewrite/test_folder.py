@@ -282,7 +282,11 @@ def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_p
     long = "abcd " * 100 + "end."
 
     def says(prompt: str, times: int) -> Any:
-        return Failure("too long", "full") if len(prompt.split()) > 60 else "dcba " * 30 + "end."
+        return (
+            Failure(kind="too long", message="full")
+            if len(prompt.split()) > 60
+            else "dcba " * 30 + "end."
+        )
 
     text = card(humans({"d1": long}), Scripted(says), truncate=True, attempts=1)
     assert cells(text, "made of a text that was cut") == ["1"]

@@ -308,7 +308,7 @@ def test_a_model_writes_the_high_level_and_rules_change_what_it_wrote() -> None:
 def test_what_has_no_good_answer_is_left_out_with_what_would_be_made_of_it(tmp_path: Path) -> None:
     def says(prompt: str, times: int) -> Any:
         if TEXTS["d2"] in prompt:
-            return Failure("unavailable", "down")
+            return Failure(kind="unavailable", message="down")
         return (
             "I'm sorry, but I cannot rewrite this."
             if TEXTS["d3"] in prompt
@@ -386,7 +386,7 @@ def test_own_functions_and_prompts_are_factors(
         ("facts",),
     )
     assert loud.edit is not None
-    assert loud.edit("a", Origin("d1")) == "A!"
+    assert loud.edit("a", Origin(id="d1")) == "A!"
     assert (warm.name, warm.by, warm.prompt) == ("warm", "model", str(prompt))
     with refused("factor 'my_edits:broken': expected a text of document 'd1', got 5"):
         versions(humans(), read_factors(["my_edits:broken"]))

@@ -246,7 +246,9 @@ def test_a_text_that_shares_no_term_is_not_found(
     k: int, cosine: bool, expected: dict[int, float]
 ) -> None:
     queries = packed({5: 1.0, 2: 2.0}, {9: 1.0})
-    documents = InMemory(packed({2: 1.0, 5: 5.0, 7: 3.0}, {2: 2.0}, {7: 1.0, 3: 2.0}, {2: 2.0}, {}))
+    documents = InMemory(
+        vectors=packed({2: 1.0, 5: 5.0, 7: 3.0}, {2: 2.0}, {7: 1.0, 3: 2.0}, {2: 2.0}, {})
+    )
     first, second = sparse_module._search(queries, documents, k, cosine=cosine, label="x")
     assert dict(zip(first[0].tolist(), first[1].tolist(), strict=True)) == pytest.approx(
         expected, rel=1e-6

@@ -40,7 +40,7 @@ class Counter(PairScorer):
         return logits[:, 0].astype(np.float64) if len(logits) else np.empty(0)
 
     def special_token_count(self) -> int:
-        return Tokens(self.folder).special_tokens_of_pair
+        return Tokens(folder=self.folder).special_tokens_of_pair
 
     @property
     def module(self) -> Any:

@@ -116,7 +116,7 @@ def ask_pairs(
     query_rows = codes(drawn.frame["query"], collection.queries["id"])
     queries = collection.queries["text"].gather(query_rows)
     tasks = [
-        Task(query, [ranker.prompt_text(first), ranker.prompt_text(second)])
+        Task(query=query, passages=[ranker.prompt_text(first), ranker.prompt_text(second)])
         for query, first, second in zip(queries, protected, unprotected, strict=True)
     ]
     answers, answer_spec = ranker.ask(tasks, [_both_orders() for _ in tasks], asker=asker)

@@ -358,7 +358,13 @@ def _fits(standing: Standings, design: FactorDesign) -> Iterator[tuple[str, Esti
 
 def _fit(outcome: Outcome, design: FactorDesign, terms: Sequence[DesignTerm]) -> WithinFit:
     columns = design.columns(outcome.row, terms)
-    return regress_within(outcome.values, columns, outcome.group, outcome.query, outcome.origin)
+    return regress_within(
+        outcome.values,
+        columns,
+        group=outcome.group,
+        query=outcome.query,
+        origin=outcome.origin,
+    )
 
 
 def _rows(

@@ -33,7 +33,7 @@ TEXT_FEATURES: tuple[TextProbe, ...] = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sides:
+class ComparedSources:
     """The reference of a collection, and the sources that are compared with it."""
 
     collection: Collection
@@ -46,7 +46,7 @@ class Sides:
     """Sources that have twins of the reference."""
 
     @classmethod
-    def from_collection(cls, collection: Collection, reference: str | None) -> Sides:
+    def from_collection(cls, collection: Collection, reference: str | None) -> ComparedSources:
         """Take the sides from a collection; a single source is compared with none."""
         sources = collection.sources
         stated = with_stated_sources(collection) if sources else collection
