@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from ranktilt.data.notes.base import Count, Note
+
+Decision = Literal["yes", "no", "undecided"]
+"""Whether a condition holds; ``undecided`` where its limit lies in its interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,3 +204,22 @@ class GapUnits(Note):
 
     reference: str
     properties: tuple[PropertyUnit, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TheoremChecked(Note):
+    """Which conditions of theorem 4.1 of Dai et al. hold for one source, and its conclusion."""
+
+    source: str
+    failed: tuple[str, ...]
+    """Conditions that are not met."""
+    undecided: tuple[str, ...]
+    """Conditions whose limit lies in their interval."""
+    conclusion: Decision
+    value: float
+    """Left side of the conclusion, in nats per token."""
+    low: float
+    high: float
+    """95 % interval of the value."""
+    pairs: int
+    """Pairs of twins that it was checked on."""

@@ -21,6 +21,7 @@ from ranktilt.data.notes.probes import (
     RatiosShown,
     SourceMean,
     TermsKept,
+    TheoremChecked,
     TwinsNear,
     ValuesShown,
 )
@@ -205,4 +206,24 @@ def _gap_units(note: GapUnits) -> str:
         "Gaps are in standard deviations (sd) of a query's scores: + favours "
         f"{note.reference}, as in an audit. A coefficient is for one standard deviation of what "
         f"{note.reference} texts have more of than their twins. Properties: {units}."
+    )
+
+
+_CONCLUSIONS = {"yes": "holds", "no": "does not hold", "undecided": "is undecided"}
+
+
+@note_words.register
+def _theorem_checked(note: TheoremChecked) -> str:
+    parts = []
+    if note.failed:
+        parts.append(f"not met: {', '.join(note.failed)}")
+    if note.undecided:
+        parts.append(f"undecided: {', '.join(note.undecided)}")
+    state = "; ".join(parts) or "all conditions that were checked hold"
+    interval = f"[{note.low:+.3f}, {note.high:+.3f}]"
+    numbers = f"{note.value:+.3f} {interval}".replace("-", "−")
+    pairs = counted(note.pairs, "pair of twins", "pairs of twins")
+    return (
+        f"{note.source}: {state}; the conclusion {_CONCLUSIONS[note.conclusion]}: {numbers} nats "
+        f"per token over {pairs}."
     )
