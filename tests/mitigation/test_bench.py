@@ -14,7 +14,7 @@ from ranktilt import Collection, Run, UserError, audit, compare, table
 from ranktilt.auditing.groups import ALL
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.mitigation.bench_result import Bench
-from ranktilt.mitigation.retriever_sweep import retriever_sweep, sweep_alphas
+from ranktilt.mitigation.retriever_sweep import SweepOptions, retriever_sweep, sweep_alphas
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.reporting.sentences.mitigate import (
     bench_headline,
@@ -398,13 +398,27 @@ def test_the_papers_strengths_go_with_the_models_scores_and_refusals_come_first(
         with refused(f"training: expected alpha of at least 0, got {float(text)}"):
             sweep_alphas([text], None)
     with refused("expected a budget of at least 0 and below 1, such as 0.01 (1 point), got 5"):
-        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.1], budget=5)
+        retriever_sweep(
+            marked(),
+            marked_mix(),
+            tiny,
+            tmp_path / "m",
+            options=SweepOptions(alphas=[0.1], budget=5),
+        )
     with refused(
         "a sweep compares sources, and the test collection has 'human' alone; mix it first"
     ):
-        retriever_sweep(marked(), reference_alone(marked_mix()), tiny, tmp_path / "m", alphas=[0.1])
+        retriever_sweep(
+            marked(),
+            reference_alone(marked_mix()),
+            tiny,
+            tmp_path / "m",
+            SweepOptions(alphas=[0.1]),
+        )
     with refused("a sweep needs an alpha above 0, or other negatives, beside the baseline"):
-        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.0])
+        retriever_sweep(
+            marked(), marked_mix(), tiny, tmp_path / "m", options=SweepOptions(alphas=[0.0])
+        )
     assert not (tmp_path / "m").exists()
 
 
@@ -420,11 +434,13 @@ def test_a_sweep_is_its_models_on_a_bench(
         marked_mix(),
         tiny,
         tmp_path / "models",
-        alphas=[3.0, 0.1],
-        negatives=["bm25", "controlled"],
-        options=replace(BM, device="cpu"),
-        measures=("nDCG@3", "AP@3"),
-        resamples=200,
+        options=SweepOptions(
+            alphas=[3.0, 0.1],
+            negatives=["bm25", "controlled"],
+            training=replace(BM, device="cpu"),
+            measures=("nDCG@3", "AP@3"),
+            resamples=200,
+        ),
     )
     assert searched == ["bm25"]  # mined once for all of them
     assert [model.folder.name for model in trained] == [
@@ -461,10 +477,12 @@ def test_kinds_of_negatives_alone_are_held_against_the_first(tiny: Path, tmp_pat
         marked_mix(),
         tiny,
         tmp_path / "models",
-        negatives=["in-batch", "bm25"],
-        options=replace(BM, steps=1),
-        measures=("nDCG@3",),
-        resamples=100,
+        options=SweepOptions(
+            negatives=["in-batch", "bm25"],
+            training=replace(BM, steps=1),
+            measures=("nDCG@3",),
+            resamples=100,
+        ),
     )
     assert [(step.name, step.method) for step in found.candidates] == [
         ("bm25 negatives", ""),

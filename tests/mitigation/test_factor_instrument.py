@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, MitigationOptions, UserError, mitigate
-from ranktilt.mitigation.causal import CausalFit, fit_causal
+from ranktilt.mitigation.causal import CausalFit, CausalOptions, fit_causal
 from ranktilt.mitigation.factor_instrument import factor_instrument
 from ranktilt.reporting.sentences.mitigate import bench_notes, causal_sentence
 from ranktilt.statistics.regression import ratio_difference
@@ -51,7 +51,9 @@ def designed(origins: int = 30, *, seed: int = 5, **more: Any) -> Collection:
 
 def fitted(collection: Collection, ranked: Planted, **more: Any) -> CausalFit:
     instrument = factor_instrument(collection, "fluency", source="llm")
-    return fit_causal(collection, ranked, source="llm", instrument=instrument, **more)
+    return fit_causal(
+        collection, ranked, source="llm", options=CausalOptions(instrument=instrument, **more)
+    )
 
 
 def test_pairs_differ_in_the_factor_alone() -> None:
@@ -96,7 +98,7 @@ def test_without_noise_both_ratios_are_what_was_planted() -> None:
         collection,
         Planted(noise=0.0),
         source="llm",
-        instrument=factor_instrument(collection, "source", source="llm"),
+        options=CausalOptions(instrument=factor_instrument(collection, "source", source="llm")),
     )
     assert favoured.by_source.coefficient == pytest.approx(-0.5 + 0.3 / by_source.perplexity_gap)
     assert "exclusion fails" in causal_sentence(favoured)

@@ -30,9 +30,10 @@ from ranktilt.auditing import groups as groups_module
 from ranktilt.auditing.groups import Groups
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import measure
-from ranktilt.mitigation import bench as bench_module
+from ranktilt.mitigation import audited_candidates
+from ranktilt.mitigation.audited_candidates import BenchOptions
 from ranktilt.mitigation.baseline import at_depth
-from ranktilt.mitigation.bench import BenchOptions, order_questions
+from ranktilt.mitigation.bench import order_questions
 from ranktilt.mitigation.bench_result import RefusedMethod
 from ranktilt.mitigation.method import FittedMethod, FittingQueries
 from ranktilt.mitigation.mitigate import mitigate
@@ -296,14 +297,14 @@ def test_mitigation_takes_three_audits_and_groups_documents_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     audits: list[tuple[str, ...]] = []
-    conclude = bench_module.conclude
+    conclude = audited_candidates.conclude
 
     def counted_conclude(*steps: Any) -> Audit:
         concluded = conclude(*steps)
         audits.append(concluded.runs)
         return concluded
 
-    monkeypatch.setattr(bench_module, "conclude", counted_conclude)
+    monkeypatch.setattr(audited_candidates, "conclude", counted_conclude)
     grouped: list[object] = []
     make_groups = groups_module._make_groups
 

@@ -311,20 +311,11 @@ def retriever(
         note(_summary(trained, collection, loaded, "dense"))
         _warn_of_seen_judgments(collection, split)
         return
-    from ranktilt.mitigation.retriever_sweep import retriever_sweep
+    from ranktilt.mitigation.retriever_sweep import SweepOptions, retriever_sweep
 
     tested = load(collection, split=test_split, ignore_unknown=True)
-    bench, _ = retriever_sweep(
-        loaded,
-        tested,
-        base_model,
-        output,
-        alphas=alphas,
-        negatives=kinds,
-        options=chosen,
-        dev=judged,
-        budget=budget,
-    )
+    sweep = SweepOptions(alphas=alphas, negatives=kinds, training=chosen, budget=budget)
+    bench, _ = retriever_sweep(loaded, tested, base_model, output, options=sweep, dev=judged)
     bench = with_command(bench)
     path = output / "bench.json"
     results.deliver(bench, {path: bench.to_json})

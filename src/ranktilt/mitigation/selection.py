@@ -17,7 +17,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.ranking import Floats
-from ranktilt.mitigation.bench import BenchOptions, CandidateRuns, prepare_candidates
+from ranktilt.mitigation.audited_candidates import BenchOptions, CandidateRuns, prepare_candidates
 from ranktilt.mitigation.bench_result import Candidate
 from ranktilt.mitigation.movement import shares_replaced
 
