@@ -57,8 +57,7 @@ def question_words(audit: Audit) -> list[str]:
 def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
     """Return the command that levels one run; none where level cannot be asked of these groups."""
     is_percent = audit.primary in audit.measures or not math.isnan(audit.primary.point)
-    is_united = any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
-    if not is_percent or not audit.primary.sided or is_united:
+    if not is_percent or not audit.primary.sided or _is_united(pair):
         return []  # it is judged in percent, between two single groups
     if any("," in name for name in pair):
         return []  # which --pair could not tell apart
@@ -98,11 +97,16 @@ def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) ->
     return words if reference == "human" else [*words, "--reference", reference]
 
 
+def _is_united(pair: tuple[str, str]) -> bool:
+    """Return whether a side of a pair is several groups, or all others."""
+    return any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
+
+
 def explain_groups_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
     """Return the command that explains a gap between groups without twins by their texts."""
     folder, collection = folder_of(audit), audit.spec["collection"]
-    is_united = any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
-    if folder is None or collection.get("labels") or is_united or are_twins(audit, pair):
+    is_plain = not (collection.get("labels") or _is_united(pair) or are_twins(audit, pair))
+    if folder is None or not is_plain:
         return []
     # Sources without twins are checked first.
     if audit.spec["by"] == "source" or audit.primary.kind == "property":
@@ -263,7 +267,7 @@ def explain_words(audit: Audit, runs: list[str]) -> list[str]:
     for words in (
         explain_twins_words(audit, runs, pair),
         explain_groups_words(audit, runs, pair),
-        _explain_labels_words(audit, runs, pair),
+        explain_labels_words(audit, runs, pair),
     ):
         if words:
             return [*words, "--attribution"]
@@ -271,15 +275,19 @@ def explain_words(audit: Audit, runs: list[str]) -> list[str]:
     return [] if folder is None else ["ranktilt", "explain", folder, *split_words(audit)]
 
 
-def _explain_labels_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
-    """Return the words of the command that explains saved runs by the columns of their labels."""
+def explain_labels_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
+    """Return the command that explains runs by the columns of their labels, and by texts if any."""
     collection = audit.spec["collection"]
     ranked = _ranked(audit, runs, with_names=False)
     if not collection.get("labels") or not ranked:
         return []
     labels = _label_words(audit)
     by = [] if audit.spec["by"] == "source" else ["--by", str(audit.spec["by"])]
-    return ["ranktilt", "explain", *ranked, *labels, *by, "--reference", pair[0]]
+    folder = folder_of(audit)
+    texts = [] if folder is None else [folder]
+    split = [] if folder is None else split_words(audit)
+    words = ["ranktilt", "explain", *texts, *ranked, *labels, *split, *by]
+    return words if _is_united(pair) else [*words, "--reference", pair[0]]
 
 
 def _label_words(audit: Audit) -> list[str]:

@@ -13,6 +13,7 @@ from ranktilt.auditing.answer.command_words import (
     are_twins,
     audit_words,
     explain_groups_words,
+    explain_labels_words,
     explain_twins_words,
     folder_of,
     limit_text,
@@ -104,6 +105,8 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
         yield _step("twins", audit_words(audit), "--card")
     elif properties := explain_groups_words(audit, [run], pair):
         yield _step("explain", properties, "--attribution")
+    elif folder_of(audit) and (labelled := explain_labels_words(audit, [run], pair)):
+        yield _step("explain", labelled, "--attribution")
     if verdict.slight:
         yield _gate(audit)
         return
