@@ -27,7 +27,7 @@ from ranktilt.cli.save_mitigated import (
     save,
 )
 from ranktilt.cli.settings import settings
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
@@ -173,6 +173,7 @@ def mitigate(
         queries=inputs.queries,
     )
     split, runs = _read(inputs, fit, seed)
+    note(_split_words(split))
     if inputs.reference:
         pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs)
         chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
@@ -237,6 +238,18 @@ def _read(inputs: InputOptions, fit: Path | None, seed: int) -> tuple[QuerySplit
         note(f"the run has no queries of {names[0]} and {names[-1]}: its own are drawn into parts")
         return split_queries(test, seed=seed), runs
     return QuerySplit.from_sides(train, select, test, most=MOST, seed=seed), runs
+
+
+def _split_words(split: QuerySplit) -> str:
+    """Say how many queries each step gets, before the work begins."""
+    fit, select, test = (
+        len(side.queries_with_judgments) for side in (split.fit, split.select, split.test)
+    )
+    origin = f" of {split.fitted_on}" if split.fitted_on else ""
+    fitting = f"{counted(fit, 'query', 'queries')}{origin} {'fits' if fit == 1 else 'fit'}"
+    choosing = "chooses their strength" if select == 1 else "choose their strength"
+    testing = "tests them" if test == 1 else "test them"
+    return f"{fitting} corrections, {select:,} {choosing}, {test:,} {testing}"
 
 
 def _own_splits(inputs: InputOptions, first: tuple[str, ...]) -> tuple[str, ...] | None:
