@@ -329,9 +329,13 @@ class LabelOptions:
         from ranktilt.data.label_file import LabelFile
 
         if self.groups is None:
-            if self.rest:
+            if self.rest is not None:
                 raise UserError("--rest needs a label file: --groups FILE")
             return None
+        if self.rest is not None and not self.rest.strip():
+            raise UserError(
+                "--rest expects a label for all other documents, such as --rest other; got none"
+            )
         configured = _configured_labels(self.groups)
         labels = LabelFile.from_text(self.groups) if configured is None else configured
         names = {**labels.names, **self.label_names}

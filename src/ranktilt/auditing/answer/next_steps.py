@@ -20,6 +20,7 @@ from ranktilt.auditing.answer.command_words import (
     mitigate_words,
     split_words,
 )
+from ranktilt.data.notes.texts import CheckFailed
 
 SHOWN = 10.0
 """Points of tilt that queries should be able to show."""
@@ -80,6 +81,8 @@ def _unfair(audit: Audit) -> bool:
     has_label_file = bool(audit.spec["collection"].get("labels"))
     if audit.spec["by"] != "source" or not audit.confounds or has_label_file:
         return False
+    if any(isinstance(note, CheckFailed) for note in audit.notes):
+        return True
     effects = (*audit.tilts, *audit.card)
     if any(not effect.twins for effect in effects if effect.estimand.sided):
         return True
