@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
-from ranktilt.cli.app import CORRECT, INPUT, QUESTION, verb
+from ranktilt.cli.app import CORRECT, INPUT, QUESTION, share, verb
 from ranktilt.cli.audit_inputs import InputOptions
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
@@ -81,9 +81,11 @@ class Corrections:
     budget: Annotated[
         float | None,
         Parameter(
-            help="Loss of --effectiveness to accept (default: 0.01, 1 point); without judgments, "
-            "share of the first ten documents to replace (default: 0.2, two of ten).",
+            help="Loss of --effectiveness to accept, as a share or in points with % (default: "
+            "0.01 or 1%); without judgments, share of the first ten documents to replace "
+            "(default: 0.2 or 20%).",
             metavar="X",
+            converter=share,
         ),
     ] = None
 
@@ -197,7 +199,10 @@ def mitigate(
         ranker=rankers[0] if rankers else None,
         run=None if rankers else runs[0],
     )
-    return save(saving, bench, mitigated, _rank_words(inputs))
+    code = save(saving, bench, mitigated, _rank_words(inputs))
+    if code == 0 and saving.save_run is not None:
+        _say_gate(bench, inputs, saving.save_run)
+    return code
 
 
 def _check_inputs(inputs: InputOptions, fit: Path | None) -> None:
@@ -291,6 +296,24 @@ def _say_next(bench: Bench, *, is_run: bool) -> None:
     save_words = option if bench.candidates[1:] else []
     purpose = "Apply a correction" if bench.candidates[1:] else "Try corrections"
     note(f"Next: {purpose} all the same: {shlex.join([*forced_words(bench), *save_words])}")
+
+
+def _say_gate(bench: Bench, inputs: InputOptions, path: Path) -> None:
+    """Say how to audit the corrected run and keep it level; its audit is on the test queries."""
+    words = ["ranktilt", "audit", *(_rank_words(inputs) if inputs.folder else [])]
+    words += ["--run", str(path)]
+    if inputs.labels is not None:
+        words += inputs.labels.words
+    if inputs.folder is None and inputs.qrels is not None:
+        words += ["--qrels", str(inputs.qrels)]
+    words += [] if inputs.column in ("source", None) else ["--by", inputs.by]
+    for pair in inputs.pairs or ():
+        words += ["--pair", ",".join(pair)]
+    if inputs.reference is not None and not inputs.pairs:
+        words += ["--reference", inputs.reference]
+    words += ["--primary", bench.primary, "--json", "mitigated.json"]
+    gate = ["ranktilt", "gate", "mitigated.json", "--max-tilt", f"{bench.spec['margin']:g}"]
+    note(f"Next: Keep it so in CI: {shlex.join(words)} && {shlex.join(gate)}")
 
 
 def _rank_words(inputs: InputOptions) -> list[str]:

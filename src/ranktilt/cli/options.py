@@ -13,7 +13,16 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from ranktilt.cli import completion
-from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, SELDOM, STATISTICS, whole_number
+from ranktilt.cli.app import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    QUESTION,
+    SELDOM,
+    STATISTICS,
+    share,
+    whole_number,
+)
 from ranktilt.cli.notes import note, note_once, say
 from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, unknown
@@ -176,9 +185,10 @@ DryRun = Annotated[
 MaxFailures = Annotated[
     float | None,
     Parameter(
-        help="Share of queries or answers allowed to fail, 0 to 1.",
+        help="Share of queries or answers allowed to fail, 0 to 1, such as 0.1 or 10%.",
         metavar="X",
         validator=SHARE,
+        converter=share,
         group=SELDOM,
     ),
 ]

@@ -45,7 +45,8 @@ class Ranking:
     def count(self, is_member: Bools) -> Ints:
         """Count the entries of each query that are members of a group."""
         running = np.concatenate([[0], np.cumsum(is_member)])
-        return running[self.offsets[1:]] - running[self.offsets[:-1]]
+        counts: Ints = running[self.offsets[1:]] - running[self.offsets[:-1]]
+        return counts
 
     @cached_property
     def starts(self) -> Ints:
