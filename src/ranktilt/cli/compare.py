@@ -99,8 +99,8 @@ def gate(
     max_tilt: Annotated[
         str | None,
         Parameter(
-            help="Maximum tilt, either way: points (5 or 5%), or '2 ranks' (default: 5; with --baseline "
-            "none).",
+            help="Maximum tilt, either way: points (5 or 5%), or '2 ranks' (default: 5; with "
+            "--baseline none).",
             metavar="X",
             group=QUESTION,
         ),
