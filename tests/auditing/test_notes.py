@@ -122,6 +122,16 @@ def test_a_card_without_twins_says_what_they_need() -> None:
     )
 
 
+@pytest.mark.parametrize(("queries", "is_warned"), [(29, True), (30, False)])
+def test_few_queries_without_judgments_are_warned_of(queries: int, is_warned: bool) -> None:
+    lists = {f"q{number}": {"a-h": 2.0, "a-l": 1.0} for number in range(queries)}
+    warning = (
+        f"only {queries} queries compare human and llm; intervals from fewer than 30 are too "
+        "narrow to rely on"
+    )
+    assert (warning in notes(labelled(PAIR, [], queries), lists)) == is_warned
+
+
 @pytest.mark.parametrize(("queries", "answered"), [(40, 1), (40, 29), (40, 30), (40, 0), (20, 5)])
 def test_few_queries_that_find_anything_are_warned_of(queries: int, answered: int) -> None:
     collection = twins(queries)

@@ -114,7 +114,7 @@ class TestSentences:
         found = verdict_on([tilt(-30.04, -9.96, p=0.0004), *others])
         assert found.sentence == (
             "bm25 favours llm text: nDCG@3 is 25.0 % for llm text and 30.0 % for human text (Relative Δ −20.0 % "
-            "[−30.0, −10.0], corrected p < .001); agrees on 2 of 3 measures"
+            "[−30.0, −10.0], corrected p < .001); agrees on 2 of 3 measures (AP@5 is inconclusive)"
         )
         assert (found.run, found.kind, found.side, found.agree, found.measures) == (
             "bm25",
@@ -304,9 +304,13 @@ PARTS = {
     [
         ([], "corrected p = .001)"),
         ([CLEAR], "; agrees on 2 of 2 questions"),
-        ([OPEN], "; agrees on 1 of 2 questions"),
-        ([OPEN, OTHER], "; agrees on 1 of 3 questions"),
-        ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions"),
+        ([OPEN], "; agrees on 1 of 2 questions (ΔNDSR@20 is inconclusive)"),
+        (
+            [OPEN, OTHER],
+            "; agrees on 1 of 3 questions (pair rank gap favours llm; ΔNDSR@20 is inconclusive)",
+        ),
+        ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions (pair rank gap is inconclusive)"),
+        ([OPEN, OPEN, OPEN], "; agrees on 1 of 4 questions (3 are inconclusive)"),
     ],
 )
 def test_the_card_says_what_its_other_questions_answer(

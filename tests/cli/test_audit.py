@@ -14,11 +14,12 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Run
+from ranktilt.auditing.failed_check import with_failed_check
 from ranktilt.cli.options import read_rankers
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, sided
 from tests.reporting.readers import explorers
-from tests.toy import raw_qrels, write, write_cocktail, write_run
+from tests.toy import raw_qrels, write, write_beir, write_cocktail, write_run
 
 RANKERS = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)@5")
 QUICK = ("--set", "statistics.resamples=200")
@@ -29,7 +30,9 @@ def library(
 ) -> Audit:
     collection = rt.load(folder)
     runs = [rt.ranker(text).rank(collection) for text in rankers]
-    return rt.audit(collection, runs, **{"resamples": 200, **options})
+    return with_failed_check(
+        collection, rt.audit(collection, runs, **{"resamples": 200, **options})
+    )
 
 
 def saved(cli: Cli, tmp_path: Path, *arguments: str | Path) -> Audit:
@@ -45,6 +48,37 @@ def same(one: Audit, two: Audit) -> bool:
         for audit in (one, two)
     ]
     return replace(one, spec=plain[0]) == replace(two, spec=plain[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "faults"),
+    [
+        ([], "cut-off endings of llm (100.0 %; limit ≤ 10 %)"),
+        (["--set", "check.max_cut_off=100"], ""),
+        (["--by", "gender"], ""),
+    ],
+)
+def test_a_check_that_fails_is_repeated(
+    cli: Cli, tmp_path: Path, options: list[str], faults: str
+) -> None:
+    docs = [
+        {
+            "_id": f"d{number}-{source}",
+            "text": f"topic{number} {source} words {number} that never end" * (number + 1),
+            "source": source,
+            "origin": f"d{number}",
+            "gender": "fm"[number % 2],
+        }
+        for number in range(4)
+        for source in ("human", "llm")
+    ]
+    queries = [{"_id": f"q{number}", "text": f"topic{number}"} for number in range(4)]
+    judgments = [(f"q{row['_id'][1]}", row["_id"], 1) for row in docs]
+    folder = write_beir(tmp_path / "open", docs=docs, queries=queries, qrels=judgments)
+    out = cli("audit", folder, "-r", "bm25", "-m", "nDCG@3", *options, *QUICK).out
+    warning = f"warning: ranktilt check {folder} ends with Void: {faults}; a tilt may come"
+    assert (" ".join(warning.split()) in " ".join(out.split())) == bool(faults)
+    assert ("ends with Void" in out) == bool(faults)
 
 
 def test_per_query_has_a_line_a_value(cli: Cli, tmp_path: Path) -> None:

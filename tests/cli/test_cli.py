@@ -8,11 +8,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from cyclopts import Token
 
 import ranktilt as rt
+from ranktilt.cli.app import points, share
 from ranktilt.cli.main import main
 from ranktilt.cli.tree import Command, commands, parse
 from tests.cli.conftest import Cli, refused
@@ -358,3 +361,11 @@ def test_python_m_ranktilt_is_the_command_line() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("ranktilt")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("converter", "text", "number"),
+    [(share, "0.05", 0.05), (share, "5%", 0.05), (points, "5", 5.0), (points, "5 %", 5.0)],
+)
+def test_sizes_may_be_percent(converter: Any, text: str, number: float) -> None:
+    assert converter(float, [Token(value=text)]) == number

@@ -201,6 +201,30 @@ def test_a_terminal_gets_a_bar(
     assert "50%" in shown
 
 
+def test_a_log_gets_a_line_every_half_minute(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    times = iter([0.0, 10.0, 31.0, 60.0, 135.0])
+    monkeypatch.setattr(notes.time, "monotonic", lambda: next(times))
+    with reporting(quiet=False):
+        for done in range(4):
+            report("fitting corrections", done, 4)
+    assert capfd.readouterr().err == (
+        "fitting corrections: 25% done, 31 s since the start\n"
+        "fitting corrections: 75% done, 2 min 15 s since the start\n"
+    )
+
+
+def test_a_quiet_log_gets_no_progress(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(notes, "_LINE_PAUSE", 0.0)
+    for quiet, is_shown in ((True, False), (False, True)):
+        with reporting(quiet=quiet):
+            report("ranking", 1, 2)
+        assert ("ranking: 50% done" in capfd.readouterr().err) == is_shown
+
+
 def test_warnings_about_data_are_a_line_each_unless_quiet_others_as_ever(
     capfd: pytest.CaptureFixture[str],
 ) -> None:

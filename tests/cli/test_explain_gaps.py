@@ -49,6 +49,17 @@ def test_probe_names_columns(cli: Cli, pages: Path) -> None:
     assert [about.name for about in gaps.properties] == ["price"]
 
 
+def test_labels_without_numbers_say_what_to_add(cli: Cli, pages: Path) -> None:
+    labels = pages / "kinds.csv"
+    shop_documents().select("id", "kind").rename({"id": "doc_id"}).write_csv(labels)
+    words = ("--groups", labels, "--by", "kind", "--run", pages / "engine.trec")
+    code, _, err = cli("explain", *words)
+    assert code == 2
+    assert f"{labels} has no column of numbers besides the labels; add a column" in err
+    command = f"ranktilt explain DIR --run {pages / 'engine.trec'} --groups {labels} --by kind"
+    assert err.strip().endswith(f"or name a folder DIR with the texts: {command}")
+
+
 def test_label_file_adds_columns_to_texts(cli: Cli, tmp_path: Path) -> None:
     bundled = rt.bundled()
     labels = "\n".join(

@@ -260,6 +260,10 @@ def test_saved_run_has_the_tilt_that_was_promised(cli: Cli, bundled: Path) -> No
     assert (bench["outcome"], bench["applied"]) == ("mitigated", chosen)
     assert f"To build {chosen} into an engine: The groups of source take turns" in out
     assert f"mitigated.trec: 216 queries, by {chosen}\n" in err
+    assert " queries fit corrections, " in err.splitlines()[0]
+    step = err[err.index("Next: Keep it so in CI: ranktilt ") :].splitlines()[0]
+    for command in step.removeprefix("Next: Keep it so in CI: ").split(" && "):
+        assert cli(*shlex.split(command)[1:]).code in (0, 1, 3)
     assert list(lists_in("mitigated.trec")) == list(lists_in("bm25.trec"))
     code, out, _ = cli("audit", "--run", "mitigated.trec", *RUN[2:6], *QUICKLY, "--json", "-")
     audited = json.loads(out)

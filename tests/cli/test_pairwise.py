@@ -134,3 +134,20 @@ def test_a_sensitive_prompt_names_the_group(cli: Cli, folder: Path, server: Serv
     text = server.bodies[0]["messages"][0]["content"]
     assert text.startswith("You are the search system for the female WikiProject coordinators")
     assert "\n[2] " in text
+
+
+def test_length_of_answers_is_no_option_of_choices(
+    cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ranktilt.toml").write_text(
+        '[llm.judge]\nmodel = "openai:gpt-x"\nmax_tokens = 16\n', encoding="utf-8"
+    )
+    reason = "pairwise lets a model answer with as many tokens as a choice takes"
+    words = ("--by", "gender", "--dry-run")
+    code, _, err = cli("pairwise", folder, "--llm", "judge", *words)
+    assert code == 0, err
+    assert f"--llm judge: max_tokens of [llm.judge] is not used: {reason}" in err
+    code, _, err = cli("pairwise", folder, "--llm", "openai:gpt-x(max_tokens=16)", *words)
+    assert code == 2
+    assert f"omit max_tokens: {reason}" in err

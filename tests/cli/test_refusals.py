@@ -61,6 +61,8 @@ AUDIT = [
     ("gone -r bm25 --score-order rank", "--score-order needs a run"),
     ("toy -r bm25 --queries q.tsv", "--queries needs a run"),
     ("toy -r bm25 --rest human", "--rest needs a label file: --groups FILE"),
+    ("toy -r bm25 --rest=", "--rest needs a label file: --groups FILE"),
+    ("toy -r bm25 --groups labels.tsv --rest=", "--rest expects a label for all other documents"),
     (
         "toy -r bm25 --json toy/queries.jsonl",
         "--json toy/queries.jsonl: this file is read too; choose another file",

@@ -12,6 +12,7 @@ from ranktilt.auditing.infer import Inferences, first_tilts
 from ranktilt.auditing.measure import Measurements
 from ranktilt.auditing.notes import (
     card_notes,
+    few_query_notes,
     group_notes,
     identical_notes,
     judgment_notes,
@@ -128,9 +129,10 @@ def _notes(
         groups,
         [pair.names for pair in inputs.pairs if inputs.measures and not pair.has_judgments],
         tilts,
-        options.inference.resamples,
         absent=any(run.left_out(options.missing).any() for run in judged_runs),
     )
+    answers = [effect for effect in inferences.card if effect.measure == repr(inputs.primary)]
+    yield from few_query_notes(tilts, answers, options.inference.resamples)
     depth = LONE_DEPTH if inputs.questions else None
     yield from lone_group_notes(judged_runs, groups, collection, depth=depth)
     names = [run.name for run in inputs.runs]

@@ -68,6 +68,7 @@ class AuditQuestion:
         """Audit the runs of one collection; `rankers` are for the controls, which rank again."""
         from ranktilt.auditing.audit import audit as run_audit
         from ranktilt.auditing.controls import controls
+        from ranktilt.auditing.failed_check import with_failed_check
 
         options.require_answers((run.spec for run in runs), self.max_failures)
         result = run_audit(
@@ -80,6 +81,7 @@ class AuditQuestion:
             pairs=pairs,
             **self.statistics.keywords(self.preset),
         )
+        result = with_failed_check(collection, result, CheckSection.in_force().limits)
         if self.preset is not None:
             preset = {"preset": self.preset, "preset_changes": self._preset_changes(self.preset)}
             result = replace(result, spec={**result.spec, **preset})

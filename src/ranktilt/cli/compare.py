@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from ranktilt.cli import options
-from ranktilt.cli.app import DECIDE, INPUT, OUTPUT, QUESTION, SELDOM, verb
+from ranktilt.cli.app import DECIDE, INPUT, OUTPUT, QUESTION, SELDOM, points, verb
 from ranktilt.cli.output import FILE_OR_STDOUT, Output, check_paths, text_of, with_command
 from ranktilt.errors import UserError
 
@@ -99,8 +99,8 @@ def gate(
     max_tilt: Annotated[
         str | None,
         Parameter(
-            help="Maximum tilt, either way: points, or '2 ranks' (default: 5; with --baseline "
-            "none).",
+            help="Maximum tilt, either way: points (5 or 5%), or '2 ranks' (default: 5; with "
+            "--baseline none).",
             metavar="X",
             group=QUESTION,
         ),
@@ -120,15 +120,17 @@ def gate(
             metavar="X",
             group=QUESTION,
             validator=options.NOT_NEGATIVE,
+            converter=points,
         ),
     ] = 0.0,
     max_loss: Annotated[
         float | None,
         Parameter(
-            help="With --baseline: points of effectiveness that may be lost.",
+            help="With --baseline: points of effectiveness that may be lost, such as 1 or 1%.",
             metavar="X",
             group=QUESTION,
             validator=options.NOT_NEGATIVE,
+            converter=points,
         ),
     ] = None,
     max_left_out: Annotated[
@@ -138,6 +140,7 @@ def gate(
             metavar="X",
             group=SELDOM,
             validator=Number(gte=0, lte=100),
+            converter=points,
         ),
     ] = None,
     measure: Annotated[

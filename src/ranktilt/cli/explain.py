@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -116,6 +117,7 @@ def explain(
     _check_gaps(attribution, ranker, saved_runs, folder=folder, labels=labels)
     from ranktilt.explaining.explain import explain as run_probes
     from ranktilt.explaining.properties.gaps import are_mostly_twins, explain_gaps
+    from ranktilt.explaining.properties.values import NoPropertiesError
 
     runs = saved_runs.load_runs()
     rankers = options.read_rankers(ranker or (), text=text)
@@ -136,17 +138,35 @@ def explain(
     if encoder:
         raise UserError("--encoder examines the vectors of twins, and these groups are none")
     sampling = options.sampling_of_tests()
-    output.deliver(
-        explain_gaps(
+    all_runs = [*options.rank_with(rankers, collection), *runs]
+    try:
+        gaps = explain_gaps(
             collection,
-            [*options.rank_with(rankers, collection), *runs],
+            all_runs,
             probe,
             by=by,
             pairs=labels.reference_first(collection, by, None),
             seed=sampling["seed"],
             correction=sampling["correction"],
         )
-    )
+    except NoPropertiesError as error:
+        if folder is not None:
+            raise
+        command = shlex.join(_words_with_texts(saved_runs, labels, by))
+        raise UserError(f"{error}; or name a folder DIR with the texts: {command}") from error
+    output.deliver(gaps)
+
+
+def _words_with_texts(
+    saved_runs: SavedRunOptions, labels: options.LabelOptions, by: str
+) -> list[str]:
+    """Return the command that explains the same runs by texts too, in a folder DIR."""
+    words = ["ranktilt", "explain", "DIR"]
+    for path in saved_runs.run or ():
+        words += ["--run", str(path)]
+    words += labels.labels.words if labels.labels else []
+    words += ["--by", by] if by != "source" else []
+    return words if labels.reference is None else [*words, "--reference", labels.reference]
 
 
 def _require_folder(folder: Path | None) -> Path:

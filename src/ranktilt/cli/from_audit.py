@@ -140,12 +140,10 @@ def _words_of_verb(verb: str, audit: Audit, runs: list[str]) -> list[str]:
         audit_words,
         explain_words,
         mitigate_words,
-        question_words,
     )
 
     if verb == "audit":
-        words = audit_words(audit)
-        return [*words, *question_words(audit)] if words else []
+        return audit_words(audit)
     if verb == "explain":
         return explain_words(audit, runs)
     pair = audit.pairs[0] if audit.pairs else ("", "")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
-from ranktilt.cli.app import CORRECT, INPUT, QUESTION, verb
+from ranktilt.cli.app import CORRECT, INPUT, QUESTION, share, verb
 from ranktilt.cli.audit_inputs import InputOptions
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
@@ -27,7 +27,7 @@ from ranktilt.cli.save_mitigated import (
     save,
 )
 from ranktilt.cli.settings import settings
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
@@ -81,9 +81,11 @@ class Corrections:
     budget: Annotated[
         float | None,
         Parameter(
-            help="Loss of --effectiveness to accept (default: 0.01, 1 point); without judgments, "
-            "share of the first ten documents to replace (default: 0.2, two of ten).",
+            help="Loss of --effectiveness to accept, as a share or in points with % (default: "
+            "0.01 or 1%); without judgments, share of the first ten documents to replace "
+            "(default: 0.2 or 20%).",
             metavar="X",
+            converter=share,
         ),
     ] = None
 
@@ -173,6 +175,7 @@ def mitigate(
         queries=inputs.queries,
     )
     split, runs = _read(inputs, fit, seed)
+    note(_split_words(split))
     if inputs.reference:
         pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs)
         chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
@@ -196,7 +199,10 @@ def mitigate(
         ranker=rankers[0] if rankers else None,
         run=None if rankers else runs[0],
     )
-    return save(saving, bench, mitigated, _rank_words(inputs))
+    code = save(saving, bench, mitigated, _rank_words(inputs))
+    if code == 0 and saving.save_run is not None:
+        _say_gate(bench, inputs, saving.save_run)
+    return code
 
 
 def _check_inputs(inputs: InputOptions, fit: Path | None) -> None:
@@ -239,6 +245,18 @@ def _read(inputs: InputOptions, fit: Path | None, seed: int) -> tuple[QuerySplit
     return QuerySplit.from_sides(train, select, test, most=MOST, seed=seed), runs
 
 
+def _split_words(split: QuerySplit) -> str:
+    """Say how many queries each step gets, before the work begins."""
+    fit, select, test = (
+        len(side.queries_with_judgments) for side in (split.fit, split.select, split.test)
+    )
+    origin = f" of {split.fitted_on}" if split.fitted_on else ""
+    fitting = f"{counted(fit, 'query', 'queries')}{origin} {'fits' if fit == 1 else 'fit'}"
+    choosing = "chooses their strength" if select == 1 else "choose their strength"
+    testing = "tests them" if test == 1 else "test them"
+    return f"{fitting} corrections, {select:,} {choosing}, {test:,} {testing}"
+
+
 def _own_splits(inputs: InputOptions, first: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the names of the splits to use: the `first`, and one to select by.
 
@@ -278,6 +296,24 @@ def _say_next(bench: Bench, *, is_run: bool) -> None:
     save_words = option if bench.candidates[1:] else []
     purpose = "Apply a correction" if bench.candidates[1:] else "Try corrections"
     note(f"Next: {purpose} all the same: {shlex.join([*forced_words(bench), *save_words])}")
+
+
+def _say_gate(bench: Bench, inputs: InputOptions, path: Path) -> None:
+    """Say how to audit the corrected run and keep it level; its audit is on the test queries."""
+    words = ["ranktilt", "audit", *(_rank_words(inputs) if inputs.folder else [])]
+    words += ["--run", str(path)]
+    if inputs.labels is not None:
+        words += inputs.labels.words
+    if inputs.folder is None and inputs.qrels is not None:
+        words += ["--qrels", str(inputs.qrels)]
+    words += [] if inputs.column in ("source", None) else ["--by", inputs.by]
+    for pair in inputs.pairs or ():
+        words += ["--pair", ",".join(pair)]
+    if inputs.reference is not None and not inputs.pairs:
+        words += ["--reference", inputs.reference]
+    words += ["--primary", bench.primary, "--json", "mitigated.json"]
+    gate = ["ranktilt", "gate", "mitigated.json", "--max-tilt", f"{bench.spec['margin']:g}"]
+    note(f"Next: Keep it so in CI: {shlex.join(words)} && {shlex.join(gate)}")
 
 
 def _rank_words(inputs: InputOptions) -> list[str]:

@@ -13,7 +13,16 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from ranktilt.cli import completion
-from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, SELDOM, STATISTICS, whole_number
+from ranktilt.cli.app import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    QUESTION,
+    SELDOM,
+    STATISTICS,
+    share,
+    whole_number,
+)
 from ranktilt.cli.notes import note, note_once, say
 from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, unknown
@@ -176,9 +185,10 @@ DryRun = Annotated[
 MaxFailures = Annotated[
     float | None,
     Parameter(
-        help="Share of queries or answers allowed to fail, 0 to 1.",
+        help="Share of queries or answers allowed to fail, 0 to 1, such as 0.1 or 10%.",
         metavar="X",
         validator=SHARE,
+        converter=share,
         group=SELDOM,
     ),
 ]
@@ -329,9 +339,13 @@ class LabelOptions:
         from ranktilt.data.label_file import LabelFile
 
         if self.groups is None:
-            if self.rest:
+            if self.rest is not None:
                 raise UserError("--rest needs a label file: --groups FILE")
             return None
+        if self.rest is not None and not self.rest.strip():
+            raise UserError(
+                "--rest expects a label for all other documents, such as --rest other; got none"
+            )
         configured = _configured_labels(self.groups)
         labels = LabelFile.from_text(self.groups) if configured is None else configured
         names = {**labels.names, **self.label_names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -121,7 +121,7 @@ class Questions:
             return None
         usual = preset_named(preset).options.get("pairwise", {}) if preset else {}
         ranker = options.read_rankers(
-            [f"pairwise:{options.language_model_text(self.llm)}"],
+            [f"pairwise:{_without_answer_length(self.llm)}"],
             preset,
             prompt=self.prompt or usual.get("prompt", PROMPT),
             attribute=self.attribute,
@@ -143,6 +143,25 @@ class Questions:
         if file is None and self.decisions is None and (folder / CANDIDATES).is_file():
             file = folder / CANDIDATES
         return None if file is None else Run.load(file, score_order=self.score_order)
+
+
+def _without_answer_length(llm: str) -> str:
+    """Return the text of a model without ``max_tokens``, which the length of a choice decides.
+
+    Of a section of ranktilt.toml, which other commands read too, it is left out with a note.
+    """
+    from ranktilt.spec import parse_stages
+
+    reason = "pairwise lets a model answer with as many tokens as a choice takes"
+    if any("max_tokens" in stage.options for stage in parse_stages(llm)):
+        raise UserError(f"--llm {llm}: omit max_tokens: {reason}")
+    text = options.language_model_text(llm)
+    (model, *others) = parse_stages(text)
+    if "max_tokens" not in model.options:
+        return text
+    note(f"--llm {llm}: max_tokens of [llm.{llm.partition('(')[0]}] is not used: {reason}")
+    other_options = {name: value for name, value in model.options.items() if name != "max_tokens"}
+    return ">>".join(map(str, [replace(model, options=other_options), *others]))
 
 
 @verb(

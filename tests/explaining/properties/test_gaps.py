@@ -209,8 +209,13 @@ def test_refusals() -> None:
         explain_gaps(collection, run, ["weight"], by="kind")
     with refused("property 'url': expected a column of numbers"):
         explain_gaps(collection, run, ["url"], by="kind")
-    with refused("no properties: expected columns of numbers…"):
-        explain_gaps(with_docs(shop_documents().select("id", "kind")), run, by="kind")
+    without_numbers = shop_documents().select("id", "kind")
+    with refused("nothing to explain the gap by: pages.csv has no column of numbers…"):
+        explain_gaps(with_docs(without_numbers), run, by="kind")
+    with refused(
+        "nothing to explain the gap by: pages.csv has no column of numbers (lang holds none)…"
+    ):
+        explain_gaps(with_docs(without_numbers.with_columns(lang=pl.lit("en"))), run, by="kind")
     with refused("expected a cutoff of at least 1, got 0"):
         explain_gaps(collection, run, by="kind", cutoff=0)
     apart = Run.from_dict({"q0": {"d0": 2.0}, "q1": {"d1": 1.0}})
