@@ -29,7 +29,7 @@ from ranktilt.data.notes.probes import (
 )
 from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.errors import UserError, counted, join_words, refuse_twice
-from ranktilt.explaining.attribution_tables import REMAINS, Row, tables_and_figures
+from ranktilt.explaining.attribution_tables import REMAINS, Row, ScoreGap, tables_and_figures
 from ranktilt.explaining.base import (
     Floats,
     ProbeFigure,
@@ -122,11 +122,14 @@ class GapAttribution:
 
     rows: tuple[Row, ...]
     notes: tuple[Note, ...]
+    unvarying: tuple[str, ...]
+    """Properties in which all twins differ by the same."""
 
     @property
-    def score_rows(self) -> list[Row]:
+    def score_gap(self) -> ScoreGap:
         """The rows of the score gap."""
-        return [row for row in self.rows if row["of"] == SCORE_GAP]
+        rows = [row for row in self.rows if row["of"] == SCORE_GAP]
+        return ScoreGap(rows=rows, unvarying=self.unvarying)
 
 
 def default_properties() -> list[TextProbe]:
@@ -194,8 +197,8 @@ def attribute(
         for attribution in attributions:
             notes += attribution.notes
             rows += attribution.rows
-        score_rows = [attribution.score_rows for attribution in attributions]
-        for table, figure in tables_and_figures(score_rows, first):
+        score_gaps = [attribution.score_gap for attribution in attributions]
+        for table, figure in tables_and_figures(score_gaps, first):
             tables.append(table)
             figures.append(figure)
     units = [
@@ -304,8 +307,9 @@ def _attribution(
                 properties=counts_of(lacking),
             )
         )
-    if not varies.all():
-        constant = _property_values(names[~varies].tolist(), differences[0, ~varies].tolist())
+    unvarying = names[~varies].tolist()
+    if unvarying:
+        constant = _property_values(unvarying, differences[0, ~varies].tolist())
         notes.append(PropertiesConstant(run=run.name, source=source, properties=constant))
     varying = names[varies].tolist()
     notes += _cautions((run.name, source), varying, score_fit, query)
@@ -314,7 +318,7 @@ def _attribution(
         for name, numbers in zip((REMAINS, *varying), _numbers(fit), strict=True):
             subject = {"source": source, "ranker": run.name, "of": gap, "property": name}
             rows.append({**subject, "twins": len(query), "selection": selection, **numbers})
-    return GapAttribution(rows=tuple(rows), notes=tuple(notes))
+    return GapAttribution(rows=tuple(rows), notes=tuple(notes), unvarying=tuple(unvarying))
 
 
 def _selected_gaps(

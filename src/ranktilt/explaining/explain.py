@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -16,6 +17,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.label_remarks import warn_of_labels
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.groups import DocumentsUnlabelled
+from ranktilt.data.notes.probes import GapAttributed
 from ranktilt.data.notes.texts import (
     ProbeLeftOut,
     ProbeNeedsEncoder,
@@ -85,6 +87,18 @@ class Explanation(
     sources: tuple[str, ...]
     results: tuple[ProbeResult, ...]
     notes: tuple[Coded[Note], ...] = ()
+
+    @property
+    def attributed(self) -> tuple[GapAttributed, ...]:
+        """The gaps of runs that are attributed to properties of texts, source by source."""
+        tables = chain.from_iterable(result.tables for result in self.results)
+        findings = chain.from_iterable(table.findings for table in tables)
+        return tuple(finding for finding in findings if isinstance(finding, GapAttributed))
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Names of the runs whose gaps are attributed, in the order in which they were given."""
+        return tuple(dict.fromkeys(gap.run for gap in self.attributed))
 
 
 def explain(
@@ -223,18 +237,19 @@ def _spec(
     by: str,
     attribute: Sequence[Ranker | Run],
 ) -> dict[str, Any]:
-    """Return how an explanation was made."""
-    spec = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
-    if by != "source":
-        spec["by"] = by
-    spec["probes"] = [chosen_probe.name for chosen_probe in probes]
-    spec["ranker"] = None if ranker is None else repr(ranker)
-    if attribute:
-        spec["attribute"] = [
-            scorer.name if isinstance(scorer, Run) else repr(scorer) for scorer in attribute
-        ]
-    spec["ranktilt"] = __version__
-    return spec
+    """Return how an explanation was made; collection and runs as in the spec of an audit."""
+    runs = [
+        dict(scorer.spec) if isinstance(scorer, Run) else {"ranker": repr(scorer)}
+        for scorer in attribute
+    ]
+    return {
+        "collection": {key: value for key, value in collection.spec.items() if key != "files"},
+        "by": by,
+        "probes": [chosen_probe.name for chosen_probe in probes],
+        "ranker": None if ranker is None else repr(ranker),
+        "runs": runs,
+        "ranktilt": __version__,
+    }
 
 
 def _grouped(collection: Collection, by: str) -> Collection:

@@ -107,7 +107,7 @@ def explain_groups_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -
     # Sources without twins are checked first.
     if audit.spec["by"] == "source" or audit.primary.kind == "property":
         return []
-    ranked = _ranked(audit, runs, with_names=False)
+    ranked = ranker_words(audit, runs, with_names=False)
     if not ranked:
         return []
     groups = ["--by", str(audit.spec["by"]), "--reference", pair[0]]
@@ -126,7 +126,7 @@ def input_words(audit: Audit, runs: list[str], *, with_names: bool = True) -> li
     """Return the words that name the same inputs; none where one of them has no name."""
     collection = audit.spec["collection"]
     folder, labels = folder_of(audit), collection.get("labels")
-    ranked = _ranked(audit, runs, with_names=with_names)
+    ranked = ranker_words(audit, runs, with_names=with_names)
     if not (folder or labels) or not ranked:
         return []
     words = [*([folder] if folder else []), *ranked]
@@ -147,7 +147,7 @@ def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
     return [spec for name, spec in every if name in runs]
 
 
-def _ranked(audit: Audit, runs: list[str], *, with_names: bool) -> list[str]:
+def ranker_words(audit: Audit, runs: list[str], *, with_names: bool = False) -> list[str]:
     """Return the words that name the same runs; none where one was made in memory."""
     words, read = list[str](), dict[str, str]()
     for spec in _run_specs(audit, runs):
@@ -274,7 +274,7 @@ def explain_words(audit: Audit, runs: list[str]) -> list[str]:
 def _explain_labels_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
     """Return the words of the command that explains saved runs by the columns of their labels."""
     collection = audit.spec["collection"]
-    ranked = _ranked(audit, runs, with_names=False)
+    ranked = ranker_words(audit, runs, with_names=False)
     if not collection.get("labels") or not ranked:
         return []
     labels = _label_words(audit)
