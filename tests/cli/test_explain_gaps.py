@@ -32,7 +32,7 @@ def explained(cli: Cli, pages: Path, *options: object) -> tuple[str, ExplainedGa
 
 def test_labels_and_run_are_enough(cli: Cli, pages: Path) -> None:
     out, gaps = explained(cli, pages, "-o", pages / "gaps.html")
-    assert out.startswith("engine scores shop higher than forum: ")
+    assert out.startswith("engine scores shop higher than forum, by ")
     assert [gap.group_a for gap in gaps.primary] == ["shop"]
     assert gaps.spec["command"].startswith("ranktilt explain --groups")
     assert {file["path"] for file in gaps.spec["inputs"]} == {

@@ -188,6 +188,7 @@ def test_what_all_twins_differ_alike_in_and_pairs_without_a_value_are_left_out(
         [property_of("same", values), LONG],
     )
     assert list(table(found)) == ["what remains", "long"]
+    assert [finding.unvarying for finding in found.findings] == [("same",)]
     by = f"{-always:+g}" if always else "0"
     assert (
         f"toy, llm: left out, because all twins differ by the same: same ({by})"
@@ -223,9 +224,11 @@ def test_a_ranker_that_goes_by_one_property_gets_it_back_and_parts_of_either_sig
         assert rows["longer"]["R²"] == pytest.approx(1)
         assert rows["longer"]["part"] == pytest.approx(rows["longer"]["mean gap"])
         assert rows["what remains"]["part"] == pytest.approx(0, abs=1e-12)
-        favoured = "llm" if lean > 0 else "human"
-        assert (
-            found.summary == f"toy scores {favoured} higher than its twins; this goes with longer."
+        higher, lower = ("llm", "human") if lean > 0 else ("human", "llm")
+        assert re.fullmatch(
+            rf"toy scores {higher} texts higher than their {lower} twins, by 1\.\d+ sd "
+            r"\[1\.\d+, 1\.\d+\]; this goes with longer\.",
+            found.summary,
         )
     llm = (whole.docs["source"] == "llm").to_numpy()
     noise = np.random.default_rng(5).normal(size=(2, len(llm)))
@@ -236,10 +239,8 @@ def test_a_ranker_that_goes_by_one_property_gets_it_back_and_parts_of_either_sig
         noise=0.1,
     )
     found = attribute(whole, [run], [property_of("up", up), property_of("down", down)])
-    assert (
-        found.summary
-        == "toy scores llm higher than its twins; this goes with up, in spite of down."
-    )
+    assert found.summary.startswith("toy scores llm texts higher than their human twins, by ")
+    assert found.summary.endswith("; this goes with up, in spite of down.")
 
 
 def test_query_words_are_those_of_the_query_of_the_row() -> None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from benchmarks.simulated import half_length_half_source
 from ranktilt import Audit, Collection, audit, controls
 from ranktilt.auditing.answer.gate import Gate, gate
 from ranktilt.auditing.comparison.compare import Comparison, compare
@@ -40,6 +41,8 @@ from ranktilt.auditing.source_audits import SourceAudits, audit_sources
 from ranktilt.data.notes.base import Remark
 from ranktilt.explaining.check import check
 from ranktilt.explaining.check_result import CheckResult
+from ranktilt.explaining.explain import explain
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.generation.versions.checks import ManipulationChecks
 from ranktilt.generation.versions.factors import read_factors
 from ranktilt.generation.versions.make import versions as versions_by_design
@@ -315,6 +318,12 @@ def beside() -> PairwiseAudit:
     return chosen(margin=5.0)
 
 
+def attributed() -> Explanation:
+    """Half of a ranker's gap goes with length; no text holds a word of a query."""
+    collection, ranker = half_length_half_source(0, 300, 20, 300)
+    return explain(collection, ["words", "query-words"], attribute=[ranker])
+
+
 def designed() -> ManipulationChecks:
     """Texts of one sentence, without a word that the list has: neither factor moves anything."""
     return versions_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
@@ -341,6 +350,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "comparison, turned": turned,
     "comparison, nothing new": gone,
     "comparison, runs of one audit": prompts,
+    "attribution": attributed,
     "explained gaps": shop_gaps,
     "factors": caused,
     "factors, no source": partial(caused, ("facts", "length")),

@@ -198,7 +198,8 @@ class TestExplanation:
         side = "higher" if most.g > 0 else "lower"
         document = view(found)
         assert document.headline.startswith(
-            f"Largest difference from human: {most.quantity}, {side} in {most.source}."
+            f"Largest difference from human: {most.quantity}, {side} in {most.source}, by "
+            f"{abs(most.g):.2f} sd ["
         )
         assert table(found).splitlines()[0] == document.headline
         effects, *_ = document.tables

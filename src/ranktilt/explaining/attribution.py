@@ -27,7 +27,7 @@ from ranktilt.data.notes.probes import (
 )
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError, counted, join_words
-from ranktilt.explaining.attribution_tables import REMAINS, Row, tables_and_figures
+from ranktilt.explaining.attribution_tables import REMAINS, Row, ScoreGap, tables_and_figures
 from ranktilt.explaining.base import (
     Floats,
     ProbeFigure,
@@ -70,11 +70,14 @@ class GapAttribution:
 
     rows: tuple[Row, ...]
     notes: tuple[Note, ...]
+    unvarying: tuple[str, ...]
+    """Properties in which all twins differ by the same."""
 
     @property
-    def score_rows(self) -> list[Row]:
+    def score_gap(self) -> ScoreGap:
         """The rows of the score gap."""
-        return [row for row in self.rows if row["of"] == SCORE_GAP]
+        rows = [row for row in self.rows if row["of"] == SCORE_GAP]
+        return ScoreGap(rows=rows, unvarying=self.unvarying)
 
 
 def attribute(
@@ -122,8 +125,8 @@ def attribute(
             for scored in scored_runs
         ]
         attributions += of_source
-        score_rows = [attribution.score_rows for attribution in of_source]
-        for table, figure in tables_and_figures(score_rows, first):
+        score_gaps = [attribution.score_gap for attribution in of_source]
+        for table, figure in tables_and_figures(score_gaps, first):
             tables.append(table)
             figures.append(figure)
     rows = chain.from_iterable(attribution.rows for attribution in attributions)
@@ -197,8 +200,9 @@ def _attribution(
                 properties=counts_of(lacking),
             )
         )
-    if not varies.all():
-        constant = _property_values(names[~varies].tolist(), differences[0, ~varies].tolist())
+    unvarying = names[~varies].tolist()
+    if unvarying:
+        constant = _property_values(unvarying, differences[0, ~varies].tolist())
         notes.append(PropertiesConstant(run=run.name, source=source, properties=constant))
     varying = names[varies].tolist()
     notes += _cautions((run.name, source), varying, score_fit, query)
@@ -207,7 +211,7 @@ def _attribution(
         for name, numbers in zip((REMAINS, *varying), _numbers(fit), strict=True):
             subject = {"source": source, "ranker": run.name, "of": gap, "property": name}
             rows.append({**subject, "twins": len(query), "selection": selection, **numbers})
-    return GapAttribution(rows=tuple(rows), notes=tuple(notes))
+    return GapAttribution(rows=tuple(rows), notes=tuple(notes), unvarying=tuple(unvarying))
 
 
 def _selected_gaps(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -20,14 +21,23 @@ Row = Mapping[str, Any]
 """Numbers of one property, or of what remains; a run and source begin with what remains."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScoreGap:
+    """The numbers of one run's score gap, and what they do not hold."""
+
+    rows: Sequence[Row]
+    unvarying: tuple[str, ...]
+    """Properties in which all twins differ by the same."""
+
+
 def tables_and_figures(
-    rows_by_run: Sequence[Sequence[Row]], reference: str
+    score_gaps: Sequence[ScoreGap], reference: str
 ) -> Iterator[tuple[ProbeTable, ProbeFigure]]:
     """Show the score gaps of one source, one run after another.
 
     All have one order of properties, the largest parts first, and one scale.
     """
-    rows = list(chain.from_iterable(rows_by_run))
+    rows = list(chain.from_iterable(score_gap.rows for score_gap in score_gaps))
     largest = dict.fromkeys((row["property"] for row in rows), 0.0)
     for row in rows:
         largest[row["property"]] = max(abs(row["part"]), largest[row["property"]])
@@ -35,18 +45,19 @@ def tables_and_figures(
     lows = [row["part low"] for row in rows]
     highs = [row["part high"] for row in rows]
     ends = (min(lows), min(highs), max(lows), max(highs))
-    for run_rows in rows_by_run:
-        ordered = sorted(run_rows, key=lambda row: -largest[row["property"]])
-        yield _table(ordered, reference), _figure(ordered, ends)
+    for score_gap in score_gaps:
+        ordered = sorted(score_gap.rows, key=lambda row: -largest[row["property"]])
+        attributed = _gap_attributed(ordered, reference, score_gap.unvarying)
+        yield _table(ordered, attributed), _figure(ordered, ends)
 
 
-def _table(rows: Sequence[Row], reference: str) -> ProbeTable:
+def _table(rows: Sequence[Row], attributed: GapAttributed) -> ProbeTable:
     remains = rows[0]
     return ProbeTable(
         title=f"{_subject(remains)}: mean score gap {_mean_gap(remains)}, R² {remains['R²']:.4f}",
         rows=(_table_row(remains, is_property=False), *map(_table_row, rows[1:])),
         decimals=_DECIMALS,
-        findings=(_gap_attributed(rows, reference),),
+        findings=(attributed,),
     )
 
 
@@ -99,7 +110,9 @@ def _mean_gap(row: Row) -> str:
     return f"{_sd(row['mean gap'])} {interval} over {pairs}".replace("-", "−")
 
 
-def _gap_attributed(rows: Sequence[Row], reference: str) -> GapAttributed:
+def _gap_attributed(
+    rows: Sequence[Row], reference: str, unvarying: tuple[str, ...]
+) -> GapAttributed:
     """Note which side a ranker scores higher, and which properties have a part in it."""
     remains, *properties = rows
     gap = remains["mean gap"]
@@ -116,6 +129,7 @@ def _gap_attributed(rows: Sequence[Row], reference: str) -> GapAttributed:
         is_of_retrieved=remains["selection"] == "retrieved",
         with_gap=with_gap,
         against_gap=against_gap,
+        unvarying=unvarying,
     )
 
 

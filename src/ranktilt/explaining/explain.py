@@ -196,15 +196,16 @@ def _spec(
     by: str,
     attribute: Sequence[Ranker | Run],
 ) -> dict[str, Any]:
-    """Return how an explanation was made."""
-    spec = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
-    if by != "source":
-        spec["by"] = by
-    spec["probes"] = [chosen_probe.name for chosen_probe in probes]
-    spec["ranker"] = None if ranker is None else repr(ranker)
-    if attribute:
-        spec["attribute"] = [
-            scorer.name if isinstance(scorer, Run) else repr(scorer) for scorer in attribute
-        ]
-    spec["ranktilt"] = __version__
-    return spec
+    """Return how an explanation was made; collection and runs as in the spec of an audit."""
+    runs = [
+        dict(scorer.spec) if isinstance(scorer, Run) else {"ranker": repr(scorer)}
+        for scorer in attribute
+    ]
+    return {
+        "collection": {key: value for key, value in collection.spec.items() if key != "files"},
+        "by": by,
+        "probes": [chosen_probe.name for chosen_probe in probes],
+        "ranker": None if ranker is None else repr(ranker),
+        "runs": runs,
+        "ranktilt": __version__,
+    }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.probes import GapAttributed
 from ranktilt.explaining.base import ProbeResult
 
 
@@ -40,3 +42,15 @@ class Explanation(
     sources: tuple[str, ...]
     results: tuple[ProbeResult, ...]
     notes: tuple[Coded[Note], ...] = ()
+
+    @property
+    def attributed(self) -> tuple[GapAttributed, ...]:
+        """The gaps of runs that are attributed to properties of texts, source by source."""
+        tables = chain.from_iterable(result.tables for result in self.results)
+        findings = chain.from_iterable(table.findings for table in tables)
+        return tuple(finding for finding in findings if isinstance(finding, GapAttributed))
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Names of the runs whose gaps are attributed, in the order in which they were given."""
+        return tuple(dict.fromkeys(gap.run for gap in self.attributed))

@@ -450,10 +450,14 @@ class TestSource:
         collection = designed(("source", "facts"), full(2))
         found = factor_effects(collection, [scored(collection, {("facts",): -0.8})])
         assert found.sources[0].factors == ("source",)
-        assert factor_headline(found).startswith(
-            "planted shows no effect of model text (−0.9 [−2.2, +0.4] ranks): −0.9 ["
+        (sentence,) = factor_sentences(found)
+        assert sentence.startswith(
+            "planted shows no effect of model text (−0.9 ranks [−2.2, +0.4]): −0.9 ranks ["
         )
-        assert "with source itself; also, facts=high costs a text " in factor_headline(found)
+        assert "with source itself; also, facts=high costs a text " in sentence
+        assert factor_headline(found) == (
+            "facts=high costs a text 6.3 ranks [5.0, 7.6] under planted, the largest of 2 effects"
+        )
 
 
 def test_an_edit_that_everybody_makes_gains_little() -> None:
@@ -484,11 +488,9 @@ def test_of_several_rankers_all_effects_are_one_family() -> None:
         family = sorted(found.of(estimand), key=lambda row: row.p)
         assert len(family) == 12
         assert family[0].p_corrected == pytest.approx(12 * family[0].p)
-    assert [
-        sentence.partition(" ranks for model text")[0][:8] for sentence in factor_sentences(found)
-    ] == [
-        "of two's",
-        "of one's",
+    assert [sentence.partition(" by ")[0] for sentence in factor_sentences(found)] == [
+        "two lifts model text",
+        "one lifts model text",
     ]
     alone = factor_effects(collection, runs[:1])
     assert of(alone, "length").value == of(found, "length", ranker="one").value
@@ -523,6 +525,6 @@ def test_what_decides_between_versions_is_told_where_no_ranks_are() -> None:
     ]
     (sentence,) = factor_sentences(replace(found, rows=tuple(rows)))
     assert re.search(
-        r"; head-to-head shows more: length=high \+\d+\.\d \[\+\d+\.\d, \+\d+\.\d\] %$", sentence
+        r"; head-to-head shows more: length=high \+\d+\.\d % \[\+\d+\.\d, \+\d+\.\d\]$", sentence
     )
     assert "head-to-head" not in factor_headline(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -190,11 +191,38 @@ def test_file_is_read_back(tmp_path) -> None:
 
 def test_sentences_never_say_because() -> None:
     document = view(shop_gaps())
-    text = " ".join(line.text for line in document.sentences)
+    text = " ".join([*(line.text for line in document.sentences), *document.notes])
     assert "engine scores shop higher than forum" in text
     assert "goes with words" in text
     assert "generate versions, then explain --by-factor) show causes" in text
     assert "because of" not in text
+
+
+def test_a_gap_is_said_from_the_side_that_stands_higher() -> None:
+    gaps = explain_gaps(shop_collection(), shop_run(), by="kind", pairs=[("forum", "shop")])
+    (sentence,) = [line.text for line in view(gaps).sentences]
+    assert re.fullmatch(
+        r"engine scores shop higher than forum, by 0\.\d+ sd \[0\.\d+, 0\.\d+\]\. Of this gap "
+        r"\+0\.\d+ sd \[\+0\.\d+, \+0\.\d+\] goes with words; \+0\.\d+ sd \[.*\] remains at equal "
+        r"properties\.",
+        sentence,
+    )
+    assert re.fullmatch(
+        r"engine scores shop higher than forum, by .*; \+0\.\d+ sd of this goes with words\.",
+        view(gaps).headline,
+    )
+
+
+def test_properties_that_do_not_vary_are_said_to_be_unexamined() -> None:
+    docs = shop_documents().with_columns(price=pl.lit(5.0), age=pl.lit(1.0))
+    collection = with_docs(docs)
+    gaps = explain_gaps(collection, shop_run(), by="kind")
+    unexamined = "Within these lists price and age do not vary, and could not be examined."
+    document = view(gaps)
+    for text in (document.headline, document.sentences[0].text):
+        assert text.endswith(unexamined)
+    level = explain_gaps(collection, shop_run(tilt=0.0, seed=3), by="kind")
+    assert unexamined not in view(level).headline
 
 
 def test_figure_is_drawn_when_a_page_asks() -> None:

@@ -146,7 +146,7 @@ def explain_groups_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -
     # Sources without twins are checked first.
     if audit.spec["by"] == "source" or audit.primary.kind == "property":
         return []
-    ranked = _ranked(audit, runs, with_names=False)
+    ranked = ranker_words(audit, runs, with_names=False)
     if not ranked:
         return []
     groups = ["--by", str(audit.spec["by"]), "--reference", pair[0]]
@@ -165,7 +165,7 @@ def input_words(audit: Audit, runs: list[str], *, with_names: bool = True) -> li
     """Return the words that name the same inputs; none where one of them has no name."""
     collection = audit.spec["collection"]
     folder, labels = folder_of(audit), collection.get("labels")
-    ranked = _ranked(audit, runs, with_names=with_names)
+    ranked = ranker_words(audit, runs, with_names=with_names)
     if not (folder or labels) or not ranked:
         return []
     words = [*([folder] if folder else []), *ranked]
@@ -186,7 +186,7 @@ def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
     return [spec for name, spec in every if name in runs]
 
 
-def _ranked(audit: Audit, runs: list[str], *, with_names: bool) -> list[str]:
+def ranker_words(audit: Audit, runs: list[str], *, with_names: bool = False) -> list[str]:
     """Return the words that name the same runs; none where one was made in memory."""
     words, read = list[str](), dict[str, str]()
     for spec in _run_specs(audit, runs):
@@ -327,7 +327,7 @@ def explain_words(audit: Audit, runs: list[str]) -> list[str]:
 def explain_labels_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
     """Return the command that explains runs by the columns of their labels, and by texts if any."""
     collection = audit.spec["collection"]
-    ranked = _ranked(audit, runs, with_names=False)
+    ranked = ranker_words(audit, runs, with_names=False)
     if not collection.get("labels") or not ranked:
         return []
     labels = _label_words(audit)

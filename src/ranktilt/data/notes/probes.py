@@ -128,6 +128,13 @@ class GapAttributed(Note):
     with_gap: tuple[str, ...]
     against_gap: tuple[str, ...]
     """Properties that are shown to go with the gap, and against it."""
+    unvarying: tuple[str, ...] = ()
+    """Properties that could not be examined, because all twins differ by the same."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the interval excludes 0."""
+        return not self.low <= 0 <= self.high
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -295,7 +295,7 @@ def factor_effects(
     spec = {
         "collection": dict(collection.spec),
         "design": dict(described),
-        "rankers": [repr(ranker) for ranker in rankers],
+        "runs": [dict(run.spec) for run in runs],
         "adopters": list(adopters),
         "ranktilt": __version__,
     }

@@ -196,6 +196,11 @@ class FactorEffects(
         return tuple(dict.fromkeys(row.ranker for row in self.rows))
 
     @property
+    def runs(self) -> tuple[str, ...]:
+        """The rankers, as audits call them."""
+        return self.rankers
+
+    @property
     def estimands(self) -> tuple[str, ...]:
         """What effects are on: ``rank gap`` first."""
         return tuple(dict.fromkeys(row.estimand for row in self.rows))

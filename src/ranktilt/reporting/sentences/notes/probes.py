@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 from ranktilt.data.faults import percent
 from ranktilt.data.notes.probes import (
@@ -27,6 +28,8 @@ from ranktilt.data.notes.probes import (
 )
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.sentences.notes.base import note_words
+
+_MOST_NAMED = 3
 
 
 @note_words.register
@@ -118,23 +121,41 @@ def _gap_parts_shown(note: GapPartsShown) -> str:
 
 @note_words.register
 def _gap_attributed(note: GapAttributed) -> str:
-    if note.low <= 0 <= note.high:
+    if not note.is_shown:
         return (
             f"{note.run} shows no gap between {note.source} and {note.reference}, so nothing is "
             "attributed."
         )
-    side = note.reference if note.gap > 0 else note.source
-    lead = f"{note.run} scores {side} higher than its twins"
+    side, twins = note.reference, note.source
+    if note.gap < 0:
+        side, twins = twins, side
+    lead = f"{note.run} scores {side} texts higher than their {twins} twins, by {_gap_size(note)}"
     if note.is_of_retrieved:
         return (
-            f"{lead} among those that it retrieves; these are chosen by their scores, so that no "
+            f"{lead}, among those that it retrieves; these are chosen by their scores, so that no "
             "property is named."
         )
     cause = "no property is shown to go with it"
     if note.with_gap:
         cause = f"this goes with {join_words(note.with_gap)}"
     spite = f", in spite of {join_words(note.against_gap)}" if note.against_gap else ""
-    return f"{lead}; {cause}{spite}."
+    return " ".join([f"{lead}; {cause}{spite}.", *_unexamined(note.unvarying)])
+
+
+def _gap_size(note: GapAttributed) -> str:
+    """Write the size of a gap, whose direction the sentence says: ``0.273 sd [0.137, 0.409]``."""
+    low, high = sorted((abs(note.low), abs(note.high)))
+    return f"{abs(note.gap):.3f} sd [{low:.3f}, {high:.3f}]"
+
+
+def _unexamined(properties: Sequence[str]) -> Iterator[str]:
+    """Say which properties could not be examined, because all twins differ by the same."""
+    if not properties:
+        return
+    names = join_words(list(properties))
+    if len(properties) > _MOST_NAMED:
+        names = f"{len(properties)} other properties"
+    yield f"All twins differ by the same in {names}, which could therefore not be examined."
 
 
 @note_words.register
