@@ -413,7 +413,7 @@ def test_the_papers_strengths_go_with_the_models_scores_and_refusals_come_first(
             reference_alone(marked_mix()),
             tiny,
             tmp_path / "m",
-            SweepOptions(alphas=[0.1]),
+            options=SweepOptions(alphas=[0.1]),
         )
     with refused("a sweep needs an alpha above 0, or other negatives, beside the baseline"):
         retriever_sweep(
