@@ -59,7 +59,7 @@ CASES = (
     Case(name="sources", rows=3, meaning="do not carry a finding over"),
     Case(name="comparison, turned", rows=1, meaning="It is less effective"),
     Case(name="comparison", rows=6, meaning="No change is shown. That is not the same as none"),
-    Case(name="gate", rows=3, meaning="Do not ship it as it is"),
+    Case(name="gate", rows=3, meaning="Do not ship b as it is"),
     Case(name="gate, nothing", rows=0, meaning="too few to tell"),
     Case(name="bench", rows=1, meaning="Apply α = 0.01"),
     Case(name="bench, none", rows=1, meaning="no correction is shown to be enough"),
