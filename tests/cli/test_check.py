@@ -131,7 +131,7 @@ def test_a_fair_comparison_ends_with_0_and_rankers_are_run_where_they_are_named(
 ) -> None:
     code, out, err = cli("check", bed)
     assert (code, err) == (0, "")
-    assert "A fair comparison of llm with human: nothing found that voids it.\n" in out
+    assert "A fair comparison of llm with human: no fault makes it unfair.\n" in out
     assert sum(line.endswith("  ok") for line in out.splitlines()) == 16
     for part in ("Documents by source", "How texts differ from their twins", "Terms shared with"):
         assert part in out
@@ -166,7 +166,10 @@ def test_instrument_is_a_sentence_a_ranker_and_decides_too(
     file = tmp_path / "check.json"
     code, out, _ = cli("check", bed, "-r", "bm25", "--instrument", "--json", file)
     assert code == 1
-    void = "Void because of audits of bm25 that name a side too often (60 of 200 tosses of a coin)."
+    void = (
+        "Not a fair comparison of llm with human: audits of bm25 name a side too often (in 60 of 200 "
+        "tests where a coin decided who wrote what)."
+    )
     assert void in out
     assert (
         "bm25 on nDCG@10: with sources by a coin, 60 of 200 audits name a side (30.0 % [24.0, 37.0]); too"
@@ -197,7 +200,10 @@ def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(
     file, spoilt = tmp_path / "found.json", folder_of(tmp_path / "bed", llm=docs)
     code, out, err = cli("check", spoilt, "-r", "bm25", "--json", file)
     assert (code, err) == (1, "")
-    assert "Void because of refusals (20 of 40, 50.0 %; limit ≤ 10 %)" in out
+    assert (
+        "Not a fair comparison of llm with human: refusals (20 of 40, 50.0 %; allowed: ≤ 10 %)"
+        in out
+    )
     assert "Effectiveness on each side alone" in out
     assert json.loads(file.read_bytes())["fair"] is False
 

@@ -43,7 +43,7 @@ def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     ]
     assert content["spec"]["baseline_run"] == "tfidf"
     page = cli("compare", audit, "--baseline-run", "tfidf", *QUICK, "--format", "html").out
-    assert "Comparison of one audit&#39;s runs" in page
+    assert "Comparison of bm25 and bm25@2 with tfidf" in page
 
 
 def test_queries_that_only_one_audit_holds_are_left_out(cli: Cli, tmp_path: Path) -> None:

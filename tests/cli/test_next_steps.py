@@ -130,7 +130,7 @@ CASES = [
     ("audit --run run.trec --groups bare.csv", None),
     ("mitigate twins -r bm25 --method offset --strength 1", None),
     ("explain twins --probe overlap", []),
-    ("check twins", []),
+    ("check twins", ["audit", "check"]),
 ]
 
 

@@ -101,8 +101,8 @@ class TestGiven:
         assert headings(read(made), "h2")[1:-1] == [
             "Audit of the sources of toy",
             *(f"Audit of the sources of toy: human | llama-tmp{t}" for t in ("0.2", "0.6", "1")),
-            "Audit of toy",
-            "Audit of rankers",
+            "Audit of bm25 on toy",
+            "Audit of people, machines and nobody",
         ]
         twice = opened(["audit.json", here / "audit.json", found, found])
         assert [type(one) for one in twice] == [LoadedAudit, LoadedAudit]
@@ -204,7 +204,12 @@ RESULTS: Sequence[Any] = (
     SOURCES,
     LoadedAudit(clear(), notes=("It has changed.",)),
 )
-NAMES = ("Audit of ground", "Check of toy", "Audit of the sources of toy", "Audit of rankers")
+NAMES = (
+    "Audit of people on ground",
+    "Check of toy",
+    "Audit of the sources of toy",
+    "Audit of people, machines and nobody",
+)
 
 
 @pytest.fixture(scope="module")
@@ -254,14 +259,14 @@ class TestJoined:
         said = [Markup(one).text for one in re.findall(r"<li.*?</li>", blocks, re.DOTALL)]
         fronts = [next(name for name in NAMES if f"{name}:" in one) for one in said]
         assert tuple(dict.fromkeys(fronts)) == NAMES
-        assert fronts.count("Audit of rankers") == 3
+        assert fronts.count("Audit of people, machines and nobody") == 3
 
     def test_short_headlines_are_joined_names_numbered_and_plain_text_and_notes_come_once(
         self,
     ) -> None:
         one, two = loaded("<b>{{ 7 * 7 }}"), loaded("<b>{{ 7 * 7 }}")
         page = report_page([one, two], texts=False)
-        names = [f"Audit of &lt;b&gt;{{{{ 7 * 7 }}}} ({n})" for n in (1, 2)]
+        names = [f"Audit of people on &lt;b&gt;{{{{ 7 * 7 }}}} ({n})" for n in (1, 2)]
         assert headings(page, "h2")[1:-1] == names
         assert headings(page, "h1") == [
             " ".join(f"{name}: {headline(one.audit)}" for name in names)

@@ -12,7 +12,7 @@ from cyclopts.validators import Number
 
 from ranktilt.cli import options
 from ranktilt.cli.app import DECIDE, INPUT, OUTPUT, QUESTION, SELDOM, points, verb
-from ranktilt.cli.output import FILE_OR_STDOUT, Output, check_paths, text_of, with_command
+from ranktilt.cli.output import FILE_OR_STDOUT, PageOutput, check_paths, text_of, with_command
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def compare(
         Parameter(help=LEFT_OUT, metavar="X", group=SELDOM, validator=Number(gte=0, lte=100)),
     ] = 10.0,
     max_failures: options.MaxFailures = None,
-    output: Output = Output(),
+    output: PageOutput = PageOutput(),
 ) -> None:
     """Compare the tilts of two audits, or of the runs of one.
 
@@ -203,7 +203,7 @@ def gate(
             group=OUTPUT,
         ),
     ] = None,
-    output: Output = Output(),
+    output: PageOutput = PageOutput(),
 ) -> int:
     """Pass or fail an audit, for continuous integration.
 
@@ -225,12 +225,10 @@ def gate(
     from ranktilt.measures.margin import read_margin
     from ranktilt.reporting.report import read_result
 
-    paths = {"--junit": junit, "--markdown": markdown, "--json": output.json}
-    check_paths(
-        paths,
-        stdout=("--markdown", "--json"),
-        inputs=[audit] if baseline is None else [audit, baseline],
-    )
+    inputs = [audit] if baseline is None else [audit, baseline]
+    paths = {"--junit": junit, "--markdown": markdown, **output.paths}
+    check_paths(paths, stdout=("--markdown", "--json"), inputs=inputs)
+    output.check_page()
     limit = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
     result = read_result(audit, (Audit, SourceAudits, JudgeAudit))
     if isinstance(result, JudgeAudit):
@@ -278,7 +276,9 @@ def _refuse_unread(typed: Mapping[str, object], reason: str) -> None:
             raise UserError(f"{option}: {reason}")
 
 
-def _deliver_gate(result: Gate, output: Output, junit: Path | None, markdown: str | None) -> int:
+def _deliver_gate(
+    result: Gate, output: PageOutput, junit: Path | None, markdown: str | None
+) -> int:
     from ranktilt.reporting.render.junit import junit as junit_xml
 
     output = replace(output, format="markdown") if markdown == "-" else output

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -18,12 +17,8 @@ from ranktilt.cli.audit_inputs import InputOptions
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.save_mitigated import (
-    RANKER_OPTION,
-    RUN_OPTION,
     MitigatedInputs,
     SavingOptions,
-    forced_words,
-    is_saved_run,
     save,
 )
 from ranktilt.cli.settings import settings
@@ -192,7 +187,6 @@ def mitigate(
     )
     output.deliver(bench)
     if not saving.has_target:
-        _say_next(bench, is_run=is_saved_run(inputs))
         return 0
     mitigated = MitigatedInputs(
         collection=split.test,
@@ -282,20 +276,6 @@ def _side(inputs: InputOptions, split: str, test: Collection) -> Collection:
     """Return another split's judgments, with the documents that are loaded already."""
     loaded = replace(inputs, split=split).load()[0]
     return test.with_judgments(loaded.queries, loaded.qrels, loaded.spec)
-
-
-def _say_next(bench: Bench, *, is_run: bool) -> None:
-    """Say how to keep what was chosen, or how to apply a correction all the same."""
-    choice = bench.choose()
-    option = [RUN_OPTION, "mitigated.trec"] if is_run else [RANKER_OPTION, "mitigated"]
-    if choice.applied is not None:
-        target = "run" if is_run else "ranker"
-        command = shlex.join(["ranktilt", *sys.argv[1:], *option])
-        note(f"Next: Write the corrected {target}: {command}")
-        return
-    save_words = option if bench.candidates[1:] else []
-    purpose = "Apply a correction" if bench.candidates[1:] else "Try corrections"
-    note(f"Next: {purpose} all the same: {shlex.join([*forced_words(bench), *save_words])}")
 
 
 def _say_gate(bench: Bench, inputs: InputOptions, path: Path) -> None:

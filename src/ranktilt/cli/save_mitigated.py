@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 RUN_OPTION, RANKER_OPTION = "--save-run", "--save-ranker"
 ENDINGS = (".trec", ".run", ".res", ".txt")
 """How the file of a run in TREC format ends, plain or with ``.gz`` behind it."""
-_FORCE = ["--set", "mitigate.always=true"]
 
 
 @Parameter(name="*", group=OUTPUT)
@@ -192,33 +191,7 @@ def _say_nothing_written(saving: SavingOptions, bench: Bench) -> None:
         "inconclusive": "the result is inconclusive",
     }.get(outcome, f"the tilt {outcome}")
     say(f"{target}: nothing written, because {reason}")
-    note(f"Next: Apply a correction all the same: {shlex.join(forced_words(bench))}")
+    from ranktilt.reporting.sentences.mitigate_next import forced_words
 
-
-def forced_words(bench: Bench) -> list[str]:
-    """Return this command with the one method that comes nearest to level, applied in any case."""
-    words = ["ranktilt", *sys.argv[1:]]
-    nearest = bench.choose().nearest
-    if nearest is not None and len(bench.methods) > 1:
-        words = [*_without_option(words, "--method"), "--method", _method_text(bench, nearest)]
-    return [*words, *_FORCE]
-
-
-def _method_text(bench: Bench, candidate: Candidate) -> str:
-    """Return a candidate's method with its options, as it was typed."""
-    texts = map(str, bench.spec["mitigation"]["methods"])
-    return next(text for text in texts if text.partition("(")[0] == candidate.method)
-
-
-def _without_option(words: Sequence[str], option: str) -> list[str]:
-    """Leave an option out of a command, with its values."""
-    others = list[str]()
-    is_value = False
-    for word in words:
-        if is_value:
-            is_value = False
-        elif word == option:
-            is_value = True
-        elif not word.startswith(f"{option}="):
-            others.append(word)
-    return others
+    words = forced_words(bench, ["ranktilt", *sys.argv[1:]])
+    note(f"Next: Apply a correction all the same: {shlex.join(words)}")

@@ -80,6 +80,7 @@ def gate_judges(
         "min_effect": 0.0,
         "inconclusive": inconclusive,
         "audit": audit.spec.get("command"),
+        **({"file": audit.loaded_from} if audit.loaded_from else {}),
     }
     return Gate(spec, tuple(rows), warnings_of(audit.notes))
 

@@ -299,7 +299,6 @@ class Bench(
             "chosen": choice.chosen.name if choice.chosen else None,
             "applied": choice.applied.name if choice.applied else None,
             "effects": effects,
-            "next_steps": (),
         }
 
 

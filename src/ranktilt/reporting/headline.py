@@ -103,8 +103,8 @@ def _audit(audit: Audit) -> Finding:
     displays = group_displays(audit)
     if len(pairs) == 1:
         summary = "; ".join(_parts(audit, pairs[0], findings))
-    elif len(displays) == 1:
-        summary = display_sentence(displays[0])
+    elif displays and len(displays) <= _MOST_NAMED:
+        summary = ". ".join(map(display_sentence, displays))
     else:
         kinds = Counter[str](finding.kind for finding in findings)
         counts = [

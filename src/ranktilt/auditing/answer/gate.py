@@ -246,6 +246,7 @@ def gate(
         "resamples": resamples,
         "seed": seed,
         "audit": audit.spec.get("command"),
+        **({"file": audit.loaded_from} if audit.loaded_from else {}),
     }
     distinct_notes = dict.fromkeys([*notes, *_growth_notes(spec, rows)])
     return Gate(spec=spec, rows=tuple(rows), notes=tuple(distinct_notes))

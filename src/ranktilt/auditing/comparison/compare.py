@@ -186,7 +186,7 @@ class Comparison(
             effect_row(change, 0.0)
             for change in (*self.tilts, *self.effectiveness, *self.estimates)
         ]
-        return {"next_steps": (), "effects": effects}
+        return {"effects": effects}
 
 
 def _is_unchanged(change: Change) -> bool:
@@ -509,9 +509,10 @@ def _spec(
 
 
 def _origin(audit: Audit | PairwiseAudit) -> dict[str, Any]:
-    """Return the command behind an audit, its version and its collection."""
+    """Return the file of an audit, the command behind it, its version and its collection."""
     names = ("command", "ranktilt", "collection")
-    return {name: audit.spec[name] for name in names if name in audit.spec}
+    origin = {name: audit.spec[name] for name in names if name in audit.spec}
+    return {"file": audit.loaded_from, **origin} if audit.loaded_from else origin
 
 
 def _warnings(new: Sequence[Note], old: Sequence[Note]) -> tuple[Note, ...]:

@@ -12,7 +12,7 @@ _DERIVED = {
     "Audit": "verdicts:derived",
     "Bench": "mitigate:derived",
     "CheckResult": "check:derived",
-    "Comparison": "comparison:derived",
+    "Comparison": "comparison_meaning:derived",
     "Controlled": "controls:derived",
     "Equivalence": "check:derived_equivalence",
     "FactorEffects": "factors:derived",

@@ -27,6 +27,8 @@ from ranktilt.reporting.numbers import decimal, fixed, probability, signed
 from ranktilt.reporting.sentences.effects import bounds, effect_words, too_few
 from ranktilt.reporting.sentences.findings import Finding, ranked
 from ranktilt.reporting.sentences.gate import limit_reason, tilt_numbers
+from ranktilt.reporting.sentences.mitigate_next import bench_next_commands
+from ranktilt.reporting.sentences.next_steps import command_rows
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 
@@ -438,4 +440,5 @@ def derived(bench: Bench) -> dict[str, Any]:
         "headline": bench_headline(choice),
         "sentences": [detail] if detail else [],
         "verdicts": [verdict_row(verdict) for verdict in choice.verdicts],
+        "next_steps": command_rows(bench_next_commands(bench)),
     }
