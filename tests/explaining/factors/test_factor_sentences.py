@@ -24,13 +24,15 @@ def test_sentences_are_named_after_treatments() -> None:
     number = r"\d+\.\d \[\d+\.\d, \d+\.\d\]"
     assert re.match(
         rf"Halving a text costs it {number} ranks under planted and tone=slangy lifts a text by "
-        rf"{number} ranks; no effect of replacing words of a text by synonyms is shown \(detectable:",
+        rf"{number} ranks; no effect of replacing words of a text by synonyms is shown "
+        r"\(detectable:",
         sentence,
     )
     assert meaning_sentence(effects).startswith("These are causes: the same documents were ranked")
     unshown = replace(effects, rows=tuple(replace(row, p_corrected=1.0) for row in effects.rows))
     assert re.fullmatch(
-        r"No change is shown to move a text; one that moves it by \d+\.\d ranks would be found four "
+        r"No change is shown to move a text; one that moves it by \d+\.\d ranks would be found "
+        r"four "
         r"times in five\.",
         meaning_sentence(unshown),
     )
