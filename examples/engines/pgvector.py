@@ -10,7 +10,10 @@ Run it in the folder of this file, or copy the file to yours.
 import functools
 import os
 
-NEAREST = "SELECT id, 1 - (embedding <=> %(v)s::vector) FROM docs ORDER BY embedding <=> %(v)s::vector LIMIT %(k)s"
+NEAREST = (
+    "SELECT id, 1 - (embedding <=> %(v)s::vector) FROM docs ORDER BY embedding <=> "
+    "%(v)s::vector LIMIT %(k)s"
+)
 
 
 @functools.cache
