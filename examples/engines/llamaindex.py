@@ -1,5 +1,4 @@
-"""An index of LlamaIndex whose documents were made with the collection's ids: Document(id_=...,
-text=...).
+"""An index of LlamaIndex; its documents have the collection's ids: Document(id_=..., text=...).
 
     pip install llama-index-core  # and the package of your store
     ranktilt audit DIR -r engine:llamaindex:search@100

@@ -1,5 +1,4 @@
-"""A collection in Qdrant, on a server or in a folder; the payload `doc_id` is the collection's
-document id.
+"""A collection in Qdrant, on a server or in a folder; the payload `doc_id` is the document's id.
 
     pip install qdrant-client sentence-transformers
     export QDRANT=http://localhost:6333 QDRANT_COLLECTION=docs  # or a folder
