@@ -36,8 +36,9 @@ from ranktilt.auditing.pairwise.pairs import two_groups
 
 ALPHA = 0.05
 SHUFFLES = 200
-"""Random labels drawn for an audit, which draws 1,000 itself: the median of fewer, which is the neutral
-value of groups that are no twins, adds .8 % to the variance that is tested, and errs towards failing."""
+"""Random labels drawn for an audit, which draws 1,000 itself: the median of fewer, which is the
+neutral value of groups that are no twins, adds .8 % to the variance that is tested, and errs
+towards failing."""
 
 
 @dataclass(frozen=True, kw_only=True)

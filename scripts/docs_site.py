@@ -21,7 +21,8 @@ def write_command_pages(docs: Path) -> None:
     pages = {f"{'-'.join(command.path)}.md": _page(command) for command in commands()}
     listed = "\n".join(name.removesuffix(".md") for name in pages)
     pages["index.md"] = (
-        f"# The command line\n\nWhat `--help` says.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
+        f"# The command line\n\nWhat `--help` says.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n"
+        f"```\n"
     )
     for old in folder.glob("*.md"):
         if old.name not in pages:
@@ -39,9 +40,9 @@ def _page(command: Command) -> str:
     for argument in sorted([*command.arguments, *command.options], key=_panel_order):
         (panel,) = argument.parameter.group
         typed = " ".join([", ".join(argument.names), argument.parameter.metavar or ""]).strip()
-        shown = typed.replace("|", chr(92) + "|")
+        typed_cell = typed.replace("|", chr(92) + "|")
         meaning = _plain(" ".join(str(argument.parameter.help or "").split()))
-        panels.setdefault(panel.name, []).append(f"| `{shown}` | {meaning} |")
+        panels.setdefault(panel.name, []).append(f"| `{typed_cell}` | {meaning} |")
     tables = (
         f"## {panel}\n\n| typed | meaning |\n|---|---|\n" + "\n".join(rows)
         for panel, rows in panels.items()
@@ -60,7 +61,7 @@ def _plain(text: str) -> str:
 
 
 def name_files(app: Any, page: str, source: list[str]) -> None:
-    """Name files of the repository that are no pages, such as examples, where a page links to them."""
+    """Name the files a page links to that are no pages, such as examples."""
     outside = r"\[([^\]]*)\]\((?:\.\./)+((?:examples|benchmarks)[^)#]*)[^)]*\)"
     source[0] = re.sub(
         outside,

@@ -1,4 +1,6 @@
-"""The golden numbers of lexical rankers and saved runs, and the tables of README and the tour that show them."""
+"""The golden numbers of lexical rankers and saved runs, and the tables of README and the tour that
+show them.
+"""
 
 import json
 import re
@@ -54,7 +56,9 @@ def card_of(audited: Audit) -> dict[str, Effect]:
 
 @pytest.fixture(scope="module")
 def dl19(shared_data: Path) -> Collection:
-    """The corpus is not kept here: a collection of the ids that judgments and runs name, without texts."""
+    """The corpus is not kept here: a collection of the ids that judgments and runs name, without
+    texts.
+    """
     folder = shared_data / "dl19"
     columns = {"query_id": pl.String, "zero": pl.String, "doc_id": pl.String, "grade": pl.Int32}
     qrels = pl.read_csv(
@@ -186,7 +190,9 @@ class TestNFCorpus:
     def test_trec_evals_ties_follow_the_names(
         self, nfcorpus: Collection, human_id: str, expected: float
     ) -> None:
-        """Ids that sort the human side last (z) let it win every tie, ids that sort it first none."""
+        """Ids that sort the human side last (z) let it win every tie, ids that sort it
+        first none.
+        """
         end = pl.when(pl.col("source") == "human").then(pl.lit(human_id)).otherwise(pl.lit("m"))
         docs = nfcorpus.docs.with_columns(new=pl.format("{}-{}", "origin", end))
         qrels = nfcorpus.qrels.join(
@@ -216,7 +222,9 @@ class TestNFCorpus:
     def test_the_published_count_of_ties_cuts_them_in_the_files_order(
         self, nfcorpus: Collection
     ) -> None:
-        """At rank 1,000 it keeps the human side of tied twins, where RankTilt keeps both or none."""
+        """At rank 1,000 it keeps the human side of tied twins, where RankTilt keeps both
+        or none.
+        """
         deep = ranker("tfidf@8000").rank(nfcorpus)
         order = np.lexsort((deep.docs, -deep.scores, deep.entry_queries))
         rank = np.arange(len(order)) - deep.offsets[:-1][deep.entry_queries]
@@ -299,7 +307,9 @@ def converted(folder: Path, scored: Iterable[Scored]) -> tuple[Path, Path]:
 
 
 class TestPerplexityTrap:
-    """Scores that ANCE gave human and LLM versions of SCIDOCS, without a text, by the command line."""
+    """Scores that ANCE gave human and LLM versions of SCIDOCS, without a text, by the
+    command line.
+    """
 
     @pytest.mark.parametrize("judged", [False, True])
     def test_relevant_twins(self, shared_data: Path, tmp_path: Path, judged: bool) -> None:
@@ -332,9 +342,9 @@ class TestPerplexityTrap:
             pytest.approx(-0.0881, abs=5e-5),
         )
         assert (
-            f"4,739 pairs: human {int(twins.details['wins']):,}, llm {int(twins.details['losses']):,}"
-            in printed
-        )
+            f"4,739 pairs: human {int(twins.details['wins']):,}, llm "
+            f"{int(twins.details['losses']):,}"
+        ) in printed
 
     def test_pairs_of_the_mixed_ranking_that_are_retrieved_whole(
         self, shared_data: Path, tmp_path: Path
@@ -390,7 +400,9 @@ TOUR = README.parent / "docs" / "tour.md"
 
 
 def rows(text: str, ranker: str) -> list[list[str]]:
-    """Words of each line of one ranker's block, without the marks, which depend on the whole table."""
+    """Words of each line of one ranker's block, without the marks, which depend on the
+    whole table.
+    """
     lines = text.splitlines()
     start = next(n for n, line in enumerate(lines) if line.strip() == ranker)
     block = []

@@ -1,4 +1,6 @@
-"""Several groups: who stands apart from all others, who cannot be distinguished, and in which words."""
+"""Several groups: who stands apart from all others, who cannot be distinguished, and in which
+words.
+"""
 
 import json
 import re
@@ -17,7 +19,7 @@ from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.output import table
 from ranktilt.reporting.sentences.group_standings import display_sentence
 from ranktilt.reporting.views import view
-from tests.auditing.arrays import audit_of, one
+from tests.auditing.arrays import audit_of, two_group_audit
 
 
 def audit_of_groups(means: dict[str, float], noise: float = 0.05, queries: int = 60) -> Audit:
@@ -98,10 +100,12 @@ def test_ten_groups_are_summed_up_before_their_pairs() -> None:
 
 
 def test_two_groups_and_chosen_pairs_have_no_letters() -> None:
-    assert group_displays(one(np.full(40, 0.5), np.full(40, 0.6))) == ()
+    assert group_displays(two_group_audit(np.full(40, 0.5), np.full(40, 0.6))) == ()
     audit = audit_of_groups({"a": 0.3, "b": 0.5, "c": 0.7})
-    some = replace(audit, tilts=tuple(tilt for tilt in audit.tilts if "a" in (tilt.a, tilt.b)))
-    assert group_displays(some) == ()
+    audit_of_a = replace(
+        audit, tilts=tuple(tilt for tilt in audit.tilts if "a" in (tilt.a, tilt.b))
+    )
+    assert group_displays(audit_of_a) == ()
 
 
 def test_file_holds_the_standings() -> None:

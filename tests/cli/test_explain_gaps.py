@@ -1,4 +1,6 @@
-"""ranktilt explain --groups --run: which properties go with a gap, without texts and without twins."""
+"""ranktilt explain --groups --run: which properties go with a gap, without texts and
+without twins.
+"""
 
 from __future__ import annotations
 

@@ -501,9 +501,9 @@ def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excu
         assert (fault.count, fault.total, fault.examples, fault.verdict) == (1, 8, (left,), "void")
     fault = row(check(collection_with(pooled_docs())), "pairs missing a side")
     assert (fault.count, fault.total, fault.verdict) == (12, 20, "void")
-    assert (
-        fault.note
-        == "12 outside the pool are relevant to a query and count as missing: pool with these queries too"
+    assert fault.note == (
+        "12 outside the pool are relevant to a query and count as missing: pool with these "
+        "queries too"
     )
     third_side = [
         {**row, "id": row["id"].replace("llm", "gpt"), "source": "gpt", "pool": None}

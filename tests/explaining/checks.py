@@ -1,4 +1,6 @@
-"""Checks made by hand; vectors that can be written down; a package with a probe for rewrites that exclaim."""
+"""Checks made by hand; vectors that can be written down; a package with a probe for rewrites that
+exclaim.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -185,7 +187,9 @@ def toy_contents(names: tuple[str, ...] = ("human", "llm")) -> Contents:
 
 
 def toy_check(names: tuple[str, ...] = ("human", "llm"), *, map: bool = True) -> CheckResult:
-    """A check with every part and every outcome: the first name is the reference, the others are sources."""
+    """A check with every part and every outcome: the first name is the reference, the others are
+    sources.
+    """
     others = names[1:]
     spec = {"path": "toy", "split": "test", "seed": 0, "alpha": 0.05, "ranktilt": "0"}
     return replace(
@@ -197,7 +201,10 @@ def toy_check(names: tuple[str, ...] = ("human", "llm"), *, map: bool = True) ->
         effectiveness=tuple(row for name in others for row in toy_effectiveness(name)),
         notes=(
             Remark(
-                text="both sides are restricted to their 40 pairs: 3 documents without a twin are left out"
+                text=(
+                    "both sides are restricted to their 40 pairs: 3 documents without a twin are "
+                    "left out"
+                )
             ),
         ),
     )
@@ -213,7 +220,7 @@ class Letters:
         """A vector a distinct text, in the order of the alphabet."""
         distinct = sorted(set(texts))
         vectors = np.array(
-            [[text.count(one) for one in self.letters] for text in distinct], dtype=np.float32
+            [[text.count(letter) for letter in self.letters] for text in distinct], dtype=np.float32
         )
         rows = np.array([distinct.index(text) for text in texts], dtype=np.int64)
         return Stored(vectors, np.arange(len(distinct))), rows
@@ -265,7 +272,9 @@ POINTS = (
 
 
 def exclaiming(pairs: int = 12) -> Collection:
-    """Rewrites that exclaim: text n has n words and n % 3 marks, its rewrite two words and two marks more."""
+    """Rewrites that exclaim: text n has n words and n % 3 marks, its rewrite two words and two
+    marks more.
+    """
     docs = [
         {
             "id": f"d{n}-{name}",

@@ -1,4 +1,6 @@
-"""Batches over a real server: nothing is submitted twice, what expired or failed is submitted again."""
+"""Batches over a real server: nothing is submitted twice, what expired or failed is submitted
+again.
+"""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""Asking with a journal: each request once, whatever happens, and nothing counts before it is written."""
+"""Asking with a journal: each request once, whatever happens, and nothing counts before it is
+written.
+"""
 
 import contextlib
 import dataclasses
@@ -233,7 +235,10 @@ def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -
         assert first.stdout is not None
         first.stdout.readline()
         with Journal(folder) as journal:
-            message = r"journal\.sqlite: another process is writing answers of this model; run this again after it$"
+            message = (
+                r"journal\.sqlite: another process is writing answers of this model; run "
+                r"this again after it$"
+            )
             with pytest.raises(UserError, match=message):
                 ask(Echo(), requests("something new"), journal)
             known = requests(*(line["text"].lower() for line in contents(folder)))

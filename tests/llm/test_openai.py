@@ -43,7 +43,7 @@ def trouble(server: Server, **options: object) -> str:
     return str(caught.value)
 
 
-def test_what_is_asked_and_what_comes_back_and_no_redirect_is_followed() -> None:
+def test_requests_and_answers_are_exact_and_redirects_not_followed() -> None:
     with Server() as server:
         plain = only_reply(server)
         sent = [Prompt(text=SENTENCE, system="Be brief."), Prompt(text=SENTENCE, seed=1)]
@@ -136,7 +136,7 @@ def test_a_lasting_fault_leaves_a_prompt_out(
     assert failed.failure.message.startswith(message)
 
 
-def test_a_prompt_longer_than_the_context_is_left_out_and_a_content_filter_is_an_answer() -> None:
+def test_long_prompt_is_left_out_and_content_filter_is_an_answer() -> None:
     with Server(context=8) as server:
         replies = list(
             model(server, concurrency=1).generate(
@@ -344,7 +344,7 @@ def test_a_server_elsewhere_wants_a_key(
             act()
 
 
-def test_identity_and_card_name_model_and_server_and_openai_s_own_gets_its_own_names() -> None:
+def test_identity_and_card_name_model_and_server() -> None:
     assert OpenAI("gpt-4o-mini").identity == "openai:gpt-4o-mini"
     local = llm(
         "openai:meta/llama3:8b", base_url="HTTP://LocalHost:8000/v1/", concurrency=3, timeout=None
@@ -381,9 +381,7 @@ def vectors_of(client: OpenAI, texts: list[str]) -> np.ndarray:
     return gathered
 
 
-def test_every_text_gets_its_vector_after_a_passing_fault_or_is_named_and_lasting_ones_end_everything() -> (
-    None
-):
+def test_texts_get_vectors_after_passing_faults_and_lasting_ones_end() -> None:
     for fault in (None, "429", "empty"):
         with Server(script=[fault]) as server:
             vectors = vectors_of(model(server), ["", *TEXTS[1:]])
@@ -392,7 +390,10 @@ def test_every_text_gets_its_vector_after_a_passing_fault_or_is_named_and_lastin
     message = r"gave no vectors of model 'tiny': expected 2 vectors "
     with Server(script=["empty"] * 40) as server, pytest.raises(UserError, match=message):
         vectors_of(model(server, retries=1), ["a", "b"])
-    message = r"does not take text 1 \(30 words\): longer than the model's context .*; cut texts, as dense:openai:MODEL"
+    message = (
+        r"does not take text 1 \(30 words\): longer than the model's context .*; cut texts, "
+        r"as dense:openai:MODEL"
+    )
     with Server(context=20) as server, pytest.raises(UserError, match=message):
         vectors_of(model(server), ["a b", "word " * 30, "c"])
     with Server(context=64) as server:

@@ -1,4 +1,6 @@
-"""Local models, in this process and behind a server: what they say, how it is drawn, and folders that hold none."""
+"""Local models, in this process and behind a server: what they say, how it is drawn, and folders
+that hold none.
+"""
 
 import json
 import math
@@ -314,7 +316,9 @@ def test_too_little_memory_asks_for_a_smaller_batch(
 
 @pytest.fixture
 def served_story(stories: Path, tmp_path: Path) -> Iterator[str]:
-    """URL of a server that has the model, and nothing else, and may not reach the network for more."""
+    """URL of a server that has the model, and nothing else, and may not reach the network
+    for more.
+    """
     for package in ("openai", "fastapi", "uvicorn"):
         pytest.importorskip(package)
     with socket.socket() as free:

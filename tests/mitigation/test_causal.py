@@ -122,7 +122,7 @@ def test_it_is_typed_behind_the_ranker_that_was_fitted(texts: Collection, tmp_pa
 def test_queries_take_turns_and_pairs_that_a_saved_run_lacks_are_left_out(
     texts: Collection, tmp_path: Path
 ) -> None:
-    few, same, other = (
+    few, same, reseeded = (
         fit_causal(
             texts,
             Planted(),
@@ -133,11 +133,11 @@ def test_queries_take_turns_and_pairs_that_a_saved_run_lacks_are_left_out(
     )
     assert sorted(pair.query for pair in few.pairs) == sorted(texts.queries["id"])
     assert few == same
-    assert few.pairs != other.pairs
-    some = fit_causal(
+    assert few.pairs != reseeded.pairs
+    fitted_on_one = fit_causal(
         judged(texts, ["q1", "q2"]), Planted(), source="llm", options=CausalOptions(force=True)
     )
-    assert (set(some.queries), len(some.pairs)) == ({"q1", "q2"}, 6)
+    assert (set(fitted_on_one.queries), len(fitted_on_one.pairs)) == ({"q1", "q2"}, 6)
     frame = Planted().rank(texts).frame()
     gone = pl.struct("query_id", "doc_id").is_in(
         [{"query_id": q, "doc_id": f"{q[1:]}-llm"} for q in ("q0", "q1")]
@@ -154,9 +154,9 @@ def test_a_model_reads_the_candidates_only(
 ) -> None:
     read: list[set[str]] = []
 
-    def measure(self: PerplexityProbe, some: Collection, reference: str, ranked: None) -> Any:
-        read.append(set(some.ids))
-        return (some.docs["source"] == "human").cast(pl.Float64).to_numpy() + 1
+    def measure(self: PerplexityProbe, collection: Collection, reference: str, ranked: None) -> Any:
+        read.append(set(collection.ids))
+        return (collection.docs["source"] == "human").cast(pl.Float64).to_numpy() + 1
 
     monkeypatch.setattr(PerplexityProbe, "measure", measure)
     probe = PerplexityProbe("some/model", kind="causal", precision="float32")

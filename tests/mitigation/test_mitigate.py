@@ -1,4 +1,6 @@
-"""Levelling from end to end, of simulated rankers that favour one side; and queries that nothing is learned from."""
+"""Levelling from end to end, of simulated rankers that favour one side; and queries that nothing is
+learned from.
+"""
 
 import re
 from collections.abc import Mapping
@@ -439,7 +441,8 @@ def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_v
         for side in (sides.fit, sides.select, sides.test)
     )
     with refused(
-        "projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"
+        "projection takes a direction out of vectors, and bm25@100 has none; it is for dense "
+        "rankers"
     ):
         mitigate(
             QuerySplit(fit=fit, select=select, test=test),
@@ -489,7 +492,9 @@ def test_no_query_and_no_origin_that_is_learned_from_is_tested_on(
     try:
         split = split_queries(collection, seed=seed)
     except UserError as error:
-        assert str(error).startswith("no query to fit on is left")  # noqa: PT017 - either way is right here
+        message = str(error)
+        # Either way is right here.
+        assert message.startswith("no query to fit on is left")
         return
     fit, select, test = map(set, queries(split))
     assert len(fit | select | test) == len(fit) + len(select) + len(test)

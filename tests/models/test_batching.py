@@ -1,4 +1,6 @@
-"""Batches of texts and pairs: counted in tokens, cut where they do not fit, computed once, stored as they come."""
+"""Batches of texts and pairs: counted in tokens, cut where they do not fit, computed once, stored
+as they come.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -151,7 +153,10 @@ def test_a_full_disk_a_pruned_cache_and_none_at_all_are_one_clear_line(tmp_path:
         compute_missing(Work(TEXTS).job(), Pruned(tmp_path / "pruned"), "x")
     folder = write(tmp_path / "file", "x") / "below"
     work = Work(TEXTS)
-    message = "cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)"
+    message = (
+        "cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the "
+        "cache's folder)"
+    )
     with refused(f"{folder}: {message}"):
         all_of(work, folder)
     assert work.batches == []

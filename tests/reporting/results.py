@@ -50,15 +50,15 @@ from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.reporting.views.doctor import Extra, Installation
-from tests.auditing.arrays import audit_of, decided, one, studied
+from tests.auditing.arrays import audit_of, decided, studied, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
 from tests.explaining.checks import toy_check
 from tests.explaining.factors.designed import caused
 from tests.explaining.properties.planted import shop_gaps
-from tests.judging.judged import whole as judged
-from tests.mitigation.planted import mitigated_run, swept, whole
+from tests.judging.judged import full_audit as judged
+from tests.mitigation.planted import mitigated_run, swept, training_study
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
 
@@ -144,18 +144,25 @@ def changed() -> Comparison:
 
 def turned() -> Comparison:
     """Human text led by 40 %, now LLM text does by as much; effectiveness fell from 70 to 35 %."""
-    new = one(0.5 * TILE, 0.75 * TILE, overall=0.35 + 0 * TILE)
-    return compare(new, one(0.75 * TILE, 0.5 * TILE, overall=0.7 + 0 * TILE), resamples=200)
+    new = two_group_audit(0.5 * TILE, 0.75 * TILE, overall=0.35 + 0 * TILE)
+    return compare(
+        new, two_group_audit(0.75 * TILE, 0.5 * TILE, overall=0.7 + 0 * TILE), resamples=200
+    )
 
 
 def gone() -> Comparison:
     """Nothing at all in the new run, and effectiveness known for no query."""
-    new, old = one([0, 0], [0, 0], overall=[NAN, NAN], runs=["n"]), one([1, 1], [1, 1], runs=["o"])
+    new, old = (
+        two_group_audit([0, 0], [0, 0], overall=[NAN, NAN], runs=["n"]),
+        two_group_audit([1, 1], [1, 1], runs=["o"]),
+    )
     return compare(new, old, resamples=200)
 
 
 def prompts() -> Comparison:
-    """Three runs of one audit, of which two read another prompt, and estimands beside its measure."""
+    """Three runs of one audit, of which two read another prompt, and estimands beside its
+    measure.
+    """
     values = np.random.default_rng(1).random((3, 1, 3, 40))
     runs, rng = (
         ("neutral", "female(query_template={attribute} {query})", "male"),
@@ -163,25 +170,27 @@ def prompts() -> Comparison:
     )
     ratio, spread = estimand("ExposureRatio@20"), estimand("AWRF@20")
     counts = {"groups": 2.0, "listed": 400.0, "unlabelled": 0.0, "several": 0.0}
-    asked = [(ratio, "human", "llm", {}, 0.5), (spread, ALL, ALL, counts, 0.0)]
+    estimates = [(ratio, "human", "llm", {}, 0.5), (spread, ALL, ALL, counts, 0.0)]
     samples = [
-        Sample(run, of, a, b, rng.random(40) + lift * place, np.ones(40), parts, twins=False)
-        for of, a, b, parts, lift in asked
-        for place, run in enumerate(runs)
+        Sample(run, of, a, b, rng.random(40) + lift * run_index, np.ones(40), parts, twins=False)
+        for of, a, b, parts, lift in estimates
+        for run_index, run in enumerate(runs)
     ]
     answers = tuple(
         QueryAnswers(s.run, s.estimand, s.a, s.b, s.numerator, s.denominator) for s in samples
     )
-    found = effects(samples, InferenceOptions(200, 0, "interval", "holm", "none"))
-    whole = replace(audit_of(values, runs=runs, by="gender"), card=found, query_answers=answers)
-    return compare(whole, baseline_run="neutral", resamples=200)
+    card = effects(samples, InferenceOptions(200, 0, "interval", "holm", "none"))
+    group_audit = replace(
+        audit_of(values, runs=runs, by="gender"), card=card, query_answers=answers
+    )
+    return compare(group_audit, baseline_run="neutral", resamples=200)
 
 
 def gated() -> Gate:
     """Level, tilted and inconclusive, with a baseline and the commands behind it."""
-    found = gate(THREE, max_tilt=20, baseline=THREE, min_effect=2.5, resamples=200)
+    decision = gate(THREE, max_tilt=20, baseline=THREE, min_effect=2.5, resamples=200)
     return replace(
-        found, spec={**found.spec, "command": "ranktilt gate `x`", "audit": "ranktilt audit"}
+        decision, spec={**decision.spec, "command": "ranktilt gate `x`", "audit": "ranktilt audit"}
     )
 
 
@@ -217,8 +226,10 @@ def replayed(most: float | None = None) -> ReplayedLog:
         ChangeTask(run=new, old_run=old, estimand=ratio, a="human", b="llm", columns=columns)
         for (new, old), columns in sides
     ]
-    how = {"resamples": 200, "seed": 0}
-    changes = corrected([*mean_changes(means, **how), *contrast_changes(ratios, **how)], "holm")
+    options = {"resamples": 200, "seed": 0}
+    changes = corrected(
+        [*mean_changes(means, **options), *contrast_changes(ratios, **options)], "holm"
+    )
     command = "ranktilt tools replay-log x"
     spec = {
         "seed": 0,
@@ -290,16 +301,18 @@ class Longest(FirstStage):
 
 @cache
 def controlled(sources: tuple[str, ...] = ("human", "llm")) -> Audit:
-    """40 queries with one pair each; human text has one word more, and every second title is shared."""
+    """40 queries with one pair each; human text has one word more, and every second title is
+    shared.
+    """
     docs = [
         {
             "id": f"{n}-{source}",
             "title": f"T{n}" if n % 2 else source,
             "source": source,
             "origin": f"{n}-human",
-            "text": f"{source} w{n} v{n}" + " more" * (len(sources) - 1 - place),
+            "text": f"{source} w{n} v{n}" + " more" * (len(sources) - 1 - source_index),
         }
-        for place, source in enumerate(sources)
+        for source_index, source in enumerate(sources)
         for n in range(40)
     ]
     grades = {f"q{n}": {f"{n}-{s}": 1 for s in sources} for n in range(40)}
@@ -377,7 +390,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "sequential, open": lambda: sequential_audit(
         asked_queries(), Noisy(silent=0.2), 1, max_queries=40
     ),
-    "training study": whole,
+    "training study": training_study,
     "sources": temperatures,
     "sources, two models": two_models,
     "check, every part": toy_check,

@@ -21,9 +21,9 @@ PLACES = {**derived._DERIVED, **derived._LEADING, **derived._SENTENCES}
 SAVED = [name for name in RESULTS if isinstance(result(name), Result)]
 
 
-@pytest.mark.parametrize("place", sorted(set(PLACES.values())))
-def test_named_function_exists(place: str) -> None:
-    module, _, name = place.partition(":")
+@pytest.mark.parametrize("reference", sorted(set(PLACES.values())))
+def test_named_function_exists(reference: str) -> None:
+    module, _, name = reference.partition(":")
     assert callable(getattr(import_module(f"ranktilt.reporting.sentences.{module}"), name))
 
 

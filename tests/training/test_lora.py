@@ -1,4 +1,6 @@
-"""An adapter learns answers that are as often of either group, and goes on after an interruption."""
+"""An adapter learns answers that are as often of either group, and goes on after an
+interruption.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ def test_sentences_are_named_after_treatments() -> None:
     )
     unshown = replace(effects, rows=tuple(replace(row, p_corrected=1.0) for row in effects.rows))
     assert re.fullmatch(
-        r"No change is shown to move a text; one that moves it by \d+\.\d ranks would be found four "
+        r"No change is shown to move a text; one that moves it by \d+\.\d ranks would be found "
+        r"four "
         r"times in five\.",
         meaning_sentence(unshown),
     )

@@ -37,8 +37,8 @@ def of_run(gaps: ExplainedGaps, run: str, outcome: str = "score") -> ExplainedGa
 
 
 def with_docs(docs: pl.DataFrame) -> Collection:
-    whole = shop_collection()
-    return Collection(docs.with_columns(text=pl.lit("")), whole.queries, whole.qrels, whole.spec)
+    shop = shop_collection()
+    return Collection(docs.with_columns(text=pl.lit("")), shop.queries, shop.qrels, shop.spec)
 
 
 def test_planted_part_is_found() -> None:

@@ -73,7 +73,10 @@ def test_the_list_of_synonyms_is_inflected_and_has_no_word_for_itself() -> None:
 
 
 def test_neighbouring_words_are_swapped_within_sentences() -> None:
-    text = "the quick brown fox jumps over the lazy dog today.  Second sentence stays in its own place here."
+    text = (
+        "the quick brown fox jumps over the lazy dog today.  Second sentence stays in its own "
+        "place here."
+    )
     swapped = swapped_words(text, PLAIN)
     assert swapped != text
     assert swapped == swapped_words(text, PLAIN) != swapped_words(text, Origin(id="d1", seed=1))
@@ -89,7 +92,10 @@ def test_neighbouring_words_are_swapped_within_sentences() -> None:
     assert swapped_words("Two words.", PLAIN) == "Two words."
 
 
-NAMED = "The trial in Finland enrolled 120 people from 1995 to 2003. Later, Anna Berg found 3.5 % in omega-3 and B12."
+NAMED = (
+    "The trial in Finland enrolled 120 people from 1995 to 2003. Later, Anna Berg found 3.5 % "
+    "in omega-3 and B12."
+)
 
 
 def test_numbers_and_names_are_changed_and_nothing_else() -> None:

@@ -130,7 +130,8 @@ def test_each_pair_of_texts_is_scored_once_and_candidates_need_a_text(
         tmp_path / "run.trec", {"q1": {"d1-llm": 3, "far": 2, "off": 1}, "q2": {"d1-llm": 1}}
     )
     with refused(
-        f"{file}: 2 candidates of 4 not in the collection, so there is no text to re-rank (first: document 'far' of "
+        f"{file}: 2 candidates of 4 not in the collection, so there is no text to re-rank (first: "
+        "document 'far' of "
         "query 'q1')",
         DataError,
     ):
