@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.comparison.compare import Comparison as Comparison
     from ranktilt.auditing.comparison.compare import compare as compare
     from ranktilt.auditing.controls import controls as controls
-    from ranktilt.auditing.pairwise.choices import pairwise as pairwise
+    from ranktilt.auditing.pairwise.audit import pairwise as pairwise
     from ranktilt.auditing.pairwise.result import PairwiseAudit as PairwiseAudit
     from ranktilt.auditing.replay_log import ReplayedLog as ReplayedLog
     from ranktilt.auditing.replay_log import log_runs as log_runs
@@ -172,7 +172,7 @@ _NAMES = {
     "mitigate": "mitigation.mitigate",
     "mix": "data.mix",
     "nDCG": "measures.ndcg",
-    "pairwise": "auditing.pairwise.choices",
+    "pairwise": "auditing.pairwise.audit",
     "ranker": "registry",
     "relative_delta": "measures.contrast",
     "replay_log": "auditing.replay_log",

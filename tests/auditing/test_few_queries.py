@@ -168,7 +168,10 @@ def test_small_means_have_digits_enough_for_their_tilt() -> None:
 
 
 def outcome(**fields: object) -> PairOutcome:
-    nothing, none = Share(np.nan, np.nan, np.nan), Share(0.0, 0.0, 0.0)
+    nothing, none = (
+        Share(value=np.nan, low=np.nan, high=np.nan),
+        Share(value=0.0, low=0.0, high=0.0),
+    )
     given = {
         "kind": "relevant",
         "queries": 6,
@@ -191,10 +194,19 @@ def outcome(**fields: object) -> PairOutcome:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"unparsed": Share(1.0, 1.0, 1.0)}, "no answer could be read: 24 of 24 pairs unparsed"),
-        ({"inconsistent": Share(1.0, 1.0, 1.0)}, "both orders disagree on 24 of 24 pairs"),
         (
-            {"inconsistent": Share(0.75, 0.5, 1.0), "unparsed": Share(0.25, 0.0, 0.5)},
+            {"unparsed": Share(value=1.0, low=1.0, high=1.0)},
+            "no answer could be read: 24 of 24 pairs unparsed",
+        ),
+        (
+            {"inconsistent": Share(value=1.0, low=1.0, high=1.0)},
+            "both orders disagree on 24 of 24 pairs",
+        ),
+        (
+            {
+                "inconsistent": Share(value=0.75, low=0.5, high=1.0),
+                "unparsed": Share(value=0.25, low=0.0, high=0.5),
+            },
             "of the pairs 25.0 % are unparsed, and both orders disagree on 75.0 %",
         ),
     ],
@@ -202,7 +214,11 @@ def outcome(**fields: object) -> PairOutcome:
 def test_pairwise_says_why_nothing_was_decided(fields: dict[str, object], reason: str) -> None:
     found = outcome(**fields)
     audited = PairwiseAudit(
-        {"margin": 5.0, "by": "source", "count_rule": "both-agree"}, "m", "human", "llm", (found,)
+        spec={"margin": 5.0, "by": "source", "count_rule": "both-agree"},
+        model="m",
+        protected="human",
+        unprotected="llm",
+        outcomes=(found,),
     )
     assert audited.verdict(found).sentence == f"m: inconclusive on relevant pairs: {reason}"
 

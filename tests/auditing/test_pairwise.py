@@ -18,14 +18,11 @@ import pytest
 
 from ranktilt import Collection, DataError, PairwiseAudit, Run, UserError, ranker
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.pairwise.choices import (
-    SCHEMA,
-    Counts,
-    Decisions,
-    outcome,
-    pairwise,
-    read_decisions,
-)
+from ranktilt.auditing.pairwise.audit import pairwise
+from ranktilt.auditing.pairwise.counts import Counts
+from ranktilt.auditing.pairwise.decision_file import read_decisions
+from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
+from ranktilt.auditing.pairwise.outcome import outcome
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import PairOutcome, Share
 from ranktilt.reporting.headline import headline
@@ -126,7 +123,7 @@ def test_a_known_judge_is_recovered(asked) -> None:
     ("first", "is_large"), [(0.5, False), (0.69, False), (0.71, True), (0.29, True)]
 )
 def test_position_bias_beyond_twenty_points_is_large(first: float, is_large: bool) -> None:
-    half = Share(0.5, 0.4, 0.6)
+    half = Share(value=0.5, low=0.4, high=0.6)
     row = PairOutcome(
         kind="relevant",
         queries=20,
@@ -137,7 +134,7 @@ def test_position_bias_beyond_twenty_points_is_large(first: float, is_large: boo
         inconsistent=half,
         unparsed=half,
         preference=half,
-        first=Share(first, first - 0.02, first + 0.02),
+        first=Share(value=first, low=first - 0.02, high=first + 0.02),
         error=0.05,
         effective_n=20.0,
         p=1.0,
@@ -309,8 +306,16 @@ def drawn_counts(
     shares = chance.dirichlet(np.array(mean) * spread, size=queries)
     parts = np.array([chance.multinomial(20, row) for row in shares]).astype(np.float64).T
     first = chance.binomial(40, chance.beta(12, 8, size=queries)).astype(np.float64)
+    protected, unprotected, inconsistent, unparsed = parts
     return Counts(
-        np.full(queries, 20.0), np.full(queries, 20.0), *parts, np.full(queries, 40.0), first
+        pairs=np.full(queries, 20.0),
+        units=np.full(queries, 20.0),
+        protected=protected,
+        unprotected=unprotected,
+        inconsistent=inconsistent,
+        unparsed=unparsed,
+        readable=np.full(queries, 40.0),
+        first=first,
     )
 
 
@@ -342,7 +347,11 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 def kind_of(one: PairOutcome) -> str:
     """The kind of the verdict on it, with a margin of ±5 points."""
     result = PairwiseAudit(
-        {"margin": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (one,)
+        spec={"margin": 5.0, "count_rule": "both-agree"},
+        model="judge",
+        protected="female",
+        unprotected="male",
+        outcomes=(one,),
     )
     return result.verdict(one).kind
 
@@ -368,7 +377,16 @@ def test_favourite_documents_favour_no_side() -> None:
         sides = rng.random(60) < 0.5
         women, men = (rng.choice(np.flatnonzero(sides == side), 880) for side in (True, False))
         won, each = (women > men).astype(np.float64), np.ones(880)
-        counts = Counts(each, each, won, 1 - won, 0 * each, 0 * each, 2 * each, each)
+        counts = Counts(
+            pairs=each,
+            units=each,
+            protected=won,
+            unprotected=1 - won,
+            inconsistent=0 * each,
+            unparsed=0 * each,
+            readable=2 * each,
+            first=each,
+        )
         queries = np.arange(880) // 20
         found = outcome("relevant", counts, Dyads(queries, women, men), resamples=400, seed=seed)
         named.append(kind_of(replace(found, p_corrected=found.p)))
@@ -379,7 +397,7 @@ def test_favourite_documents_favour_no_side() -> None:
 
 
 def test_too_few_documents_show_nothing() -> None:
-    rows, counts = np.arange(20), drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
+    rows, counts = np.arange(20), replace(drawn_counts(0, queries=20), unprotected=np.zeros(20))
     found = replace(
         outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200),
         p_corrected=0.04,
@@ -393,7 +411,7 @@ def test_too_few_documents_show_nothing() -> None:
 
 def test_exchanging_the_sides_turns_everything() -> None:
     counts = drawn_counts(0, queries=40)
-    turned = counts._replace(protected=counts.unprotected, unprotected=counts.protected)
+    turned = replace(counts, protected=counts.unprotected, unprotected=counts.protected)
     origins = np.random.default_rng(0).integers(0, 9, (2, 40))
     one = outcome("relevant", counts, Dyads(np.arange(40), *origins), resamples=500)
     two = outcome("relevant", turned, Dyads(np.arange(40), *origins[::-1]), resamples=500)
@@ -404,7 +422,7 @@ def test_exchanging_the_sides_turns_everything() -> None:
     )
     assert two.ratio.value == pytest.approx(1 / one.ratio.value)
     never = replace(
-        judged(counts._replace(unprotected=np.zeros(40)), resamples=200), p_corrected=0.001
+        judged(replace(counts, unprotected=np.zeros(40)), resamples=200), p_corrected=0.001
     )
     assert (never.ratio.value, never.ratio.high) == (np.inf, np.inf)
     assert never.ratio.low == pytest.approx(1 / (0.025 ** (-1 / never.effective_n) - 1))
@@ -422,7 +440,9 @@ def stored(collection: Collection, choose: Callable[..., str | None], pairs: int
         for query, kind, one, two in drawn.frame.iter_rows()
         for order in ((one, two), (two, one))
     ]
-    return Decisions(pl.DataFrame(rows, SCHEMA, orient="row"), drawn.sides, "stored")
+    return Decisions(
+        frame=pl.DataFrame(rows, SCHEMA, orient="row"), sides=drawn.sides, model="stored"
+    )
 
 
 def test_queries_of_one_text_are_one() -> None:
@@ -481,7 +501,16 @@ def test_published_shares_give_the_printed_ratios(published) -> None:
         won, lost = (1.0 * (number < round(10_000 * share)) for share in (protected, unprotected))
         lost, each = lost[::-1], np.ones(10_000)
         found = judged(
-            Counts(each, each, won, lost, each - won - lost, 0 * each, 2 * each, each),
+            Counts(
+                pairs=each,
+                units=each,
+                protected=won,
+                unprotected=lost,
+                inconsistent=each - won - lost,
+                unparsed=0 * each,
+                readable=2 * each,
+                first=each,
+            ),
             resamples=100,
         )
         assert (found.protected.value, found.unprotected.value) == pytest.approx(
