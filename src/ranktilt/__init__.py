@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from ranktilt.adapters.ir_measures import as_ir_measures as as_ir_measures
     from ranktilt.adapters.mteb import as_mteb as as_mteb
     from ranktilt.adapters.pyterrier import as_pyterrier as as_pyterrier
-    from ranktilt.auditing.answer.gate import Gate as Gate
-    from ranktilt.auditing.answer.gate import gate as gate
     from ranktilt.auditing.audit import audit as audit
     from ranktilt.auditing.comparison.compare import Comparison as Comparison
     from ranktilt.auditing.comparison.compare import compare as compare
     from ranktilt.auditing.controls import controls as controls
+    from ranktilt.auditing.gate.gate import gate as gate
+    from ranktilt.auditing.gate.result import Gate as Gate
     from ranktilt.auditing.pairwise.audit import pairwise as pairwise
     from ranktilt.auditing.pairwise.result import PairwiseAudit as PairwiseAudit
     from ranktilt.auditing.replay_log import ReplayedLog as ReplayedLog
@@ -122,7 +122,7 @@ _NAMES = {
     "ExplainedGaps": "explaining.properties.result",
     "Explanation": "explaining.explain",
     "FactorEffects": "explaining.factors.result",
-    "Gate": "auditing.answer.gate",
+    "Gate": "auditing.gate.result",
     "Grading": "judging.grading_settings",
     "GroupEstimand": "measures.base",
     "JudgeAudit": "judging.result",
@@ -161,7 +161,7 @@ _NAMES = {
     "explain": "explaining.explain",
     "explain_gaps": "explaining.properties.gaps",
     "factor_effects": "explaining.factors.effects",
-    "gate": "auditing.answer.gate",
+    "gate": "auditing.gate.gate",
     "grade": "judging.grading",
     "grade_versions": "judging.changed_facts",
     "judge": "judging.judge",

@@ -9,10 +9,10 @@ import numpy as np
 import orjson
 import pytest
 
-from ranktilt.auditing.answer.gate import gate
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.gate.gate import gate
 from ranktilt.auditing.pairwise.result import PairOutcome, PairwiseAudit, Share
 from ranktilt.auditing.result import Audit
 from ranktilt.measures.base import estimand

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, Run, audit
-from ranktilt.auditing.answer.gate import check_growth, check_tilt
+from ranktilt.auditing.gate.limit_checks import check_growth, check_tilt
 from ranktilt.auditing.pairwise.audit import pairwise
 from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
 from ranktilt.auditing.pairwise.pairs import two_groups

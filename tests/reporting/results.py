@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from ranktilt import Audit, Collection, audit, controls
-from ranktilt.auditing.answer.gate import Gate, gate
 from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt.auditing.gate.gate import gate
+from ranktilt.auditing.gate.result import Gate
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.replay_log import (

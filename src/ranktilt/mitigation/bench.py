@@ -12,10 +12,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from ranktilt.auditing.answer.gate import in_percent
 from ranktilt.auditing.card import DEPTH
 from ranktilt.auditing.conclude import conclude
 from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.gate.limit_checks import in_percent
 from ranktilt.auditing.groups import ALL, Pair, grouping
 from ranktilt.auditing.infer import infer
 from ranktilt.auditing.measure import measure as measure_runs

@@ -2,5 +2,5 @@
 
 Start with `audit.pairwise`: `pairs` draws what to ask, `ask` asks a model, `decisions` holds what
 it chose, and `decision_file` reads that from a file. `counts` counts choices, `outcome` makes
-shares and tests of them, `tally` does so for all kinds of pairs, and `result` is what comes out.
+shares and tests of them, `totals` does so for all kinds of pairs, and `result` is what comes out.
 """

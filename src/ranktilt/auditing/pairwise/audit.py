@@ -12,7 +12,7 @@ from ranktilt.auditing.pairwise.options import PairwiseOptions
 from ranktilt.auditing.pairwise.pairs import draw_pairs, known_queries, two_groups
 from ranktilt.auditing.pairwise.provenance import pairwise_spec
 from ranktilt.auditing.pairwise.result import PairwiseAudit
-from ranktilt.auditing.pairwise.tally import tally_choices
+from ranktilt.auditing.pairwise.totals import total_choices
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.rankers.llm.pairwise import Pairwise
@@ -88,7 +88,7 @@ def pairwise(
         decisions = ask_pairs(collection, drawn, choices)
     if query_ids is not None:
         decisions = only_queries(decisions, query_ids)
-    tally = tally_choices(decisions, collection, options)
+    totals = total_choices(decisions, collection, options)
     spec = pairwise_spec(
         decisions,
         collection,
@@ -101,8 +101,8 @@ def pairwise(
         model=decisions.model,
         protected=decisions.sides.protected,
         unprotected=decisions.sides.unprotected,
-        outcomes=tally.outcomes,
-        by_query=tally.by_query,
-        by_pair=tally.by_pair,
+        outcomes=totals.outcomes,
+        by_query=totals.by_query,
+        by_pair=totals.by_pair,
     )
     return replace(result, notes=tuple(choice_notes(result, decisions)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.errors import counted
 from ranktilt.judging.result import FEWEST_QUERIES
 from ranktilt.measures.contrast import RelativeDelta

@@ -24,7 +24,7 @@ from ranktilt.statistics.correction import correct
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tally:
+class ChoiceTotals:
     """What was chosen of all kinds of pairs together, by query and by pair."""
 
     outcomes: tuple[PairOutcome, ...]
@@ -32,7 +32,9 @@ class Tally:
     by_pair: tuple[PairTable, ...]
 
 
-def tally_choices(decisions: Decisions, collection: Collection, options: PairwiseOptions) -> Tally:
+def total_choices(
+    decisions: Decisions, collection: Collection, options: PairwiseOptions
+) -> ChoiceTotals:
     """Count the choices of each kind of pairs, and test all kinds together."""
     by_query: list[QueryChoices] = []
     by_pair: list[PairTable] = []
@@ -46,7 +48,7 @@ def tally_choices(decisions: Decisions, collection: Collection, options: Pairwis
             outcomes.append(
                 outcome(kind, counts, dyads, resamples=options.resamples, seed=options.seed)
             )
-    return Tally(
+    return ChoiceTotals(
         outcomes=_corrected(outcomes, options.correction),
         by_query=tuple(by_query),
         by_pair=tuple(by_pair),
