@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ranktilt.auditing.answer.verdict import FindingKind, margins
-from ranktilt.auditing.comparison.compare import ChangeKind, ChangeVerdict, Comparison
+from ranktilt.auditing.comparison.result import ChangeKind, ChangeVerdict, Comparison
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.errors import counted
 from ranktilt.measures.base import Measure
