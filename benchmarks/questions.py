@@ -31,7 +31,7 @@ from worlds import (
 
 import ranktilt as rt
 from ranktilt.auditing.null_distributions import base as null_distributions
-from ranktilt.auditing.pairwise.choices import SCHEMA, Decisions
+from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
 from ranktilt.auditing.pairwise.pairs import two_groups
 
 ALPHA = 0.05
@@ -317,7 +317,7 @@ def drawn_choices(
             },
             schema=SCHEMA,
         )
-        decisions.append(Decisions(frame, sides, f"model {number}"))
+        decisions.append(Decisions(frame=frame, sides=sides, model=f"model {number}"))
     return collection, decisions
 
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.comparison.match import RunPair, match
+from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
 from ranktilt.reporting.sentences.comparison import change_sentence

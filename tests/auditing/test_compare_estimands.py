@@ -367,10 +367,28 @@ def result(
 ) -> PairwiseAudit:
     """What was chosen of women and men in each query."""
     rows = [
-        QueryChoices(kind, query, 4, 8, women, men, 0, 8 - women - men, women + men, 0)
+        QueryChoices(
+            kind=kind,
+            query=query,
+            pairs=4,
+            units=8,
+            protected=women,
+            unprotected=men,
+            inconsistent=0,
+            unparsed=8 - women - men,
+            readable=women + men,
+            first=0,
+        )
         for query, (women, men) in won.items()
     ]
-    return PairwiseAudit({**SPEC, **spec}, model, "female", "male", (), by_query=tuple(rows))
+    return PairwiseAudit(
+        spec={**SPEC, **spec},
+        model=model,
+        protected="female",
+        unprotected="male",
+        outcomes=(),
+        by_query=tuple(rows),
+    )
 
 
 NEW = {"q0": (3, 1), "q1": (2, 2), "q2": (1, 3), "q3": (4, 0)}

@@ -9,10 +9,10 @@ import numpy as np
 import orjson
 import pytest
 
-from ranktilt.auditing.answer.gate import gate
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.gate.gate import gate
 from ranktilt.auditing.pairwise.result import PairOutcome, PairwiseAudit, Share
 from ranktilt.auditing.result import Audit
 from ranktilt.measures.base import estimand
@@ -171,7 +171,10 @@ def test_small_means_have_digits_enough_for_their_tilt() -> None:
 
 
 def outcome(**fields: object) -> PairOutcome:
-    nothing, none = Share(np.nan, np.nan, np.nan), Share(0.0, 0.0, 0.0)
+    nothing, none = (
+        Share(value=np.nan, low=np.nan, high=np.nan),
+        Share(value=0.0, low=0.0, high=0.0),
+    )
     arguments = {
         "kind": "relevant",
         "queries": 6,
@@ -194,10 +197,19 @@ def outcome(**fields: object) -> PairOutcome:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"unparsed": Share(1.0, 1.0, 1.0)}, "no answer could be read: 24 of 24 pairs unparsed"),
-        ({"inconsistent": Share(1.0, 1.0, 1.0)}, "both orders disagree on 24 of 24 pairs"),
         (
-            {"inconsistent": Share(0.75, 0.5, 1.0), "unparsed": Share(0.25, 0.0, 0.5)},
+            {"unparsed": Share(value=1.0, low=1.0, high=1.0)},
+            "no answer could be read: 24 of 24 pairs unparsed",
+        ),
+        (
+            {"inconsistent": Share(value=1.0, low=1.0, high=1.0)},
+            "both orders disagree on 24 of 24 pairs",
+        ),
+        (
+            {
+                "inconsistent": Share(value=0.75, low=0.5, high=1.0),
+                "unparsed": Share(value=0.25, low=0.0, high=0.5),
+            },
             "of the pairs 25.0 % are unparsed, and both orders disagree on 75.0 %",
         ),
     ],
@@ -205,11 +217,11 @@ def outcome(**fields: object) -> PairOutcome:
 def test_pairwise_says_why_nothing_was_decided(fields: dict[str, object], reason: str) -> None:
     pair_outcome = outcome(**fields)
     audited = PairwiseAudit(
-        {"margin": 5.0, "by": "source", "count_rule": "both-agree"},
-        "m",
-        "human",
-        "llm",
-        (pair_outcome,),
+        spec={"margin": 5.0, "by": "source", "count_rule": "both-agree"},
+        model="m",
+        protected="human",
+        unprotected="llm",
+        outcomes=(pair_outcome,),
     )
     assert audited.verdict(pair_outcome).sentence == f"m: inconclusive on relevant pairs: {reason}"
 

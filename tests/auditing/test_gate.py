@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt import Audit, Collection, Run, measure
-from ranktilt.auditing.answer.gate import GateRow, check_growth, check_loss, check_tilt, gate, worst
 from ranktilt.auditing.audit import audit as run_audit
 from ranktilt.auditing.effects import Change
+from ranktilt.auditing.gate.gate import gate
+from ranktilt.auditing.gate.limit_checks import check_growth, check_loss, check_tilt
+from ranktilt.auditing.gate.result import GateRow, worst
 from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, decided, sequential_audit
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut

@@ -20,14 +20,11 @@ import pytest
 
 from ranktilt import Collection, DataError, PairwiseAudit, Run, UserError, ranker
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.pairwise.choices import (
-    SCHEMA,
-    Counts,
-    Decisions,
-    outcome,
-    pairwise,
-    read_decisions,
-)
+from ranktilt.auditing.pairwise.audit import pairwise
+from ranktilt.auditing.pairwise.counts import Counts
+from ranktilt.auditing.pairwise.decision_file import read_decisions
+from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
+from ranktilt.auditing.pairwise.outcome import outcome
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import PairOutcome, Share
 from ranktilt.reporting.headline import headline
@@ -130,7 +127,7 @@ def test_a_known_judge_is_recovered(ask_judge) -> None:
     ("first", "is_large"), [(0.5, False), (0.69, False), (0.71, True), (0.29, True)]
 )
 def test_position_bias_beyond_twenty_points_is_large(first: float, is_large: bool) -> None:
-    half = Share(0.5, 0.4, 0.6)
+    half = Share(value=0.5, low=0.4, high=0.6)
     row = PairOutcome(
         kind="relevant",
         queries=20,
@@ -141,7 +138,7 @@ def test_position_bias_beyond_twenty_points_is_large(first: float, is_large: boo
         inconsistent=half,
         unparsed=half,
         preference=half,
-        first=Share(first, first - 0.02, first + 0.02),
+        first=Share(value=first, low=first - 0.02, high=first + 0.02),
         error=0.05,
         effective_n=20.0,
         p=1.0,
@@ -312,8 +309,16 @@ def drawn_counts(
     shares = chance.dirichlet(np.array(mean) * spread, size=queries)
     parts = np.array([chance.multinomial(20, row) for row in shares]).astype(np.float64).T
     first = chance.binomial(40, chance.beta(12, 8, size=queries)).astype(np.float64)
+    protected, unprotected, inconsistent, unparsed = parts
     return Counts(
-        np.full(queries, 20.0), np.full(queries, 20.0), *parts, np.full(queries, 40.0), first
+        pairs=np.full(queries, 20.0),
+        units=np.full(queries, 20.0),
+        protected=protected,
+        unprotected=unprotected,
+        inconsistent=inconsistent,
+        unparsed=unparsed,
+        readable=np.full(queries, 40.0),
+        first=first,
     )
 
 
@@ -347,7 +352,11 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 def kind_of(outcome: PairOutcome) -> str:
     """The kind of the verdict on it, with a margin of ±5 points."""
     result = PairwiseAudit(
-        {"margin": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (outcome,)
+        spec={"margin": 5.0, "count_rule": "both-agree"},
+        model="judge",
+        protected="female",
+        unprotected="male",
+        outcomes=(outcome,),
     )
     return result.verdict(outcome).kind
 
@@ -375,7 +384,16 @@ def test_favourite_documents_favour_no_side() -> None:
         sides = rng.random(60) < 0.5
         women, men = (rng.choice(np.flatnonzero(sides == side), 880) for side in (True, False))
         won, ones = (women > men).astype(np.float64), np.ones(880)
-        counts = Counts(ones, ones, won, 1 - won, 0 * ones, 0 * ones, 2 * ones, ones)
+        counts = Counts(
+            pairs=ones,
+            units=ones,
+            protected=won,
+            unprotected=1 - won,
+            inconsistent=0 * ones,
+            unparsed=0 * ones,
+            readable=2 * ones,
+            first=ones,
+        )
         queries = np.arange(880) // 20
         effect = outcome("relevant", counts, Dyads(queries, women, men), resamples=400, seed=seed)
         kinds_of_dyads.append(kind_of(replace(effect, p_corrected=effect.p)))
@@ -386,7 +404,7 @@ def test_favourite_documents_favour_no_side() -> None:
 
 
 def test_too_few_documents_show_nothing() -> None:
-    rows, counts = np.arange(20), drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
+    rows, counts = np.arange(20), replace(drawn_counts(0, queries=20), unprotected=np.zeros(20))
     effect = replace(
         outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200),
         p_corrected=0.04,
@@ -400,7 +418,7 @@ def test_too_few_documents_show_nothing() -> None:
 
 def test_exchanging_the_sides_turns_everything() -> None:
     counts = drawn_counts(0, queries=40)
-    turned = counts._replace(protected=counts.unprotected, unprotected=counts.protected)
+    turned = replace(counts, protected=counts.unprotected, unprotected=counts.protected)
     origins = np.random.default_rng(0).integers(0, 9, (2, 40))
     effect = outcome("relevant", counts, Dyads(np.arange(40), *origins), resamples=500)
     turned_effect = outcome("relevant", turned, Dyads(np.arange(40), *origins[::-1]), resamples=500)
@@ -411,7 +429,7 @@ def test_exchanging_the_sides_turns_everything() -> None:
     )
     assert turned_effect.ratio.value == pytest.approx(1 / effect.ratio.value)
     never = replace(
-        judged(counts._replace(unprotected=np.zeros(40)), resamples=200), p_corrected=0.001
+        judged(replace(counts, unprotected=np.zeros(40)), resamples=200), p_corrected=0.001
     )
     assert (never.ratio.value, never.ratio.high) == (np.inf, np.inf)
     assert never.ratio.low == pytest.approx(1 / (0.025 ** (-1 / never.effective_n) - 1))
@@ -429,7 +447,9 @@ def stored(collection: Collection, choose: Callable[..., str | None], pairs: int
         for query, kind, first, second in drawn.frame.iter_rows()
         for order in ((first, second), (second, first))
     ]
-    return Decisions(pl.DataFrame(rows, SCHEMA, orient="row"), drawn.sides, "stored")
+    return Decisions(
+        frame=pl.DataFrame(rows, SCHEMA, orient="row"), sides=drawn.sides, model="stored"
+    )
 
 
 def test_queries_of_one_text_are_one() -> None:
@@ -491,7 +511,16 @@ def test_published_shares_give_the_printed_ratios(published) -> None:
         won, lost = (1.0 * (number < round(10_000 * share)) for share in (protected, unprotected))
         lost, ones = lost[::-1], np.ones(10_000)
         effect = judged(
-            Counts(ones, ones, won, lost, ones - won - lost, 0 * ones, 2 * ones, ones),
+            Counts(
+                pairs=ones,
+                units=ones,
+                protected=won,
+                unprotected=lost,
+                inconsistent=ones - won - lost,
+                unparsed=0 * ones,
+                readable=2 * ones,
+                first=ones,
+            ),
             resamples=100,
         )
         assert (effect.protected.value, effect.unprotected.value) == pytest.approx(

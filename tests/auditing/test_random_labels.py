@@ -29,7 +29,11 @@ from ranktilt.auditing.null_distributions.base import (
     enough,
     shuffled_labels,
 )
-from ranktilt.auditing.null_distributions.judged_documents import judged_labels, null_deltas
+from ranktilt.auditing.null_distributions.judged_documents import (
+    ShuffledRun,
+    judged_labels,
+    null_deltas,
+)
 from ranktilt.auditing.null_distributions.lists import listed_labels
 from ranktilt.auditing.null_distributions.pages import TopRanks, page_labels
 from ranktilt.auditing.null_distributions.twins import signs_of
@@ -157,12 +161,13 @@ class TestNullDeltas:
         aligned = [pieces(collection, run)[1] for run in runs]
         aligned = [lists.untied() for lists in aligned] if trec_eval else aligned
         judgments, pairs = aligned[0].judgments, [(0, 1), (2, 0), (1, 2)]
-        tasks = [(lists, pair) for lists in aligned for pair in pairs]
+        tasks = [ShuffledRun(judged_run=run, groups=pair) for run in aligned for pair in pairs]
         labels = shuffled_labels(judgments, 3, 12)
-        for (lists, pair), deltas in zip(
+        for task, deltas in zip(
             tasks, null_deltas(tasks, EVERY, Shuffles(judgments, 3, 12)), strict=True
         ):
-            for fast, slow in zip(deltas, slow_deltas(lists, EVERY, pair, labels), strict=True):
+            slow_rows = slow_deltas(task.judged_run, EVERY, task.groups, labels)
+            for fast, slow in zip(deltas, slow_rows, strict=True):
                 assert fast == pytest.approx(np.array(slow), rel=0, abs=1e-12, nan_ok=True)
 
     def test_neither_the_size_of_a_piece_nor_who_works_together_matters(
@@ -171,7 +176,11 @@ class TestNullDeltas:
         collection = judged_groups(12, "aaabbcc", "aabc")
         judgments, first_run = pieces(collection, blind_run(collection, 1, ties=3))
         _, second_run = pieces(collection, blind_run(collection, 2, ties=3))
-        tasks = [(run, pair) for run in (first_run, second_run) for pair in ((0, 1), (1, 2))]
+        tasks = [
+            ShuffledRun(judged_run=run, groups=pair)
+            for run in (first_run, second_run)
+            for pair in ((0, 1), (1, 2))
+        ]
         null = np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
         monkeypatch.setattr(base, "_FEWEST", 1)
         for step, share in ((1, 4), (2, 4), (7, 4), (1 << 18, 1 << 40)):
@@ -200,7 +209,8 @@ def test_about_95_percent_of_label_blind_rankings_lie_within() -> None:
         collection = judged_groups(20, docs, relevant)
         for seed in range(60):
             judgments, aligned = pieces(collection, blind_run(collection, seed, ties=ties))
-            (deltas,) = null_deltas([(aligned, (0, 1))], [of], Shuffles(judgments, seed, 300))
+            task = ShuffledRun(judged_run=aligned, groups=(0, 1))
+            (deltas,) = null_deltas([task], [of], Shuffles(judgments, seed, 300))
             ends = interval(deltas[0])
             a, b = group_values(aligned, [of], grouping(collection, "kind"), "expected")[
                 0, 1:3

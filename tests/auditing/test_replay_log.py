@@ -14,17 +14,9 @@ import pytest
 from ranktilt import Collection, DataError, audit
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.replay_log import (
-    INPUT,
-    MODEL,
-    PARTS,
-    PUBLISHED,
-    STRICT,
-    LogRuns,
-    ReplayedLog,
-    log_runs,
-    replay_log,
-)
+from ranktilt.auditing.replay_log.replay_log import replay_log
+from ranktilt.auditing.replay_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
+from ranktilt.auditing.replay_log.runs import LogRuns, log_runs
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.views.replay_log import view
 from tests.rankers.llm.judge import WORDS, Answer, logged, rank_llm_text
@@ -164,7 +156,9 @@ def test_model_ranking_is_its_part_and_parsed_prose_is_not(
     assert both_parts.value != 0
     assert (model.failures, parser.failures) == (0, TOPICS * 4)
     assert parser.kinds == {"off-format": TOPICS * 4}
-    assert parser.examples == (("off-format", "4 passages have been provided.", TOPICS * 4),)
+    (example,) = parser.examples
+    assert (example.kind, example.times) == ("off-format", TOPICS * 4)
+    assert example.answer == "4 passages have been provided."
 
 
 def thoughtful(query: str, ids: Any) -> str:

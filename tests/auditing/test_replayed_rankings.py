@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.auditing.replay_log import UnmatchedCall, log_runs, replay_calls
+from ranktilt.auditing.replay_log.rankings import UnmatchedCall, replay_calls
+from ranktilt.auditing.replay_log.runs import log_runs
 from ranktilt.data.rank_llm import read_candidates
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
@@ -145,7 +146,7 @@ def test_unrelated_calls_are_counted_and_doubtful_ones_left_out() -> None:
         [texts[1]._replace(prompt=texts[1].prompt.replace(TEXTS["d"], TEXTS["a"]))], CANDIDATES
     )
     reason = "shows passages of equal text in another order than the calls before it leave"
-    assert lost.unmatched == [UnmatchedCall(2, reason)]
+    assert lost.unmatched == [UnmatchedCall(call=2, reason=reason)]
 
 
 @pytest.mark.long

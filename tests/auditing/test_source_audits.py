@@ -20,7 +20,7 @@ from ranktilt import Collection, UserError, gate
 from ranktilt.auditing.significance import Columns
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
 from ranktilt.auditing.sources_apart import again_apart, take_apart
-from ranktilt.auditing.temperature_trend import Trend, trend
+from ranktilt.auditing.temperature_trend import Trend, TrendTask, trend
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.source_audits import trend_sentence, trend_sentences
 from ranktilt.statistics.correction import correct
@@ -379,16 +379,16 @@ def wins_of(*wins: int, queries: int = 40) -> npt.NDArray[np.float64]:
 def trend_of(
     values: npt.NDArray[np.float64], temperatures: tuple[float, ...] = THREE, resamples: int = 400
 ) -> Trend:
-    columns = Columns(np.concatenate([values[:, 0], values[:, 1]]), None)
-    names = {"run": "bm25", "measure": "nDCG@1", "series": "llama", "a": "human"}
-    return trend(
-        columns,
-        [None] * len(temperatures),
-        temperatures,
-        resamples=resamples,
-        seed=0,
-        **names,
+    task = TrendTask(
+        run="bm25",
+        measure="nDCG@1",
+        series="llama",
+        a="human",
+        temperatures=temperatures,
+        columns=Columns(np.concatenate([values[:, 0], values[:, 1]]), None),
+        clusters=(None,) * len(temperatures),
     )
+    return trend(task, resamples=resamples, seed=0)
 
 
 def test_values_correlation_and_change_by_hand() -> None:

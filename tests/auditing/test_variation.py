@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, Run, audit
-from ranktilt.auditing.answer.gate import check_growth, check_tilt
-from ranktilt.auditing.pairwise.choices import SCHEMA, Decisions, pairwise
+from ranktilt.auditing.gate.limit_checks import check_growth, check_tilt
+from ranktilt.auditing.pairwise.audit import pairwise
+from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
 from ranktilt.auditing.pairwise.pairs import two_groups
 from ranktilt.auditing.sequential import sequential_audit
 from ranktilt.explaining.factors.effects import factor_effects
@@ -219,7 +220,9 @@ def test_a_choice_by_place_is_not_level() -> None:
         for first, second in ((f"a{n}", f"b{n}"), (f"b{n}", f"a{n}"))
     ]
     choices = Decisions(
-        pl.DataFrame(rows, SCHEMA, orient="row"), two_groups(collection, "source", "a"), "first"
+        frame=pl.DataFrame(rows, SCHEMA, orient="row"),
+        sides=two_groups(collection, "source", "a"),
+        model="first",
     )
     result = pairwise(collection, choices, count_rule="each", resamples=300)
     [outcome] = result.outcomes

@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 import ranktilt.cli.tools as module
-from ranktilt.auditing.replay_log import ReplayedLog
+from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.data.cache import VectorCache, content_keys
 from ranktilt.data.run import Run
 from ranktilt.data.save import save

@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from ranktilt.auditing.effects import Equivalence
-from ranktilt.auditing.significance import outcome
+from ranktilt.auditing.equivalence import outcome
 from ranktilt.data.collection import Collection
 from ranktilt.data.contents import contents_of
 from ranktilt.data.faults import find_faults

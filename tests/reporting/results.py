@@ -10,20 +10,21 @@ import polars as pl
 
 from benchmarks.simulated import half_length_half_source
 from ranktilt import Audit, Collection, audit, controls
-from ranktilt.auditing.answer.gate import Gate, gate
-from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt.auditing.comparison.compare import compare
+from ranktilt.auditing.comparison.result import Comparison
+from ranktilt.auditing.gate.gate import gate
+from ranktilt.auditing.gate.result import Gate
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import PairwiseAudit
-from ranktilt.auditing.replay_log import (
+from ranktilt.auditing.replay_log.rankings import ReadAnswer, UnmatchedCall
+from ranktilt.auditing.replay_log.result import (
     INPUT,
     MODEL,
     PARTS,
     PUBLISHED,
     STRICT,
     AnswerExample,
-    ReadAnswer,
     ReplayedLog,
-    UnmatchedCall,
 )
 from ranktilt.auditing.result import QueryAnswers
 from ranktilt.auditing.sequential import sequential_audit
@@ -198,7 +199,14 @@ def replayed(most: float | None = None) -> ReplayedLog:
     """Half of the answers are prose, of which a parser made something; one call fits nothing."""
     kinds = ("ok", "ok", "missing", "off-format", "off-format", "refused")
     answers = tuple(
-        ReadAnswer(call, f"q{call}", 4, kind, call == 1, call in (3, 4, 5))
+        ReadAnswer(
+            call=call,
+            query=f"q{call}",
+            passages=4,
+            kind=kind,
+            echo=call == 1,
+            moved=call in (3, 4, 5),
+        )
         for call, kind in enumerate(kinds, start=1)
     )
     runs = {
@@ -241,10 +249,10 @@ def replayed(most: float | None = None) -> ReplayedLog:
     return ReplayedLog(
         spec=spec,
         answers=answers,
-        unmatched=(UnmatchedCall(7, "shows one document twice"),),
+        unmatched=(UnmatchedCall(call=7, reason="shows one document twice"),),
         examples=(
-            AnswerExample("off-format", "4 passages are\nprovided.", 2),
-            AnswerExample("refused", "No.", 1),
+            AnswerExample(kind="off-format", answer="4 passages are\nprovided.", times=2),
+            AnswerExample(kind="refused", answer="No.", times=1),
         ),
         queries=4,
         measures=("nDCG@10", "ExposureRatio"),

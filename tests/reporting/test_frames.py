@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt import UserError, table
-from ranktilt.auditing.answer.gate import Gate, gate
+from ranktilt.auditing.gate.gate import gate
+from ranktilt.auditing.gate.result import Gate
 from ranktilt.reporting.render.junit import junit
 from ranktilt.reporting.sentences.gate import limit_reason, row_reason
 from tests.auditing.test_gate import HUMAN, UNSURE

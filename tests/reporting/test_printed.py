@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ranktilt import UserError, table
-from ranktilt.auditing.answer.gate import gate
+from ranktilt.auditing.gate.gate import gate
 from ranktilt.data.artifact import Result
 from ranktilt.explaining.check import check
 from ranktilt.reporting.document import Document, Figure, Table

@@ -16,7 +16,7 @@ from ranktilt.cli.output import FILE_OR_STDOUT, PageOutput, check_paths, text_of
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.auditing.answer.gate import Gate
+    from ranktilt.auditing.gate.result import Gate
 
 LEFT_OUT = "Percent of all queries that only one audit may hold."
 
@@ -217,7 +217,7 @@ def gate(
     comparisons counts, 1 before 3 before 0.
     """
     pairs = options.read_pairs(pair)
-    from ranktilt.auditing.answer.gate import gate as gate_audit
+    from ranktilt.auditing.gate.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.judging.gate import gate_judges

@@ -208,8 +208,9 @@ def pairwise(
 
     Each pair is asked about in both orders; the answer says which group the model favours.
     """
-    from ranktilt.auditing.pairwise.choices import ask_pairs, read_decisions
-    from ranktilt.auditing.pairwise.choices import pairwise as run_pairwise
+    from ranktilt.auditing.pairwise.ask import ask_pairs
+    from ranktilt.auditing.pairwise.audit import pairwise as run_pairwise
+    from ranktilt.auditing.pairwise.decision_file import read_decisions
     from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
     from ranktilt.data.queries import read_query_ids
     from ranktilt.llm.estimate import Rehearsal

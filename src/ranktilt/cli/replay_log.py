@@ -91,8 +91,8 @@ def replay_log(
     Every stored answer is typed; the published run is made again as RankGPT and rank_llm read
     answers, and split into the input order, the model's part and the parser's. No model is needed.
     """
-    from ranktilt.auditing.replay_log import log_runs
-    from ranktilt.auditing.replay_log import replay_log as replay
+    from ranktilt.auditing.replay_log.replay_log import replay_log as replay
+    from ranktilt.auditing.replay_log.runs import log_runs
     from ranktilt.data.files import sidecar
 
     inputs = [log, candidates, *collection_files(folder), *_files(labels, qrels)]

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt.auditing.comparison.compare import compare
+from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.confounds import Confound, confounds
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping, twin_rows

@@ -109,7 +109,8 @@ def _contrast_leads(inputs: AuditInputs, values: Floats, measured: Measure) -> l
     # Between groups that are no twins, what random labels give favours nobody, as in an audit.
     is_untied = inputs.options.ties != "expected"
     tasks = [
-        ShuffledRun(run.untied() if is_untied else run, pair.numbers) for run in inputs.judged_runs
+        ShuffledRun(judged_run=run.untied() if is_untied else run, groups=pair.numbers)
+        for run in inputs.judged_runs
     ]
     nulls = null_deltas(tasks, [measured], _shuffles(inputs))
     return [lead - _median(null[0]) for lead, null in zip(leads, nulls, strict=True)]

@@ -10,10 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ranktilt.auditing.answer.gate import Gate
-from ranktilt.auditing.comparison.compare import Comparison
+from ranktilt.auditing.comparison.result import Comparison
+from ranktilt.auditing.gate.result import Gate
 from ranktilt.auditing.pairwise.result import PairwiseAudit
-from ranktilt.auditing.replay_log import ReplayedLog
+from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.source_audits import SourceAudits

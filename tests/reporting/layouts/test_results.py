@@ -262,7 +262,10 @@ def test_means_are_those_of_the_queries_that_count_for_relative_delta() -> None:
 
 
 def test_pairs_of_two_groups_fill_the_table_of_pairs() -> None:
-    half, none = Share(0.5, 0.4, 0.6), Share(float("nan"), float("nan"), float("nan"))
+    half, none = (
+        Share(value=0.5, low=0.4, high=0.6),
+        Share(value=float("nan"), low=float("nan"), high=float("nan")),
+    )
     shares = {
         "inconsistent": half,
         "unparsed": half,
@@ -276,17 +279,21 @@ def test_pairs_of_two_groups_fill_the_table_of_pairs() -> None:
         queries=9,
         pairs=20,
         decided=10,
-        protected=Share(0.3, 0.2, 0.4),
-        unprotected=Share(0.2, 0.1, 0.3),
-        preference=Share(0.6, 0.5, 0.7),
+        protected=Share(value=0.3, low=0.2, high=0.4),
+        unprotected=Share(value=0.2, low=0.1, high=0.3),
+        preference=Share(value=0.6, low=0.5, high=0.7),
         **shares,
     )
-    zero = Share(0.0, 0.0, 0.0)
+    zero = Share(value=0.0, low=0.0, high=0.0)
     nothing = replace(
         decided, kind="irrelevant", decided=0, protected=zero, unprotected=zero, preference=none
     )
     pairwise_audit = PairwiseAudit(
-        {**beside().spec, "path": "gender"}, "a model", "female", "male", (decided, nothing)
+        spec={**beside().spec, "path": "gender"},
+        model="a model",
+        protected="female",
+        unprotected="male",
+        outcomes=(decided, nothing),
     )
     assert tables_of(pairwise_audit) == ["wang-3"]
     cells = cells_of(pairwise_audit, "wang-3")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -188,27 +188,34 @@ def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
 
 def ranker_words(audit: Audit, runs: list[str], *, with_names: bool = False) -> list[str]:
     """Return the words that name the same runs; none where one was made in memory."""
-    words, read = list[str](), dict[str, str]()
+    words, reading = list[str](), dict[str, str]()
     for spec in _run_specs(audit, runs):
         stages = _stages(str(spec.get("ranker", "")))
         if not stages:
             return []
-        first = stages[0]
         name = f"{spec['alias']}=" if with_names and "alias" in spec else ""
-        if len(stages) == 1 and first.name == "replay" and first.argument is not None:
-            words += ["--run", f"{name}{first.argument}"]
-            read |= {
-                name: first.options[name]
-                for name in ("score_order", "queries")
-                if name in first.options
-            }
+        if _is_saved_run(stages):
+            saved = stages[0]
+            words += ["--run", f"{name}{saved.argument}"]
+            reading |= _reading_options(saved)
         elif folder_of(audit) is None:
             return []  # labels alone have no texts to rank
         else:
             words += ["-r", f"{name}{spec['ranker']}"]
-    for name, value in read.items():
-        words += [f"--{name.replace('_', '-')}", value]
+    for option, value in reading.items():
+        words += [f"--{option.replace('_', '-')}", value]
     return words
+
+
+def _reading_options(saved: Stage) -> dict[str, str]:
+    """Return how a saved run is read, which a command says once for all runs."""
+    options = saved.options
+    return {name: options[name] for name in ("score_order", "queries") if name in options}
+
+
+def _is_saved_run(stages: Sequence[Stage]) -> bool:
+    """Return whether a ranker is a file of rankings, and no more."""
+    return len(stages) == 1 and stages[0].name == "replay" and stages[0].argument is not None
 
 
 def _option_words(option: str, values: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ranktilt.auditing.answer.verdict import FindingKind, margins
-from ranktilt.auditing.comparison.compare import ChangeKind, ChangeVerdict, Comparison
+from ranktilt.auditing.comparison.result import ChangeKind, ChangeVerdict, Comparison
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.errors import counted
 from ranktilt.measures.base import Measure

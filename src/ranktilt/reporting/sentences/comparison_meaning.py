@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ranktilt.auditing.answer.next_steps import SHOWN
-from ranktilt.auditing.comparison.compare import ChangeVerdict, Comparison
+from ranktilt.auditing.comparison.result import ChangeVerdict, Comparison
 from ranktilt.auditing.effects import Change
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.comparison import change_order, change_verdict_sentence

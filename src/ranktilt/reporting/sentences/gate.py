@@ -6,9 +6,9 @@ import math
 import shlex
 from typing import Any
 
-from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.errors import counted, join_words
 from ranktilt.judging.result import FEWEST_QUERIES
 from ranktilt.measures.contrast import RelativeDelta

@@ -12,7 +12,7 @@ from itertools import chain
 
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import FEW_QUERIES
-from ranktilt.auditing.replay_log import ReplayedLog
+from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted, join_words
 from ranktilt.explaining.explanation import Explanation

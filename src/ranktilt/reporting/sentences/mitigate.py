@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ranktilt.auditing.answer.gate import check_tilt
 from ranktilt.auditing.answer.verdict import FindingKind, Verdict, margins
 from ranktilt.auditing.effects import ALPHA, Change, Effect
+from ranktilt.auditing.gate.limit_checks import check_tilt
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.margin import margin_words

@@ -7,8 +7,8 @@ from functools import partial
 from itertools import chain
 from math import isfinite
 
-from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.comparison.match import RunPair
+from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import EVEN, Share

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
-from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, worst_first
+from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, worst_first
 from ranktilt.errors import join_words
 from ranktilt.reporting.document import (
     Cell,

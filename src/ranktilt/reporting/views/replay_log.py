@@ -8,7 +8,7 @@ from functools import partial
 
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.replay_log import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
+from ranktilt.auditing.replay_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
 from ranktilt.errors import counted, shorten
 from ranktilt.rankers.llm.answers import CUT_OFF, READABLE
 from ranktilt.reporting.document import (

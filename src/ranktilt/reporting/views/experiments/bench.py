@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ranktilt.auditing.answer.gate import in_percent, worst
 from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.gate.limit_checks import in_percent
+from ranktilt.auditing.gate.result import worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta
