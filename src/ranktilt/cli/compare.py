@@ -13,6 +13,8 @@ from cyclopts.validators import Number
 from ranktilt.cli import options
 from ranktilt.cli.app import DECIDE, INPUT, OUTPUT, QUESTION, SELDOM, verb
 from ranktilt.cli.output import FILE_OR_STDOUT, Output, check_paths, text_of, with_command
+from ranktilt.cli.rankers import require_answers
+from ranktilt.cli.statistics_options import resampling, sampling_of_tests
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -71,13 +73,13 @@ def compare(
             specs = [{**audit.spec, "ranker": audit.model}]
         else:
             specs = audit.spec.get("runs", ())
-        options.require_answers(specs, max_failures)
+        require_answers(specs, max_failures)
     output.deliver(
         compare_audits(
             *audits,
             baseline_run=baseline_run,
             max_left_out=max_left_out,
-            **options.sampling_of_tests(),
+            **sampling_of_tests(),
         )
     )
 
@@ -249,9 +251,9 @@ def gate(
         "it needs an audit of judges (ranktilt judge --json)",
     )
     earlier: Any = None if baseline is None else type(result).load(baseline)
-    options.require_answers(result.spec.get("runs", ()), max_failures)
+    require_answers(result.spec.get("runs", ()), max_failures)
     if earlier is not None:
-        options.require_answers(earlier.spec.get("runs", ()), max_failures)
+        require_answers(earlier.spec.get("runs", ()), max_failures)
     decision = gate_audit(
         result,
         max_tilt=limit,
@@ -263,7 +265,7 @@ def gate(
         max_loss=max_loss,
         max_left_out=max_left_out,
         inconclusive=inconclusive,
-        **options.resampling(),
+        **resampling(),
     )
     return _deliver_gate(with_command(decision), output, junit, markdown)
 

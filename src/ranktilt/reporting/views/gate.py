@@ -99,13 +99,14 @@ def view(gate: Gate) -> Document:
         group=lambda table_row: (table_row.row.run,),
         groups=("ranker",),
     )
+    sentences = [_sentence(row) for row in worst_first(gate.rows)]
     names = [row.run for row in gate.rows]
     commands = [str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)]
     return Document(
         kind="Gate on an audit",
         headline=gate_headline(gate),
         sections=printed([table]),
-        sentences=tuple(map(_sentence, worst_first(gate.rows))),
+        sentences=tuple(sentences),
         meaning=gate_meaning(gate),
         hero=PageBlocks(make=partial(_hero, gate)),
         names=tuple(names),

@@ -9,8 +9,11 @@ from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
 from ranktilt.cli.app import MODEL, QUESTION, UNDERSTAND, verb
+from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.cli.rankers import rank_with, read_rankers
 from ranktilt.cli.saved_runs import SavedRunOptions
+from ranktilt.cli.statistics_options import sampling_of_tests
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
@@ -39,7 +42,7 @@ def explain(
     /,
     *,
     saved_runs: SavedRunOptions = SavedRunOptions(),
-    labels: options.LabelOptions = options.LabelOptions(),
+    labels: LabelOptions = LabelOptions(),
     probe: Annotated[
         list[str] | None,
         Parameter(
@@ -110,7 +113,7 @@ def explain(
 
         shares = _shares(adopters)
         designed = options.load_texts(_require_folder(folder), split)
-        rankers = options.read_rankers(ranker or (), text=text)
+        rankers = read_rankers(ranker or (), text=text)
         output.deliver(factor_effects(designed, rankers, adopters=shares))
         return
     _check_gaps(attribution, ranker, saved_runs, folder=folder, labels=labels)
@@ -118,8 +121,8 @@ def explain(
     from ranktilt.explaining.properties.gaps import are_mostly_twins, explain_gaps
 
     runs = saved_runs.load_runs()
-    rankers = options.read_rankers(ranker or (), text=text)
-    examined = options.read_rankers([encoder], text=text)[0] if encoder else None
+    rankers = read_rankers(ranker or (), text=text)
+    examined = read_rankers([encoder], text=text)[0] if encoder else None
     collection = _read_documents(folder, split, labels, by=by, runs=runs)
     if not (rankers or runs) or are_mostly_twins(collection, by):
         output.deliver(
@@ -135,11 +138,11 @@ def explain(
         return
     if encoder:
         raise UserError("--encoder examines the vectors of twins, and these groups are none")
-    sampling = options.sampling_of_tests()
+    sampling = sampling_of_tests()
     output.deliver(
         explain_gaps(
             collection,
-            [*options.rank_with(rankers, collection), *runs],
+            [*rank_with(rankers, collection), *runs],
             probe,
             by=by,
             pairs=labels.reference_first(collection, by, None),
@@ -161,7 +164,7 @@ def _check_gaps(
     saved_runs: SavedRunOptions,
     *,
     folder: Path | None,
-    labels: options.LabelOptions,
+    labels: LabelOptions,
 ) -> None:
     """Refuse a question about a gap without anything that makes one, and the reverse."""
     if folder is None and ranker:
@@ -180,7 +183,7 @@ def _check_gaps(
         raise UserError(f"{option} needs a run: --run FILE")
 
 
-def _files(saved_runs: SavedRunOptions, labels: options.LabelOptions) -> list[Path]:
+def _files(saved_runs: SavedRunOptions, labels: LabelOptions) -> list[Path]:
     """Return the files that are read, besides the collection's."""
     label_file = labels.labels.path if labels.labels else None
     files = [run_file.text for run_file in saved_runs.run_files]
@@ -191,7 +194,7 @@ def _files(saved_runs: SavedRunOptions, labels: options.LabelOptions) -> list[Pa
 def _read_documents(
     folder: Path | None,
     split: str | None,
-    labels: options.LabelOptions,
+    labels: LabelOptions,
     *,
     by: str,
     runs: list[Run],

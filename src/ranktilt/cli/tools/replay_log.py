@@ -11,7 +11,9 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, OUTPUT, QUESTION, verb
+from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.cli.statistics_options import resampling, sampling_of_tests
 from ranktilt.cli.tools import tools
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
@@ -61,7 +63,7 @@ def replay_log(
     score_order: options.ScoreOrder = None,
     qrels: options.Qrels = None,
     split: options.Split = None,
-    labels: options.LabelOptions = options.LabelOptions(),
+    labels: LabelOptions = LabelOptions(),
     by: Annotated[
         str | None,
         Parameter(
@@ -111,7 +113,7 @@ def replay_log(
     column = _column(by, collection)
     if labels.reference:
         pairs = labels.reference_first(collection, column, pairs)
-    replayed = log_runs(log, run, collection, seed=options.resampling()["seed"])
+    replayed = log_runs(log, run, collection, seed=resampling()["seed"])
     result = replay(
         replayed,
         collection,
@@ -119,7 +121,7 @@ def replay_log(
         by=column,
         pairs=pairs,
         max_failures=max_failures,
-        **options.sampling_of_tests(),
+        **sampling_of_tests(),
     )
     files: dict[Path | str | None, Callable[[], bytes]] = {}
     for name, path in run_paths.items():
@@ -129,7 +131,7 @@ def replay_log(
     return 0 if result.passed else FAILED
 
 
-def _files(labels: options.LabelOptions, qrels: str | None) -> list[Path]:
+def _files(labels: LabelOptions, qrels: str | None) -> list[Path]:
     """Return the files of labels and judgments that are read."""
     files = [] if labels.labels is None else [Path(labels.labels.path)]
     return files if qrels is None else [*files, file_of(qrels)]

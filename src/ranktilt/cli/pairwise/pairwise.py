@@ -11,9 +11,12 @@ from cyclopts.validators import Number
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, verb
+from ranktilt.cli.language_models import language_model_text
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files, print_lines
+from ranktilt.cli.rankers import read_rankers
 from ranktilt.cli.settings import settings
+from ranktilt.cli.statistics_options import sampling_of_tests
 from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -120,8 +123,8 @@ class Questions:
         if self.llm is None:
             return None
         usual = preset_named(preset).options.get("pairwise", {}) if preset else {}
-        ranker = options.read_rankers(
-            [f"pairwise:{options.language_model_text(self.llm)}"],
+        ranker = read_rankers(
+            [f"pairwise:{language_model_text(self.llm)}"],
             preset,
             prompt=self.prompt or usual.get("prompt", PROMPT),
             attribute=self.attribute,
@@ -234,7 +237,7 @@ def pairwise(
         queries=query_ids,
         count_rule=count_rule,
         margin=_margin(margin),
-        **options.sampling_of_tests(),
+        **sampling_of_tests(),
     )
     output.deliver(result, {questions.save_decisions: decided.contents})
 

@@ -12,7 +12,9 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, QUESTION, SELDOM, resolve_types
+from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import collection_files
+from ranktilt.cli.rankers import NamedText
 from ranktilt.cli.saved_runs import SavedRunOptions, replay_spec
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 @resolve_types
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True, kw_only=True)
-class InputOptions(SavedRunOptions, options.LabelOptions):
+class InputOptions(SavedRunOptions, LabelOptions):
     """What an audit reads: a collection or labels, and what is ranked or was."""
 
     folder: Annotated[Path | None, Parameter(parse=False)] = None
@@ -78,9 +80,9 @@ class InputOptions(SavedRunOptions, options.LabelOptions):
         return None if self.by == "none" else self.by
 
     @property
-    def ranker_texts(self) -> list[options.NamedText]:
+    def ranker_texts(self) -> list[NamedText]:
         """Texts of the rankers with their names."""
-        return [options.NamedText.from_text(text) for text in self.ranker or ()]
+        return [NamedText.from_text(text) for text in self.ranker or ()]
 
     @property
     def specs(self) -> list[str]:

@@ -12,6 +12,7 @@ from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, STATISTICS, TRAININ
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.settings import settings
+from ranktilt.cli.statistics_options import resampling
 from ranktilt.cli.train import (
     OPTIONS,
     Minutes,
@@ -179,7 +180,7 @@ def train_study(
         work,
         options=study_options,
         ties=ties or settings().configuration.statistics.ties or "expected",
-        **options.resampling(),
+        **resampling(),
     )
     output.deliver(study)
     note(f"{work}: the trained models and their runs")

@@ -15,6 +15,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, MODEL, MORE, OUTPUT, SELDOM, command_group, verb
+from ranktilt.cli.language_models import language_model
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import (
     FILE_OR_STDOUT,
@@ -23,6 +24,7 @@ from ranktilt.cli.output import (
     print_lines,
     print_result,
 )
+from ranktilt.cli.rankers import read_rankers
 from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError, counted
 from ranktilt.generation.settings import Answering, Rewriting
@@ -105,7 +107,7 @@ def read_model(text: str | None) -> ModelSpec:
     """Read the text of the model, which is not optional; `UserError` says how one is named."""
     if text is None:
         raise UserError("no model: name one, such as --llm openai:MODEL")
-    return options.language_model(text)
+    return language_model(text)
 
 
 def check_request(
@@ -406,7 +408,7 @@ def note_side(collection: Collection, of: str) -> None:
 def _pool(collection: Collection, specs: str, depth: int | None, rewriting: Rewriting) -> Pool:
     from ranktilt.generation.pooling import USUAL_DEPTH, pool
 
-    rankers = options.read_rankers([spec.strip() for spec in _COMMA.split(specs) if spec.strip()])
+    rankers = read_rankers([spec.strip() for spec in _COMMA.split(specs) if spec.strip()])
     pooled = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=rewriting.of)
     for sentence in pooled.sentences:
         note(sentence)

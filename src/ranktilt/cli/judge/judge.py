@@ -12,9 +12,12 @@ from cyclopts import Parameter
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, SELDOM, UNDERSTAND, verb
 from ranktilt.cli.generate import INCOMPLETE, Truncate, show_estimate
+from ranktilt.cli.language_models import language_model
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files, with_sidecars
+from ranktilt.cli.rankers import rank_with, read_rankers
 from ranktilt.cli.settings import settings
+from ranktilt.cli.statistics_options import resampling, sampling_of_tests
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError, counted
 from ranktilt.judging.grading_settings import Grading
@@ -341,7 +344,7 @@ def judge(
     grades: Grades | None = None
     probed: list[JudgeProbes] = []
     if model.llm is not None and collection is not None:
-        spec = options.language_model(model.llm)
+        spec = language_model(model.llm)
         grading = model.grading(spec.sampling, text)
         client = spec.connect(batch=model.batch, device=settings().machine.device)
         if model.dry_run:
@@ -360,7 +363,7 @@ def judge(
                     client,
                     grading,
                     pairs=model.probe_pairs,
-                    **options.resampling(),
+                    **resampling(),
                 )
             ]
         if inputs.human is None and not collection.qrels.height:
@@ -380,7 +383,7 @@ def judge(
             top_grade=top_grade,
             human_sample=human_sample,
             probed=probed,
-            **options.sampling_of_tests(),
+            **sampling_of_tests(),
         )
     )
     return INCOMPLETE if grades is not None and grades.unanswered else 0
@@ -398,7 +401,7 @@ def _judge_scores(inputs: JudgeInputs, measures: list[str] | None) -> JudgeAudit
         measures=measures,
         families=groups.families,
         clusters=groups.clusters,
-        **options.sampling_of_tests(),
+        **sampling_of_tests(),
     )
 
 
@@ -437,5 +440,5 @@ def _runs(
     stored = [Run.load(path, score_order=inputs.score_order) for path in inputs.run_files]
     if collection is None or not inputs.ranker:
         return stored
-    rankers = options.read_rankers(inputs.ranker, text=text, score_order=inputs.score_order)
-    return [*stored, *options.rank_with(rankers, collection)]
+    rankers = read_rankers(inputs.ranker, text=text, score_order=inputs.score_order)
+    return [*stored, *rank_with(rankers, collection)]

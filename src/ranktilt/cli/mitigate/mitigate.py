@@ -17,6 +17,7 @@ from ranktilt.cli.app import CORRECT, INPUT, QUESTION, verb
 from ranktilt.cli.audit_inputs import InputOptions
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.cli.rankers import read_rankers
 from ranktilt.cli.save_mitigated import (
     RANKER_OPTION,
     RUN_OPTION,
@@ -27,6 +28,7 @@ from ranktilt.cli.save_mitigated import (
     save,
 )
 from ranktilt.cli.settings import settings
+from ranktilt.cli.statistics_options import StatisticsOptions
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ def mitigate(
     saving: SavingOptions = SavingOptions(),
     text: options.Text = None,
     max_failures: options.MaxFailures = None,
-    statistics: options.StatisticsOptions = options.StatisticsOptions(),
+    statistics: StatisticsOptions = StatisticsOptions(),
     output: PageOutput = PageOutput(),
 ) -> int:
     """Correct a ranker without training, and show the cost.
@@ -165,7 +167,7 @@ def mitigate(
     output.check(*inputs.files, *collection_files(fit), also=saving.files)
     from ranktilt.mitigation.mitigate import mitigate as run_mitigation
 
-    rankers = options.read_rankers(
+    rankers = read_rankers(
         inputs.specs,
         text=text,
         max_failures=max_failures,

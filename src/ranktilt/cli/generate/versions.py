@@ -27,6 +27,7 @@ from ranktilt.cli.generate import (
     write_summary,
 )
 from ranktilt.cli.judge import note_grades
+from ranktilt.cli.language_models import language_model
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, print_lines
 from ranktilt.cli.settings import settings
@@ -223,7 +224,7 @@ class _Model:
         """Read a model's text; None where none is named."""
         if text is None:
             return None
-        spec = options.language_model(text)
+        spec = language_model(text)
         device = settings().machine.device
         return cls(spec=spec, client=spec.connect(batch=batch, device=device))
 

@@ -27,6 +27,7 @@ from ranktilt.cli.output import (
     with_command,
     with_sidecars,
 )
+from ranktilt.cli.rankers import rank_with, read_rankers
 from ranktilt.data.files import write_files
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError, counted
@@ -92,7 +93,7 @@ def rank(
         raise UserError("nothing to rank with: name a ranker, such as -r bm25")
     prices = options.read_price(price, dry_run=dry_run)
     source = RankedSource(folder=folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
-    rankers = options.read_rankers(ranker, preset, text=text, max_failures=max_failures)
+    rankers = read_rankers(ranker, preset, text=text, max_failures=max_failures)
     if dry_run:
         _print_estimates(rankers, source.load(), prices)
         return
@@ -104,14 +105,14 @@ def rank(
     _check(files, [*source.files, *_saved_runs(rankers)])
     collection = source.load()
     if files:
-        runs = [with_command(run) for run in options.rank_with(rankers, collection)]
+        runs = [with_command(run) for run in rank_with(rankers, collection)]
         writers = [
             partial(write_files, run.contents(file)) for file, run in zip(files, runs, strict=True)
         ]
         deliver("", {}, *writers)
     else:
         _require_plain(output, collection)
-        runs = [with_command(run) for run in options.rank_with(rankers, collection)]
+        runs = [with_command(run) for run in rank_with(rankers, collection)]
         deliver(runs[0].contents(_STDOUT)[_STDOUT].decode(), {})
     for file, run in zip(files or [_STDOUT], runs, strict=True):
         for line in _notes(file, run, has_judgments=bool(collection.qrels.height)):

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import QUESTION, SELDOM
+from ranktilt.cli.rankers import read_rankers
 from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError
 
@@ -73,7 +74,7 @@ class SequentialOptions:
         pairs = inputs.pairs
         if inputs.reference:
             pairs = inputs.reference_first(collection, inputs.column, pairs)
-        (ranker,) = options.read_rankers(specs, text=text, score_order=inputs.score_order)
+        (ranker,) = read_rankers(specs, text=text, score_order=inputs.score_order)
         return sequential_audit(
             collection,
             ranker,

