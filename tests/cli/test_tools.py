@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 import pytest
 
-import ranktilt.cli.tools as module
+import ranktilt.cli.tools.installation as module
 from ranktilt.auditing.replay_log import ReplayedLog
 from ranktilt.data.cache import VectorCache, content_keys
 from ranktilt.data.run import Run
@@ -273,9 +273,11 @@ def test_every_extra_is_listed_with_what_it_brings_and_all_are_known(
     assert "dev" not in found
     assert 'pip install "ranktilt[train]"' in cli("tools", "doctor").out
     extras = {
-        match[2] for line in requires("ranktilt") or () if (match := module._OF_EXTRA.match(line))
+        match["extra"]
+        for line in requires("ranktilt") or ()
+        if (match := module.OF_EXTRA.match(line))
     }
-    assert extras - {"dev", "bench", "docs"} == set(module._PURPOSES)
+    assert extras - {"dev", "bench", "docs"} == set(module.PURPOSES)
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectedModel:
-    """A language model that can be asked, and how its text says that answers are drawn."""
+    """A language model that can be asked."""
 
+    name: str
+    """Its kind and its name, such as ``openai:MODEL``."""
     client: LLM
     sampling: Mapping[str, Any]
+    """What its text says about how answers are drawn."""
 
     @classmethod
     def read(cls, text: str | None, *, batch: bool) -> Self:
@@ -32,7 +35,7 @@ class ConnectedModel:
             raise UserError("no model: name one, such as --llm openai:MODEL")
         spec = language_model(text)
         client = spec.connect(batch=batch, device=settings().machine.device)
-        return cls(client=client, sampling=spec.sampling)
+        return cls(name=spec.name, client=client, sampling=spec.sampling)
 
     @classmethod
     def read_optional(cls, text: str | None, *, batch: bool) -> Self | None:

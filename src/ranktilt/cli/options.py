@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,6 +22,8 @@ Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 Fields = Literal["title+text", "text", "title"]
 Pairs = list[tuple[str, str]]
 
+LEFT_OUT = "Percent of all queries that only one audit may hold."
+"""Help of ``--max-left-out``."""
 AT_LEAST_ONE = Number(gte=1)
 SHARE = Number(gte=0, lte=1)
 NOT_NEGATIVE = Number(gte=0)
@@ -210,6 +212,13 @@ def first_typed(**values: Any) -> str | None:
         if value not in (None, False, []):
             return f"--{name.replace('_', '-')}"
     return None
+
+
+def refuse_unread(typed: Mapping[str, object], reason: str) -> None:
+    """Refuse options that have a value and that nothing reads."""
+    for option, value in typed.items():
+        if value:
+            raise UserError(f"{option}: {reason}")
 
 
 def load_texts(folder: Path, split: str | None) -> Collection:

@@ -130,3 +130,15 @@ def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
     for spec in specs:
         for stage, answers in stage_facts(spec, "llm_answers"):
             require(stage, answers, max_failures, "--max-failures")
+
+
+def any_has_option(option: str, specs: Sequence[str]) -> bool:
+    """Tell whether a stage of these rankers has an option."""
+    from ranktilt.registry import ranker_class, ranker_stages
+
+    for spec in specs:
+        for stage in ranker_stages(spec):
+            kind = ranker_class(stage.name)
+            if option in {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+                return True
+    return False

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli.app import SELDOM, STATISTICS
 from ranktilt.cli.settings import settings
+from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.measures.margin import Margin
@@ -59,6 +60,17 @@ class StatisticsOptions:
             keywords["ties"] = self.ties
         return {**keywords, "primary": self.primary, "margin": self._margin()}
 
+    def of_mitigation(self) -> dict[str, Any]:
+        """Return the keywords that `keywords` has and a mitigation takes; its seed is an option."""
+        of_audits = {"missing", "rounding"}
+        for name in sorted(of_audits & settings().assigned_statistics):
+            raise UserError(f"--set statistics.{name}: ranktilt mitigate does not read it")
+        return {
+            name: value
+            for name, value in self.keywords().items()
+            if name not in {*of_audits, "seed"}
+        }
+
     def _margin(self) -> Margin:
         """Return the margin of the option, or else of ranktilt.toml, or else the usual one."""
         from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
@@ -95,3 +107,22 @@ def resampling() -> dict[str, Any]:
     """Return resamples and seed, for what has no p values to correct."""
     statistics = settings().configuration.statistics
     return {"resamples": statistics.resamples, "seed": statistics.seed}
+
+
+def read_optional_margin(text: str | None, option: str) -> Margin | None:
+    """Read a margin, points or ranks; None where none is named."""
+    from ranktilt.measures.margin import read_margin
+
+    return None if text is None else read_margin(text, option)
+
+
+def margin_of_shares(typed: float | None) -> float:
+    """Return the points within which a share counts as level: --margin, or [statistics]."""
+    from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
+
+    if typed is not None:
+        return typed
+    margin = settings().configuration.statistics.margin
+    points = DEFAULT_MARGIN if margin is None else read_margin(margin, "[statistics] margin")
+    # A margin in ranks says nothing about shares.
+    return DEFAULT_MARGIN if isinstance(points, str) else points

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from os.path import isdir, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,19 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.app import INPUT, QUESTION, SELDOM, resolve_types
+from ranktilt.cli.app import INPUT, QUESTION, resolve_types
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import collection_files
-from ranktilt.cli.rankers import NamedText
+from ranktilt.cli.rankers import NamedText, any_has_option
 from ranktilt.cli.saved_runs import SavedRunOptions, replay_spec
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.auditing.sources_apart import SourcesApart
     from ranktilt.data.collection import Collection
     from ranktilt.data.run import Run
-    from ranktilt.rankers.base import Ranker
 
 
 @resolve_types
@@ -144,7 +141,11 @@ class InputOptions(SavedRunOptions, LabelOptions):
         has_runs = bool(self.run) or any("replay:" in spec for spec in specs)
         if self.queries is not None and not has_runs:
             raise UserError("--queries needs a run: --run FILE")
-        if self.score_order is not None and not has_runs and not _any_has("score_order", specs):
+        if (
+            self.score_order is not None
+            and not has_runs
+            and not any_has_option("score_order", specs)
+        ):
             raise UserError("--score-order needs a run, --run FILE, or a live engine")
 
     def _require_folder(self) -> None:
@@ -201,83 +202,3 @@ class InputOptions(SavedRunOptions, LabelOptions):
         runs = self.load_runs(max_failures)
         qrels = None if self.qrels == NO_QRELS else self.qrels
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs
-
-
-@Parameter(name="*", group=INPUT)
-@dataclass(frozen=True, kw_only=True)
-class SourceOptions:
-    """Which sources are ranked, and whether together."""
-
-    source: Annotated[
-        list[str] | None,
-        Parameter(
-            help="Source to audit; several may be given (default: all). With more than two, each "
-            "is ranked together with the reference alone.",
-            metavar="SOURCE",
-        ),
-    ] = None
-    mixed: Annotated[
-        bool, Parameter(help="Rank all sources together, as one collection.", group=SELDOM)
-    ] = False
-
-    def check(self, inputs: InputOptions) -> None:
-        """Refuse a choice of sources where nothing is ranked."""
-        if inputs.folder is None and self.source:
-            raise UserError(
-                "--source chooses what is ranked: name a collection DIR and rankers (-r)"
-            )
-
-    def apart(
-        self, inputs: InputOptions, collection: Collection, rankers: Sequence[Ranker]
-    ) -> SourcesApart | None:
-        """Take several sources apart, each with the reference; None where all are ranked together.
-
-        Saved runs and live engines have ranked all sources already, and groups of another column
-        are no sources: these stay together.
-        """
-        from ranktilt.auditing.sources_apart import take_apart
-        from ranktilt.rankers.base import stages_of
-        from ranktilt.rankers.engines.base import LiveEngine
-        from ranktilt.rankers.replay import Replay
-
-        was_ranked_before = not rankers or any(
-            isinstance(stages_of(ranker)[0], LiveEngine | Replay) for ranker in rankers
-        )
-        if inputs.column != "source" or was_ranked_before or self.mixed or inputs.pairs is not None:
-            return None
-        chosen = self._chosen(inputs, collection)
-        if len(chosen) <= 2:
-            return None
-        return take_apart(collection, chosen, reference=inputs.reference)
-
-    def _chosen(self, inputs: InputOptions, collection: Collection) -> list[str]:
-        """Return the sources of ``--source``, with the reference; all where none is named."""
-        if not self.source:
-            return list(collection.sources)
-        chosen = [*self.source, *([inputs.reference] if inputs.reference else [])]
-        return list(dict.fromkeys(chosen))
-
-    def together(self, inputs: InputOptions, collection: Collection) -> Collection:
-        """Return the collection of the chosen sources alone."""
-        if inputs.column != "source":
-            return collection.only_sources(self.source or collection.sources)
-        chosen = self._chosen(inputs, collection)
-        alone = collection.only_sources(chosen)
-        if self.source and len(chosen) < 2:
-            others = [name for name in collection.sources if name not in chosen]
-            suggested = "human" if "human" in others else next(iter(others), "")
-            hint = f": name another one to compare with, such as {suggested!r}" if suggested else ""
-            raise UserError(f"only source {chosen[0]!r}{hint}")
-        return alone
-
-
-def _any_has(option: str, specs: Sequence[str]) -> bool:
-    """Return whether a stage of these rankers has an option."""
-    from ranktilt.registry import ranker_class, ranker_stages
-
-    for spec in specs:
-        for stage in ranker_stages(spec):
-            kind = ranker_class(stage.name)
-            if option in {field.name for field in fields(kind)}:  # type: ignore[arg-type]
-                return True
-    return False

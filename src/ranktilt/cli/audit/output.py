@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -57,15 +57,14 @@ class AuditOutput(PageOutput):
         result = with_command(result)
         page = partial(_page, result, parts)
         is_page = self.format == "html" and self.json != "-"
-        deliver(
-            page().decode() if is_page else self.text(result),
-            {
-                self.page: page,
-                self.json: result.to_json,
-                self.per_query: partial(per_query_csv, result),
-            },
-            *([] if self.save is None else [partial(_save, result, parts, self.save)]),
-        )
+        printed = page().decode() if is_page else self.text(result)
+        files: dict[Path | str | None, Callable[[], bytes]] = {
+            self.page: page,
+            self.json: result.to_json,
+            self.per_query: partial(per_query_csv, result),
+        }
+        writers = [] if self.save is None else [partial(_save, result, parts, self.save)]
+        deliver(printed, files, *writers)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.auditing.sequential import SequentialAudit
-    from ranktilt.cli.audit_inputs import InputOptions
+    from ranktilt.cli.audit.inputs import InputOptions
     from ranktilt.data.collection import Collection
 
 

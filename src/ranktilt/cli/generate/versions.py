@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, MODEL, QUESTION, SELDOM, verb
-from ranktilt.cli.generate import (
-    INCOMPLETE,
-    Attempts,
-    Limit,
-    Made,
-    Side,
-    check_request,
-    generate,
-    generation_notes,
-    note_side,
-    requests_per_minute,
-    write_summary,
-)
-from ranktilt.cli.judge import note_grades
-from ranktilt.cli.language_models import language_model
-from ranktilt.cli.notes import note
-from ranktilt.cli.output import Output, print_lines
-from ranktilt.cli.settings import settings
-from ranktilt.errors import UserError, counted
+from ranktilt.cli.generate.options import Attempts, Limit, Made, Side, generate
+from ranktilt.cli.generate.requests import check_request, load_side
+from ranktilt.cli.generate.versions_models import VersionsModels
+from ranktilt.cli.generate.versions_request import VersionsRequest
+from ranktilt.cli.generate.versions_table import read_versions
+from ranktilt.cli.generate.versions_target import VersionsTarget
+from ranktilt.cli.output import Output
+from ranktilt.errors import UserError
 from ranktilt.generation.versions.options import Crossing
-
-if TYPE_CHECKING:
-    from ranktilt.data.collection import Collection
-    from ranktilt.generation.versions.factors import Factor
-    from ranktilt.generation.versions.make import DesignedVersions
-    from ranktilt.generation.versions.prices import PromptPrice
-    from ranktilt.judging.grading import Grades
-    from ranktilt.judging.grading_settings import Grading
-    from ranktilt.llm.base import LLM
-    from ranktilt.llm.spec import ModelSpec
 
 
 @verb(
@@ -159,7 +135,7 @@ def versions(
         source_type="folder" if table is None else "file",
     )
     names = [name.strip() for name in factors.split(",") if name.strip()]
-    target = _Target(folder=made_folder, output=output)
+    target = VersionsTarget(folder=made_folder, output=output)
     crossing = Crossing(
         design=design,
         cells=cells,
@@ -169,198 +145,41 @@ def versions(
         attempts=attempts,
     )
     if table is not None:
-        model_flag = options.first_typed(
-            llm=llm, batch=batch, judge=judge, judge_prompt=judge_prompt
+        _refuse_options_of_writing(
+            is_crossed=crossing != Crossing(),
+            by_rule=by_rule,
+            llm=llm,
+            batch=batch,
+            judge=judge,
+            judge_prompt=judge_prompt,
         )
-        if crossing != Crossing() or by_rule or model_flag is not None:
-            raise UserError(
-                "--table has its versions already: only --factors, --factor and a collection go "
-                "with it"
-            )
         collection = None if folder is None else options.load_texts(folder, split)
-        return target.write(_from_table(table, names, factor or (), collection))
+        return target.write(read_versions(table, names, factor or (), collection))
     if factor:
         raise UserError("--factor needs versions: --table FILE")
     if judge is None and judge_prompt is not None:
         raise UserError("--judge-prompt needs a judge: --judge openai:MODEL")
-    from ranktilt.data.stated_sources import ORIGINALS, with_named_side
     from ranktilt.generation.versions.factors import read_factors, require_model
 
-    factors_read = read_factors(names, by_rule=by_rule)
-    require_model(factors_read, has_model=llm is not None)
-    writer = _Model.read(llm, batch=batch)
-    grader = _Model.read(judge, batch=batch)
-    if batch and writer is None and grader is None:
-        raise UserError("--batch needs a model: --llm openai:MODEL, or --judge openai:MODEL")
-    side = crossing.of or ORIGINALS
-    request = _Request(
-        collection=with_named_side(options.load_texts(Path(str(folder)), split), side),
-        factors=factors_read,
-        crossing=crossing if writer is None else crossing.with_sampling(writer.spec.sampling),
-        llm=None if writer is None else writer.client,
-        judge=None if grader is None else grader.client,
-        grading=_grading(judge_prompt, grader),
+    factors_to_make = read_factors(names, by_rule=by_rule)
+    require_model(factors_to_make, has_model=llm is not None)
+    models = VersionsModels.read(llm, judge, batch=batch)
+    request = VersionsRequest(
+        collection=load_side(source, split, source_to_rewrite),
+        factors=factors_to_make,
+        crossing=models.crossing(crossing),
+        models=models,
+        grading=models.grading(judge_prompt),
     )
     if dry_run:
-        request.show_prices(prices, output.json)
+        request.prices(prices).deliver(output.json)
         return 0
-    from ranktilt.generation.output_folder import one_writer
-
-    with one_writer(str(made_folder)):
-        designed, grades = request.make()
-        note_side(request.collection, side)
-        return target.write(designed, grades)
+    return target.fill(request)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Model:
-    """A language model, ready to be asked, and the text that names it."""
-
-    spec: ModelSpec
-    client: LLM
-
-    @classmethod
-    def read(cls, text: str | None, *, batch: bool) -> _Model | None:
-        """Read a model's text; None where none is named."""
-        if text is None:
-            return None
-        spec = language_model(text)
-        device = settings().machine.device
-        return cls(spec=spec, client=spec.connect(batch=batch, device=device))
-
-
-def _grading(prompt: str | None, judge: _Model | None) -> Grading:
-    """Return how the judge is asked."""
-    from ranktilt.judging.grading_settings import Grading
-
-    grading = Grading(prompt=prompt or Grading.prompt)
-    return grading if judge is None else grading.with_sampling(judge.spec.sampling)
-
-
-def _from_table(
-    table: Path, factors: Sequence[str], levels: Sequence[str], collection: Collection | None
-) -> DesignedVersions:
-    from ranktilt.generation.versions.table import versions_from_table
-
-    low_high: dict[str, tuple[str, str]] = {}
-    for text in levels:
-        name, _, values = text.partition("=")
-        low, _, high = values.partition(",")
-        if not (name.strip() and low.strip() and high.strip()):
-            raise UserError(
-                "--factor expects a column with its low and its high value, such as gender=M,F; "
-                f"got {text!r}"
-            )
-        low_high[name.strip()] = (low.strip(), high.strip())
-    return versions_from_table(table, factors, low_high, collection=collection)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Request:
-    """What is to be written, and which models are asked."""
-
-    collection: Collection
-    factors: Sequence[Factor]
-    crossing: Crossing
-    llm: LLM | None
-    judge: LLM | None
-    grading: Grading
-
-    def make(self) -> tuple[DesignedVersions, Grades | None]:
-        """Write the versions, and let the judge grade those whose facts are changed."""
-        from ranktilt.generation.versions.make import versions as make_versions
-        from ranktilt.judging.changed_facts import grade_versions, require_gradable
-
-        if self.judge is not None:
-            # Refused before a model is paid for: what no judge could grade.
-            names = [factor.name for factor in self.factors]
-            require_gradable(names, self.collection.qrels, self.grading)
-            self.judge.check()
-        if self.llm is not None:
-            self.llm.check()
-        designed = make_versions(self.collection, self.factors, self.crossing, llm=self.llm)
-        if self.judge is None:
-            return designed, None
-        graded = grade_versions(designed, self.judge, self.grading)
-        return graded.versions, graded.grades
-
-    def show_prices(self, price: tuple[float, float] | None, json: str | None) -> None:
-        """Show what each prompt would cost, and all of them."""
-        from ranktilt.generation.versions.prices import price_versions
-        from ranktilt.judging.changed_facts import price_grades
-
-        if self.llm is None and self.judge is None:
-            raise UserError("nothing to price: every factor is made by rule")
-        work = (self.collection, self.factors, self.crossing)
-        prompts: list[PromptPrice] = []
-        if self.llm is not None:
-            pace = requests_per_minute(self.llm)
-            prompts = price_versions(*work, self.llm, price=price, requests_per_minute=pace)
-        grades = None
-        if self.judge is not None:
-            pace = requests_per_minute(self.judge)
-            grades = price_grades(
-                *work, self.judge, self.grading, price=price, requests_per_minute=pace
-            )
-        rows = prompts if grades is None else [*prompts, grades]
-        prices = [row.price for row in rows if row.price is not None]
-        total = sum(prices) if prices else None
-        content: dict[str, Any] = {
-            "factors": [{"factor": row.name, **_price_content(row)} for row in prompts],
-            "price": total,
-        }
-        if grades is not None:
-            content["judge"] = _price_content(grades)
-        write_summary(content, json)
-        if json != "-":
-            hint = "give one with --price IN,OUT per million tokens"
-            last = ("price", hint if total is None else f"{total:,.2f}")
-            print_lines([*(_price_line(row) for row in rows), last])
-
-
-def _price_content(row: PromptPrice) -> dict[str, Any]:
-    return {
-        "prompt": row.prompt,
-        "texts": row.texts,
-        "tokens_in": row.tokens_in,
-        "tokens_out": row.tokens_out,
-        "price": row.price,
-        "documents": row.estimate.to_dict(),
-    }
-
-
-def _price_line(row: PromptPrice) -> tuple[str, str]:
-    unit = "pairs" if row.estimate.noun == "pair" else "texts"
-    tokens = f"{row.tokens_in:,} tokens in, {row.tokens_out:,} out"
-    price = "" if row.price is None else f", price {row.price:,.2f}"
-    return row.name, f"{row.texts:,} {unit}, {tokens}{price}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Target:
-    """Where a designed collection goes, and how its checks are shown."""
-
-    folder: Path | None
-    output: Output
-
-    def write(self, designed: DesignedVersions, grades: Grades | None = None) -> int:
-        """Write the collection, print what its factors did, and say what comes next."""
-        from ranktilt.generation.versions.save import save_versions
-
-        saved = save_versions(designed, str(self.folder))
-        self.output.deliver(designed.checks)
-        if designed.summaries:
-            for line in generation_notes(designed, saved, "rewritten"):
-                note(line)
-        else:
-            note(f"{saved.folder}: {designed.collection!r}")
-        if grades is not None:
-            note_grades(grades)
-        if designed.unanswered:
-            texts = counted(designed.unanswered, "text", "texts")
-            note(f"{texts} got no answer; the same command again asks only for these")
-        if designed.unanswered or (grades is not None and grades.unanswered):
-            return INCOMPLETE
-        command = ["ranktilt", "explain", str(saved.folder), "-r", "bm25", "--by-factor"]
-        note(f"Next: {shlex.join(command)}")
-        return 0
+def _refuse_options_of_writing(**written: object) -> None:
+    """Refuse options of how versions are written, where they exist already."""
+    if options.first_typed(**written) is not None:
+        raise UserError(
+            "--table has its versions already: only --factors, --factor and a collection go with it"
+        )

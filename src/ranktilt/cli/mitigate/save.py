@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli.app import OUTPUT
-from ranktilt.cli.audit_inputs import InputOptions
+from ranktilt.cli.audit.inputs import InputOptions
 from ranktilt.cli.notes import note, say
 from ranktilt.cli.output import with_sidecars
 from ranktilt.data.files import STDIN, require_folder, sidecar, write_files

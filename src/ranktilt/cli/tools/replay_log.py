@@ -14,13 +14,17 @@ from ranktilt.cli.app import INPUT, OUTPUT, QUESTION, verb
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.statistics_options import resampling, sampling_of_tests
-from ranktilt.cli.tools import tools
-from ranktilt.data.formats.notation import file_of
+from ranktilt.cli.tools.group import tools
+from ranktilt.cli.tools.replay_inputs import (
+    column_of,
+    label_files,
+    load_candidates,
+    load_collection,
+)
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    pass
 
 FAILED = 1
 SAVED = ("published", "strict")
@@ -97,7 +101,7 @@ def replay_log(
     from ranktilt.auditing.replay_log import replay_log as replay
     from ranktilt.data.files import sidecar
 
-    inputs = [log, candidates, *collection_files(folder), *_files(labels, qrels)]
+    inputs = [log, candidates, *collection_files(folder), *label_files(labels, qrels)]
     run_paths = {} if save is None else {name: Path(save, f"{name}.trec") for name in SAVED}
     written = [*run_paths.values(), *map(sidecar, run_paths.values())]
     output.check(*inputs, also={f"--save, {path.name}": path for path in written})
@@ -106,11 +110,11 @@ def replay_log(
         raise UserError(
             "--split needs a collection (--collection DIR); or name a judgment file: --qrels FILE"
         )
-    collection, run = _candidates(candidates, qrels, score_order)
+    collection, run = load_candidates(candidates, qrels, score_order)
     if folder is not None:
-        collection = _collection(folder, split, qrels)
+        collection = load_collection(folder, split, qrels)
     collection = labels.labelled(collection, by or "source")
-    column = _column(by, collection)
+    column = column_of(by, collection)
     if labels.reference:
         pairs = labels.reference_first(collection, column, pairs)
     replayed = log_runs(log, run, collection, seed=resampling()["seed"])
@@ -129,53 +133,3 @@ def replay_log(
         files |= {file: partial(bytes, content) for file, content in contents.items()}
     output.deliver(result, files)
     return 0 if result.passed else FAILED
-
-
-def _files(labels: LabelOptions, qrels: str | None) -> list[Path]:
-    """Return the files of labels and judgments that are read."""
-    files = [] if labels.labels is None else [Path(labels.labels.path)]
-    return files if qrels is None else [*files, file_of(qrels)]
-
-
-def _column(by: str | None, collection: Collection) -> str | None:
-    """Return the column to group by: unless one or none is named, several sources."""
-    if by is None:
-        return "source" if len(collection.sources) > 1 else None
-    return None if by == "none" else by
-
-
-def _collection(folder: Path, split: str | None, qrels: str | None) -> Collection:
-    """Load the collection that has texts, judgments and groups; it may have no judgments."""
-    from ranktilt.data.load import NO_QRELS, load
-
-    if qrels is None and options.without_judgments(folder, split):
-        qrels = NO_QRELS
-    return load(folder, split=split, qrels=qrels, ignore_unknown=True)
-
-
-def _candidates(file: Path, qrels: str | None, score_order: str | None) -> tuple[Collection, Run]:
-    """Read the candidates, and a collection of them; without texts in the file, of ids alone."""
-    import polars as pl
-
-    from ranktilt.data.collection import Collection
-    from ranktilt.data.formats.qrels import read_qrels
-    from ranktilt.data.load import NO_QRELS
-    from ranktilt.data.rank_llm import holds_texts, read_candidates
-    from ranktilt.data.run import Run
-
-    judgments = None if qrels == NO_QRELS else qrels
-    if holds_texts(file):
-        return read_candidates(file, qrels=judgments)
-    run = Run.load(file, score_order=score_order)
-    columns = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
-    judged = read_qrels(judgments).drop("line") if judgments else pl.DataFrame(schema=columns)
-    schema = {"id": pl.String, "text": pl.String}
-    return (
-        Collection(
-            pl.DataFrame({"id": run.ids, "text": ""}, schema=schema),
-            pl.DataFrame({"id": run.queries, "text": ""}, schema=schema),
-            judged,
-            {"files": [str(file)]},
-        ),
-        run,
-    )

@@ -13,16 +13,8 @@ from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.settings import settings
 from ranktilt.cli.statistics_options import resampling
-from ranktilt.cli.train import (
-    OPTIONS,
-    Minutes,
-    RerankerNegatives,
-    Text,
-    read_amounts,
-    train,
-    training_arguments,
-    typed_options,
-)
+from ranktilt.cli.train.arguments import OPTIONS, read_amounts, training_arguments, typed_options
+from ranktilt.cli.train.options import Minutes, RerankerNegatives, Text, train
 from ranktilt.errors import UserError
 from ranktilt.training.options import RerankerTraining
 
