@@ -18,7 +18,10 @@ def write_command_pages(docs: Path) -> None:
     """Write one page for each command, and their list."""
     folder = docs / PAGES
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {f"{'-'.join(command.path)}.md": _page(command) for command in commands()}
+    pages = {
+        f"{'-'.join(command.path)}.md": _page(command)
+        for command in sorted(commands(), key=lambda command: command.path)
+    }
     listed = "\n".join(name.removesuffix(".md") for name in pages)
     pages["index.md"] = (
         f"# The command line\n\nWhat `--help` says.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n"

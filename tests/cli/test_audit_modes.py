@@ -348,7 +348,7 @@ def test_demo_audits_bundled_collection_and_names_its_texts(cli: Cli, tmp_path: 
 def test_demo_without_the_neural_extra_says_how_to_get_it(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ranktilt.cli.audit.find_spec", lambda name: None)
+    monkeypatch.setattr("ranktilt.cli.audit.demo.find_spec", lambda name: None)
     code, out, err = cli("demo", "-m", "P@1", "--format", "csv")
     assert code == 0
     assert {line.split(",")[1] for line in out.splitlines() if line.startswith("means,")} == {
@@ -367,7 +367,7 @@ def test_demo_takes_the_neural_retriever_where_it_is(
         requested_specs.extend(specs)
         raise rt.UserError("stop")
 
-    monkeypatch.setattr("ranktilt.cli.audit.find_spec", lambda name: name)
-    monkeypatch.setattr("ranktilt.cli.options.read_rankers", stop)
+    monkeypatch.setattr("ranktilt.cli.audit.demo.find_spec", lambda name: name)
+    monkeypatch.setattr("ranktilt.cli.audit.demo.read_rankers", stop)
     assert refused_by(cli, "demo") == "stop"
     assert requested_specs == ["tfidf", "bm25", "dense:minilm"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.cli.from_audit import with_inputs_of_audit
+from ranktilt.cli.audit.from_audit import with_inputs_of_audit
 from ranktilt.cli.main import run
 from ranktilt.data.bundled.reader import bundled
 from ranktilt.data.save import save

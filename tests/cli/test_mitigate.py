@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.cli.train import read_amounts
-from ranktilt.cli.train_study import read_zero_shot
+from ranktilt.cli.train.arguments import read_amounts
+from ranktilt.cli.train.study import read_zero_shot
 from ranktilt.training.study_options import ZeroShot
 from tests.cli.conftest import Cli
 from tests.mitigation.planted import answered_folder

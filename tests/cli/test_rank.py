@@ -257,7 +257,7 @@ def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_
 
 
 def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
-    from ranktilt.cli.options import read_rankers
+    from ranktilt.cli.rankers import read_rankers
 
     specs = ["bm25@5>>setwise:openai:m", "engine:my_engine:search(max_failures=0.5)", "tfidf"]
     read = read_rankers(specs, max_failures=0.025)

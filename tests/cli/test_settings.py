@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt.cli.build import _BuilderForm
 from ranktilt.cli.settings import MachineOptions, in_force
-from ranktilt.cli.train import typed_options
+from ranktilt.cli.train.arguments import typed_options
 from ranktilt.errors import UserError
 from tests.cli.conftest import Cli, refused
 from tests.llm.server import Server

@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 import pytest
 
-import ranktilt.cli.tools as module
+import ranktilt.cli.tools.installation as module
 from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.data.cache import VectorCache, content_keys
 from ranktilt.data.run import Run
@@ -275,9 +275,11 @@ def test_extras_are_listed_with_contents_and_all_are_known(
     assert "dev" not in extras_by_name
     assert 'pip install "ranktilt[train]"' in cli("tools", "doctor").out
     extras = {
-        match[2] for line in requires("ranktilt") or () if (match := module._OF_EXTRA.match(line))
+        match["extra"]
+        for line in requires("ranktilt") or ()
+        if (match := module.OF_EXTRA.match(line))
     }
-    assert extras - {"dev", "bench", "docs"} == set(module._PURPOSES)
+    assert extras - {"dev", "bench", "docs"} == set(module.PURPOSES)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 import ranktilt as rt
-from ranktilt.cli.train import OPTIONS, cross_encoder, lora, retriever
-from ranktilt.cli.train_study import train_study
+from ranktilt.cli.train.arguments import OPTIONS
+from ranktilt.cli.train.cross_encoder import cross_encoder
+from ranktilt.cli.train.lora import lora
+from ranktilt.cli.train.retriever import retriever
+from ranktilt.cli.train.study import train_study
 from ranktilt.data.load import load
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.sentences.mitigate import bench_headline

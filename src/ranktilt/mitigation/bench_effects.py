@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ranktilt.auditing.gate.limit_checks import in_percent
 from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.gate.limit_checks import in_percent
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
     ChangeTask,

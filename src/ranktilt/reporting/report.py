@@ -312,16 +312,20 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
         verdicts += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
         notes += [*page.legend, *page.notes]
     headline = " ".join(f"{titles[index]}: {pages[index].headline}" for index in order)
+    if len(headline) > _LONGEST:
+        headline = _first_of(titles, pages, order[0])
+    names = chain.from_iterable(page.names for page in pages)
+    has_sides = any(page.sides for page in pages)
     return Document(
         kind=f"Report on {len(pages)} results",
-        headline=headline if len(headline) <= _LONGEST else _first_of(titles, pages, order[0]),
+        headline=headline,
         sentences=tuple(verdicts),
         sections=tuple(sections),
         meaning=f"{titles[order[0]]}: {first.meaning}" if first.meaning else "",
         hero=first.hero,
-        names=tuple(chain.from_iterable(page.names for page in pages)),
+        names=tuple(names),
         legend=tuple(dict.fromkeys(notes)),
-        sides=SIDES if any(page.sides for page in pages) else (),
+        sides=SIDES if has_sides else (),
     )
 
 

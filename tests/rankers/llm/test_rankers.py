@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, Run, audit, ranker
-from ranktilt.cli.options import read_rankers
+from ranktilt.cli.rankers import read_rankers
 from ranktilt.errors import UserError
 from ranktilt.rankers.llm.base import LLMRanker
 from ranktilt.rankers.llm.listwise import borda, windows

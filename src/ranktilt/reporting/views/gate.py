@@ -103,13 +103,14 @@ def view(gate: Gate) -> Document:
         groups=("ranker",),
         folded=True,
     )
+    sentences = [_sentence(row) for row in worst_first(gate.rows)]
     names = [row.run for row in gate.rows]
     commands = [str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)]
     return Document(
         kind=_kind(gate),
         headline=gate_headline(gate),
         sections=(Section("result", "Every check", (), (table,), short_title="Checks"),),
-        sentences=tuple(map(_sentence, worst_first(gate.rows))),
+        sentences=tuple(sentences),
         meaning=gate_meaning(gate),
         hero=PageBlocks(make=partial(_hero, gate)),
         next_steps=gate_next_commands(gate),
