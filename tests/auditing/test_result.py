@@ -144,7 +144,7 @@ class TestVerdict:
 
 
 class TestFile:
-    @pytest.mark.parametrize("name", ["three", "uneven", "whole"])
+    @pytest.mark.parametrize("name", ["three", "uneven", "full_audit"])
     def test_an_audit_comes_back_equal(
         self, name: str, request: pytest.FixtureRequest, tmp_path: Path
     ) -> None:
