@@ -20,6 +20,7 @@ KINDS = (
     "bench",
     "check",
     "comparison",
+    "attribution",
     "explained gaps",
     "factors",
     "gate",
