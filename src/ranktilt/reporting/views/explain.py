@@ -126,8 +126,8 @@ def _sections(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterat
 
 def _sentences(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterator[Sentence]:
     """Say the largest difference, the others, and the findings of each probe; nothing twice."""
-    said = 0 if explanation.attributed else 1
-    texts = [headline(explanation), *_other_differences(effects, said=said)]
+    in_headline = 0 if explanation.attributed else 1
+    texts = [headline(explanation), *_other_differences(effects, in_headline)]
     for result in explanation.results:
         if result.tables:
             texts += [findings_words(table.findings) for table in result.tables]
@@ -138,18 +138,18 @@ def _sentences(explanation: Explanation, effects: Sequence[EffectSize]) -> Itera
             yield Sentence(text, emphasis="" if index else "strong")
 
 
-def _other_differences(effects: Sequence[EffectSize], *, said: int) -> Iterator[str]:
+def _other_differences(effects: Sequence[EffectSize], in_headline: int) -> Iterator[str]:
     """Say in which properties a difference is shown, and in which none is or could be.
 
-    The first ones, as many as `said`, are in the headline already.
+    The first ones, as many as are in the headline, are not said again.
     """
     different = list(dict.fromkeys(effect.quantity for effect in effects if effect.is_shown))
     known = dict.fromkeys(effect.quantity for effect in effects if not math.isnan(effect.g))
     unknown = dict.fromkeys(effect.quantity for effect in effects if effect.quantity not in known)
     alike = [name for name in known if name not in different]
-    if different[said:]:
-        lead = "Also different:" if said else "The texts differ in"
-        yield f"{lead} {join_words(different[said:])}."
+    if different[in_headline:]:
+        lead = "Also different:" if in_headline else "The texts differ in"
+        yield f"{lead} {join_words(different[in_headline:])}."
     if different and alike:
         yield f"No difference is shown in {join_words(alike)}."
     if unknown:
