@@ -22,6 +22,7 @@ KINDS = (
     "bench",
     "check",
     "comparison",
+    "attribution",
     "explained gaps",
     "factors",
     "gate",

@@ -126,7 +126,8 @@ def _sections(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterat
 
 def _sentences(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterator[Sentence]:
     """Say the largest difference, the others, and the findings of each probe; nothing twice."""
-    texts = [headline(explanation), *_other_differences(effects)]
+    in_headline = 0 if explanation.attributed else 1
+    texts = [headline(explanation), *_other_differences(effects, in_headline)]
     for result in explanation.results:
         if result.tables:
             texts += [findings_words(table.findings) for table in result.tables]
@@ -137,15 +138,22 @@ def _sentences(explanation: Explanation, effects: Sequence[EffectSize]) -> Itera
             yield Sentence(text, emphasis="" if index else "strong")
 
 
-def _other_differences(effects: Sequence[EffectSize]) -> Iterator[str]:
-    """Say in which other properties a difference is shown, and in which none is."""
+def _other_differences(effects: Sequence[EffectSize], in_headline: int) -> Iterator[str]:
+    """Say in which properties a difference is shown, and in which none is or could be.
+
+    The first ones, as many as are in the headline, are not said again.
+    """
     different = list(dict.fromkeys(effect.quantity for effect in effects if effect.is_shown))
-    properties = dict.fromkeys(effect.quantity for effect in effects)
-    alike = [name for name in properties if name not in different]
-    if len(different) > 1:
-        yield f"Also different: {join_words(different[1:])}."
+    known = dict.fromkeys(effect.quantity for effect in effects if not math.isnan(effect.g))
+    unknown = dict.fromkeys(effect.quantity for effect in effects if effect.quantity not in known)
+    alike = [name for name in known if name not in different]
+    if different[in_headline:]:
+        lead = "Also different:" if in_headline else "The texts differ in"
+        yield f"{lead} {join_words(different[in_headline:])}."
     if different and alike:
         yield f"No difference is shown in {join_words(alike)}."
+    if unknown:
+        yield f"Twins could not be compared in {join_words(list(unknown))}."
 
 
 def _differences(explanation: Explanation, effects: Sequence[EffectSize]) -> Section:
