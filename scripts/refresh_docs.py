@@ -1,7 +1,7 @@
 """Run README and the pages of docs/ from top to bottom, and bring the output that they show up to date.
 
     python scripts/refresh_docs.py                        # every page
-    python scripts/refresh_docs.py docs/measures/ap.md    # these
+    python scripts/refresh_docs.py docs/measures/ndcg.md  # these
 
 The blocks of a page run in order in one empty folder: `python` blocks as programs of their own, the
 `$` lines of `console` blocks in a shell. What they print is compared with what the page shows: the
