@@ -1,7 +1,7 @@
-"""Run the pages of docs/ from top to bottom, and bring the output that they show up to date.
+"""Run README and the pages of docs/ from top to bottom, and bring the output that they show up to date.
 
     python scripts/refresh_docs.py                        # every page
-    python scripts/refresh_docs.py docs/measures/ap.md    # these
+    python scripts/refresh_docs.py docs/measures/ndcg.md  # these
 
 The blocks of a page run in order in one empty folder: `python` blocks as programs of their own, the
 `$` lines of `console` blocks in a shell. What they print is compared with what the page shows: the
@@ -292,17 +292,20 @@ def _wrapped(line: str) -> list[str]:
 
 
 def pages() -> list[Path]:
-    """List the pages of docs/, without those that the site makes of ``--help``."""
+    """List README and the pages of docs/, without those that the site makes of ``--help``."""
     docs = ROOT / "docs"
-    return sorted(page for page in docs.rglob("*.md") if page.parent != docs / "reference" / "cli")
+    of_docs = (page for page in docs.rglob("*.md") if page.parent != docs / "reference" / "cli")
+    return [ROOT / "README.md", *sorted(of_docs)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Refresh pages in place; exit status 1 where one cannot be."""
     parser = argparse.ArgumentParser(
-        description="Bring the output that the pages of docs/ show up to date."
+        description="Bring the output that README and the pages of docs/ show up to date."
     )
-    parser.add_argument("pages", nargs="*", type=Path, help="pages; all of docs/ by default")
+    parser.add_argument(
+        "pages", nargs="*", type=Path, help="pages; README and all of docs/ by default"
+    )
     wrong = 0
     for page in parser.parse_args(argv).pages or pages():
         text = page.read_text(encoding="utf-8")

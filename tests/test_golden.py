@@ -1,6 +1,4 @@
-"""The golden numbers of lexical rankers and saved runs, and the tables of README and the tour that
-show them.
-"""
+"""The golden numbers of lexical rankers and saved runs, and what the tour says of them."""
 
 import json
 import re
@@ -395,8 +393,22 @@ class TestSciFact:
             assert values == pytest.approx(published, abs=0.4)
 
 
-README = Path(__file__).parents[1] / "README.md"
-TOUR = README.parent / "docs" / "tour.md"
+TOUR = Path(__file__).parents[1] / "docs" / "tour.md"
+NFCORPUS = """
+ tfidf
+   all                                 43.0             39.4             35.6       323
+   human                               30.6             24.9             23.2       323
+   llama-2-7b-chat-tmp0.2              12.4             18.4             18.2       323
+   Relative Δ                         +84.6            +30.2            +24.2       323       45.8 %
+                            [+60.5, +107.7]   [+21.8, +38.3]   [+18.5, +30.0]
+
+ bm25
+   all                                 43.0             39.7             35.8       323
+   human                               18.6             20.2             19.8       323
+   llama-2-7b-chat-tmp0.2              24.5             23.4             21.8       323
+   Relative Δ                         −27.3            −14.4             −9.5       323        1.2 %
+                              [−61.7, +6.2]    [−23.8, −5.3]    [−16.2, −2.9]
+"""
 
 
 def rows(text: str, ranker: str) -> list[list[str]]:
@@ -416,9 +428,8 @@ def rows(text: str, ranker: str) -> list[list[str]]:
 @pytest.mark.parametrize("name", ["tfidf", "bm25"])
 def test_the_lexical_rankers_of_the_table(nfcorpus: Collection, ranked: Ranked, name: str) -> None:
     printed = table(audit(nfcorpus, ranked(name), ["nDCG@1", "nDCG@5", "nDCG@10"]))
-    documented = rows(README.read_text(encoding="utf-8"), name)
-    assert len(documented) == 5
-    assert documented == rows(printed, name)
+    assert len(rows(NFCORPUS, name)) == 5
+    assert rows(printed, name) == rows(NFCORPUS, name)
 
 
 def test_what_the_length_control_is_said_to_show(nfcorpus: Collection, ranked: Ranked) -> None:

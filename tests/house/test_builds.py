@@ -137,8 +137,12 @@ def test_every_command_and_page_is_in_it(site: Path) -> None:
     listed = (site / "llms.txt").read_text(encoding="utf-8")
     assert "[ranktilt audit](reference/cli/audit.html)" in listed
     assert "[ranktilt data mix](reference/cli/data-mix.html)" in listed
-    lines = [line for line in listed.splitlines() if line.startswith("- ")]
-    assert [line for line in lines if not (site / line[:-1].partition("](")[2]).exists()] == []
+    links = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): \S", listed, re.MULTILINE)
+    assert len(links) == sum(line.startswith("- ") for line in listed.splitlines())
+    assert [link for link in links if not (site / link).exists()] == []
+    in_full = (site / "llms-full.txt").read_text(encoding="utf-8")
+    assert "# Glossary" in in_full
+    assert "# ranktilt data mix" in in_full
 
 
 @pytest.mark.journey
@@ -182,7 +186,7 @@ def test_search_finds(site: Path, browser: Browser, words: str) -> None:
 @pytest.mark.parametrize("width", [360, 1280])
 def test_nothing_is_wider_than_the_window(site: Path, browser: Browser, width: int) -> None:
     browser.size(width)
-    for name in ("index", "start", "audit", "python", "reading-the-card", "ndcg"):
+    for name in ("index", "faq", "glossary", "audit", "python", "reading-the-card", "ndcg"):
         page = next(site.rglob(f"{name}.html"))
         browser.do(lambda tab, page=page: tab.goto(page.as_uri()))
         assert browser.overflow == 0, name

@@ -4,8 +4,6 @@ lines parse.
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,6 @@ from scripts import refresh_docs
 from scripts.refresh_docs import (
     DATA,
     SHARED,
-    Block,
     Mistake,
     blocks,
     brought_up,
@@ -36,6 +33,7 @@ NEEDS_PACKAGE = "needs the package to be installed"
 INDEX = ["README", "statistics", "ties", "confounds-and-controls"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 README = tree.ROOT / "README.md"
+FIRST_PAGE = tree.ROOT / "docs" / "index.md"
 LINKED = [README, tree.ROOT / "CONTRIBUTING.md"]
 LINKED += sorted(
     page for folder in ("docs", "examples") for page in tree.ROOT.glob(f"{folder}/**/*.md")
@@ -57,8 +55,9 @@ def anchors(page: Path) -> set[str]:
 
 
 def marked(page: Path) -> Any:
-    """Tutorials are read first, so CI runs them."""
-    marks = [pytest.mark.long, *([pytest.mark.journey] if page.parent.name == "tutorials" else [])]
+    """README, the first page and tutorials are read first, so CI runs them."""
+    is_first_read = page in (README, FIRST_PAGE) or page.parent.name == "tutorials"
+    marks = [pytest.mark.long, *([pytest.mark.journey] if is_first_read else [])]
     return pytest.param(page, id=page_name(page), marks=marks)
 
 
@@ -115,9 +114,8 @@ def test_the_indexes_list_every_page_and_every_measure() -> None:
     )
     docs = tree.ROOT / "docs"
     lines = (docs / "index.md").read_text(encoding="utf-8").splitlines()
-    assert set(pages()) == {docs / "index.md", *(docs / f"{line}.md" for line in lines)} & set(
-        pages()
-    )
+    of_docs = set(pages()) - {README}
+    assert of_docs == {FIRST_PAGE, *(docs / f"{line}.md" for line in lines)} & of_docs
 
 
 def page_of(*lines: str) -> str:
@@ -259,31 +257,3 @@ def mistake(words: list[str]) -> str:
     except CycloptsError as error:
         return str(error)
     return ""
-
-
-PYTHON = [
-    block
-    for block in blocks(README.read_text(encoding="utf-8"), "README.md")
-    if block.language == "python"
-]
-
-
-@pytest.mark.long
-@pytest.mark.journey
-@pytest.mark.parametrize("block", PYTHON, ids=lambda block: block.location)
-def test_python_block_runs(block: Block, tmp_path: Path) -> None:
-    if block.untested:
-        pytest.skip(block.untested)
-    if SHARED in block.text and not (tree.ROOT / SHARED).is_dir():
-        pytest.skip(f"needs {SHARED}")
-    folder = tree.ROOT if SHARED in block.text else tmp_path
-    result = subprocess.run(
-        [sys.executable, "-c", block.text],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
-    assert result.returncode == 0, f"{block.location}\n{result.stderr}"
