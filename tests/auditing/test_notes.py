@@ -138,7 +138,8 @@ def test_few_queries_without_judgments_are_warned_of(queries: int, is_warned: bo
         f"only {queries} queries compare human and llm; intervals from fewer than 30 are too "
         "narrow to rely on"
     )
-    assert (warning in notes(labelled(PAIR, [], queries), lists)) == is_warned
+    texts = notes(labelled(PAIR, [], queries), lists)
+    assert any(text.endswith(warning) for text in texts) == is_warned
 
 
 @pytest.mark.parametrize(("queries", "answered"), [(40, 1), (40, 29), (40, 30), (40, 0), (20, 5)])

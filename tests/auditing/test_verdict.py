@@ -520,24 +520,27 @@ def commands(audit: Audit) -> list[str]:
     return [step.command for step in next_steps(audit)]
 
 
+ASKED = "-m nDCG@10 --set statistics.resamples=1000"
+"""What the audits of these tests ask otherwise than usual, and commands after them repeat."""
+
+
 def test_tilt_is_explained_levelled_and_gated_with_given_options() -> None:
     assert commands(of(HUMAN)) == [
         "ranktilt explain data -r bm25 --attribution",
-        "ranktilt mitigate data -r bm25 -o level.html",
-        "ranktilt audit data -r bm25 --json audit.json && ranktilt gate audit.json --max-tilt 5",
+        f"ranktilt mitigate data -r bm25 {ASKED} -o level.html",
+        f"ranktilt audit data -r bm25 {ASKED} --json audit.json && ranktilt gate audit.json --max-tilt "
+        "5",
     ]
     file = {"columns": {"doc_id": "url", "source": "is_ai"}, "names": {"1": "ai"}}
     origin = {"labels": "pages.csv", "label_file": file}
     assert commands(of(HUMAN, ranker="replay:engine.trec", confounds=(), **origin))[:2] == [
         (
             "ranktilt audit --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai "
-            "--card"
+            f"{ASKED} --card"
         ),
         (
             "ranktilt mitigate --run engine.trec --groups pages.csv:id=url,source=is_ai --name "
-            "1=ai "
-            "-o "
-            "level.html"
+            f"1=ai {ASKED} -o level.html"
         ),
     ]
 
@@ -548,15 +551,14 @@ def test_steps_name_all_that_was_read_and_how() -> None:
         of(LEVEL, ranker="replay:engine.trec(score_order=rank,queries=q.tsv)", **origin)
     ) == [
         "ranktilt audit 'my data' --run engine.trec --score-order rank --queries q.tsv --split dev "
-        "--ignore-unknown "
-        "--json audit.json && ranktilt gate audit.json --max-tilt 5"
+        f"--ignore-unknown {ASKED} --json audit.json && ranktilt gate audit.json --max-tilt 5"
     ]
     chosen = of(
         HUMAN, path="data", layout="beir", only_sources=["human", "llm"], without_sources=["gpt"]
     )
     assert commands(chosen)[1:] == [
-        "ranktilt mitigate data -r bm25 --pair human,llm -o level.html",
-        "ranktilt audit data -r bm25 --source human --source llm --json audit.json && "
+        f"ranktilt mitigate data -r bm25 --pair human,llm {ASKED} -o level.html",
+        f"ranktilt audit data -r bm25 --source human --source llm {ASKED} --json audit.json && "
         "ranktilt gate audit.json --max-tilt 5",
     ]
     paired = replace(
@@ -567,7 +569,7 @@ def test_steps_name_all_that_was_read_and_how() -> None:
             "pairs": [("llm", "rest")],
         },
     )
-    assert " -r bm25 --pair llm,rest --json " in commands(paired)[-1]
+    assert f" -r bm25 --pair llm,rest {ASKED} --json " in commands(paired)[-1]
 
 
 def test_what_cannot_be_done_is_no_step() -> None:
@@ -605,9 +607,9 @@ def test_unlike_texts_are_checked_first_and_open_verdict_needs_queries() -> None
             "audit "
             "again"
         ),
-        "ranktilt audit data -r bm25",
+        f"ranktilt audit data -r bm25 {ASKED}",
     )
-    assert steps[1].command == "ranktilt audit data -r bm25 --card"
+    assert steps[1].command == f"ranktilt audit data -r bm25 {ASKED} --card"
     assert [step_words(step) for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
     assert commands(of(HUMAN, path="bundled")) == []  # no folder of that name was read
     assert next_steps(replace(HUMAN, spec={**HUMAN.spec, "collection": {}})) == ()

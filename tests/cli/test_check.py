@@ -252,7 +252,9 @@ def test_a_probe_of_another_package_prints_everywhere(plugin: Path, cli: Cli) ->
     code, out, err = cli("explain", folder, "--probe", "marks", "--json", plugin / "marks.json")
     assert (code, err) == (0, "")
     assert "marks: Do rewrites exclaim more than people?" in out
-    assert out.startswith("Largest difference from human: exclamation marks, higher in llm.")
+    assert out.startswith(
+        "Largest difference from human: exclamation marks, higher in llm, by 2.18"
+    )
     _, out, _ = cli("explain", folder, "--probe", "marks", "--format", "markdown")
     assert "### marks" in out
     assert "| llm | exclamation marks | +2.18 [" in out

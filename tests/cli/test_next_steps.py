@@ -131,7 +131,7 @@ CASES = [
     ("audit --run even.trec --groups bare.csv --by gender", None),
     ("audit --run run.trec --groups bare.csv", None),
     ("mitigate twins -r bm25 --method offset --strength 1", None),
-    ("explain twins --probe overlap", []),
+    ("explain twins --probe overlap", None),
     ("check twins", ["audit", "check"]),
 ]
 

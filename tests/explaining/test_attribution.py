@@ -34,7 +34,10 @@ def share_of_length(result: Any) -> tuple[float, ...]:
     """
     row = table(result)["long"]
     assert row["mean gap"] < 0
-    return tuple(row[name] / row["mean gap"] for name in ("part", "part high", "part low"))
+    return tuple(
+        row[name] / row["mean gap"]
+        for name in ("contribution", "contribution high", "contribution low")
+    )
 
 
 @pytest.mark.parametrize("k", [150, 600])
@@ -185,7 +188,15 @@ def test_gaps_by_hand_and_nothing_is_attributed_to_identical_twins() -> None:
     (row,) = table(gaps_of_run).values()
     assert {
         row[name]
-        for name in ("coefficient", "low", "high", "part", "mean gap", "gap low", "gap high")
+        for name in (
+            "coefficient",
+            "low",
+            "high",
+            "contribution",
+            "mean gap",
+            "gap low",
+            "gap high",
+        )
     } == {0.0}
 
     assert (
@@ -251,8 +262,8 @@ def test_ranker_by_one_property_gets_it_back_with_signed_parts() -> None:
             rows["longer"]["R²"]
         )
         assert rows["longer"]["R²"] == pytest.approx(1)
-        assert rows["longer"]["part"] == pytest.approx(rows["longer"]["mean gap"])
-        assert rows["what remains"]["part"] == pytest.approx(0, abs=1e-12)
+        assert rows["longer"]["contribution"] == pytest.approx(rows["longer"]["mean gap"])
+        assert rows["what remains"]["contribution"] == pytest.approx(0, abs=1e-12)
         higher, lower = ("llm", "human") if lean > 0 else ("human", "llm")
         assert re.fullmatch(
             rf"toy scores {higher} texts higher than their {lower} twins, by 1\.\d+ sd "

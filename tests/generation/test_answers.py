@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import orjson
 import polars as pl
@@ -62,7 +63,10 @@ def test_a_document_is_put_in_to_the_letter(text: str, title: str) -> None:
     assert prompt.fields == ("text", "title")
 
 
-MINE = partial(PromptTemplate, "mine")
+def mine(text: str, **options: Any) -> PromptTemplate:
+    return PromptTemplate(name="mine", text=text, **options)
+
+
 RATIO, COPIES = (
     "limits of the length ratio: expected 0 or more",
     "limit 'copied': expected above 0 and up to 1, got",
@@ -73,21 +77,21 @@ RATIO, COPIES = (
     ("make", "message"),
     [
         (
-            partial(MINE, "{{text}} {title}"),
+            partial(mine, "{{text}} {title}"),
             "prompt 'mine': expected {text}, where the document's text goes, and fou",
         ),
         (
-            partial(MINE, "{text} {qrels}"),
+            partial(mine, "{text} {qrels}"),
             "prompt 'mine': {qrels} cannot be filled in, only {text} and {title} can; w",
         ),
         (
-            partial(MINE, "{query} {text}", slots=QUERY_SLOTS),
+            partial(mine, "{query} {text}", slots=QUERY_SLOTS),
             "prompt 'mine': {text} cannot be filled in, only {query}",
         ),
-        (partial(MINE, "{text!r:>9}"), "prompt 'mine': {text!r:>9} cannot be filled in"),
-        (partial(MINE, "{} {text}"), "prompt 'mine': {} cannot be filled in"),
+        (partial(mine, "{text!r:>9}"), "prompt 'mine': {text!r:>9} cannot be filled in"),
+        (partial(mine, "{} {text}"), "prompt 'mine': {} cannot be filled in"),
         (
-            partial(MINE, "{text} {"),
+            partial(mine, "{text} {"),
             "prompt 'mine': unmatched brace (Single '{' encountered in format string); write ",
         ),
         (partial(Answering, n=0), "generation: expected n of at least 1, got 0"),

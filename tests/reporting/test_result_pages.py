@@ -316,7 +316,7 @@ def test_requested_parts_have_sections_and_figures_show_all() -> None:
         without = replace(CHECK, **{part: ()})  # type: ignore[arg-type]
         names = [section.name for section in check_sections(without)]
         others = [name_of_part for name_of_part in parts if name_of_part != name]
-        assert names == ["contents", "features", *others, "faults"]
+        assert names == ["faults", "contents", "features", *others, "faults-as-text"]
     distribution = CHECK.terms[0].jaccard.defined
     bars = rows(drawn("Figure 3, left"), "bar")
     assert sum(bar["y"] for bar in bars) == pytest.approx(100, abs=1e-3)

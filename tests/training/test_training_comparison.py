@@ -177,7 +177,7 @@ def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path
         study
     )
     assert "significantly better on 0 and worse on 1 of 1 other collection" in study_headline(
-        planted.whole()
+        planted.training_study()
     )
     level = studied(sets=[ranked({**RANKS, LLM.run: 1})])
     assert study_headline(level).endswith(": 0.0 points of nDCG@10 on qa, test, not significant")
@@ -191,7 +191,7 @@ def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path
     tuned = (replace(HUMAN, tuned="retrieval"), replace(LLM, tuned="retrieval"))
     notes = note_sentences(studied(tuned, sets=[ranked(depth=100)]).notes)
     assert any(note.startswith("body already tuned for retrieval: mini; ") for note in notes)
-    study = planted.whole()
+    study = planted.training_study()
     assert TrainingStudy.load(study.save(tmp_path / "study.json")) == study
     assert planted.MANY[1].name == "mini trained on 10 human and 40 llm"
     assert LLM.run == "mini trained on llm, seed 0"

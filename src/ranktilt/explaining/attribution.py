@@ -278,7 +278,7 @@ def _numbers(fit: Regression) -> Iterator[Row]:
         yield {
             **mean_gap,
             **_with_interval(coefficient, "coefficient", "low", "high"),
-            **_with_interval(part, "part", "part low", "part high"),
+            **_with_interval(part, "contribution", "contribution low", "contribution high"),
             "share of R²": shares[number],
             "R²": fit.r2,
             "R² without": without[number],

@@ -40,10 +40,10 @@ def tables_and_figures(
     rows = list(chain.from_iterable(score_gap.rows for score_gap in score_gaps))
     largest = dict.fromkeys((row["property"] for row in rows), 0.0)
     for row in rows:
-        largest[row["property"]] = max(abs(row["part"]), largest[row["property"]])
+        largest[row["property"]] = max(abs(row["contribution"]), largest[row["property"]])
     largest[REMAINS] = np.inf
-    lows = [row["part low"] for row in rows]
-    highs = [row["part high"] for row in rows]
+    lows = [row["contribution low"] for row in rows]
+    highs = [row["contribution high"] for row in rows]
     ends = (min(lows), min(highs), max(lows), max(highs))
     for score_gap in score_gaps:
         ordered = sorted(score_gap.rows, key=lambda row: -largest[row["property"]])
@@ -98,7 +98,7 @@ def _subject(row: Row) -> str:
 
 
 def _part(row: Row) -> tuple[float, float, float]:
-    return row["part"], row["part low"], row["part high"]
+    return row["contribution"], row["contribution low"], row["contribution high"]
 
 
 def _mean_gap(row: Row) -> str:
@@ -116,9 +116,11 @@ def _gap_attributed(
     """Note which side a ranker scores higher, and which properties have a part in it."""
     remains, *properties = rows
     gap = remains["mean gap"]
-    involved = [row for row in properties if not row["part low"] <= 0 <= row["part high"]]
-    with_gap = tuple(row["property"] for row in involved if row["part"] * gap > 0)
-    against_gap = tuple(row["property"] for row in involved if row["part"] * gap <= 0)
+    involved = [
+        row for row in properties if not row["contribution low"] <= 0 <= row["contribution high"]
+    ]
+    with_gap = tuple(row["property"] for row in involved if row["contribution"] * gap > 0)
+    against_gap = tuple(row["property"] for row in involved if row["contribution"] * gap <= 0)
     return GapAttributed(
         run=remains["ranker"],
         source=remains["source"],

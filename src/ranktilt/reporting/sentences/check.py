@@ -11,7 +11,7 @@ from ranktilt.data.faults import LENGTH, FaultRow
 from ranktilt.errors import counted
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.next_steps import command_rows
+from ranktilt.reporting.sentences.next_steps import command_rows, without_output
 
 _RANKER, _PAGE = "bm25", "audit.html"
 """What next steps name; you put your own in their place."""
@@ -110,7 +110,8 @@ def check_next_commands(check: CheckResult) -> tuple[NextCommand, ...]:
     where = [str(path), *([] if split in (None, "test") else ["--split", str(split)])]
     if check.is_void:
         text = "When the collection is mended, check it again"
-        return (NextCommand(text=text, command=command),) if command else ()
+        repeated = shlex.join(without_output(shlex.split(command)))
+        return (NextCommand(text=text, command=repeated),) if command else ()
     audit = ["ranktilt", "audit", *where, "-r", _RANKER]
     steps = []
     if check.of("warning"):

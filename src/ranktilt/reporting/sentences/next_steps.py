@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ranktilt.auditing.answer.next_steps import SHOWN, NextStep, StepKind
@@ -43,3 +43,23 @@ def command_rows(commands: Iterable[NextCommand]) -> list[dict[str, str]]:
 def step_row(step: NextStep) -> dict[str, Any]:
     """Return a next step as files list it."""
     return {"text": step_words(step), "command": step.command}
+
+
+_OUTPUT_OPTIONS = ("--format", "--json", "--output", "-o")
+_OUTPUT_FLAGS = ("--quiet",)
+
+
+def without_output(words: Sequence[str]) -> list[str]:
+    """Leave out of a command where its result goes, so that it can be typed again."""
+    others = list[str]()
+    is_value = False
+    for word in words:
+        if is_value:
+            is_value = False
+        elif word in _OUTPUT_OPTIONS:
+            is_value = True
+        elif word not in _OUTPUT_FLAGS and not word.startswith(
+            tuple(f"{option}=" for option in _OUTPUT_OPTIONS)
+        ):
+            others.append(word)
+    return others

@@ -76,7 +76,7 @@ def check_sections(check: CheckResult) -> Iterator[Section]:
     yield from _meanings(check)
     if check.effectiveness:
         yield _effectiveness(check)
-    yield Section("faults", title, (), (replace(faults, only="text"),))
+    yield Section("faults-as-text", title, (), (replace(faults, only="text"),))
 
 
 def _contents(contents: Contents) -> Section:
