@@ -206,12 +206,12 @@ class TestSentences:
 class TestTilts:
     def side(self, a: list[float], b: list[float], measure: str = "P@1", **fields: Any) -> Sample:
         return Sample(
-            "bm25",
-            RelativeDelta(of=as_measure(measure)),
-            "human",
-            "llm",
-            np.array(a),
-            np.array(b),
+            run="bm25",
+            estimand=RelativeDelta(of=as_measure(measure)),
+            a="human",
+            b="llm",
+            numerator=np.array(a),
+            denominator=np.array(b),
             **fields,
         )
 

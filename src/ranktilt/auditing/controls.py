@@ -383,7 +383,9 @@ class _Controls:
             values.append(new_values[measure, result.groups.index(name)][new_rows])
             values.append(old_values[measure, raw.groups.index(name)][old_rows])
         distinct = raw.distinct(run)
-        columns = Columns(np.array(values), None if distinct is None else distinct[old_rows])
+        columns = Columns(
+            values=np.array(values), distinct=None if distinct is None else distinct[old_rows]
+        )
         if not columns.queries:
             return Move(value=np.nan, low=np.nan, high=np.nan, queries=0)
         notation = repr(raw.measures[measure])

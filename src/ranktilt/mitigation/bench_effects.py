@@ -102,7 +102,7 @@ def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
                     estimand=measured,
                     a=documents,
                     b=documents,
-                    columns=Columns(values, distinct),
+                    columns=Columns(values=values, distinct=distinct),
                 )
             )
     return tasks

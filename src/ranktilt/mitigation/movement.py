@@ -164,8 +164,8 @@ def movement(
     seed: int,
 ) -> Movement:
     """Return mean distances with their intervals over queries; repeated queries count once."""
-    overlap = Columns(distances.rbo[None], distinct)
-    replaced = Columns(distances.replaced[None], distinct)
+    overlap = Columns(values=distances.rbo[None], distinct=distinct)
+    replaced = Columns(values=distances.replaced[None], distinct=distinct)
     return Movement(
         candidate=candidate,
         rbo=_mean(overlap, 1.0, 1.0, resamples=resamples, seed=seed),

@@ -56,7 +56,7 @@ _FARTHEST = 205.0
 _TIP = {"field": "tip"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mark:
     """One value with its interval, and the values to compare it with."""
 
@@ -91,7 +91,7 @@ class Mark:
         return f"{plain(self.label)}: {interval}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScatterPoint:
     """One mark in the plane, with an interval along either axis where it is known."""
 
@@ -101,7 +101,7 @@ class ScatterPoint:
     high: float = float("nan")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Point:
     """One point of a line, with its interval."""
 
