@@ -1,4 +1,4 @@
-"""Run README and the pages of docs/ from top to bottom, and bring the output that they show up to date.
+"""Run README and the pages of docs/ from top to bottom, and bring their output up to date.
 
     python scripts/refresh_docs.py                        # every page
     python scripts/refresh_docs.py docs/measures/ndcg.md  # these

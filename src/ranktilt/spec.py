@@ -39,7 +39,7 @@ OBJECT_NAMES = {
 """Names under which objects print, though nobody can type them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Stage:
     """A stage as text, without knowledge of which rankers there are."""
 

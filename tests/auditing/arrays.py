@@ -47,7 +47,14 @@ def audit_of(
         product(enumerate(runs), combinations(enumerate(groups, start=1), 2), enumerate(measures))
     )
     sides = [
-        Sample(run, RelativeDelta(of=measure(m)), a, b, table[r, k, i], table[r, k, j])
+        Sample(
+            run=run,
+            estimand=RelativeDelta(of=measure(m)),
+            a=a,
+            b=b,
+            numerator=table[r, k, i],
+            denominator=table[r, k, j],
+        )
         for (r, run), ((i, a), (j, b)), (k, m) in every
     ]
     sides = (
@@ -56,7 +63,11 @@ def audit_of(
         else [side.among(np.asarray(null, dtype=np.float64)) for side in sides]
     )
     options = InferenceOptions(
-        resamples, 0, "permutation", "holm", str(spec.get("rounding", "none"))
+        resamples=resamples,
+        seed=0,
+        test="permutation",
+        correction="holm",
+        rounding=str(spec.get("rounding", "none")),
     )
     primary = {"primary": measures[0]} if measures else {}
     tilts = effects(sides, options, primary=measure(measures[0]) if measures else None)

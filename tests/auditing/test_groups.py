@@ -169,7 +169,7 @@ def test_a_file_of_labels_is_named_where_it_makes_no_groups() -> None:
 
 
 def test_pairs_are_all_or_the_named_ones_in_their_order() -> None:
-    groups = Groups("kind", ("a", "b", "c"), np.zeros(3, dtype=np.int64))
+    groups = Groups(by="kind", names=("a", "b", "c"), code=np.zeros(3, dtype=np.int64))
     assert choose_pairs(groups, None) == (("a", "b"), ("a", "c"), ("b", "c"))
     assert choose_pairs(groups, iter([("c", "a"), ("b", "c")])) == (("c", "a"), ("b", "c"))
     for pairs, message in (

@@ -382,7 +382,7 @@ def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
 
 def test_a_verdict_that_hangs_on_it_is_named() -> None:
     effect = tilt(1.0, 11.0, p=0.01, measure="nDCG@1", run="mine")
-    noise = NumericalNoise("mine", "human", "llm", "bfloat16", 1.5)
+    noise = NumericalNoise(run="mine", a="human", b="llm", resolution="bfloat16", points=1.5)
     level = replace(effect, value=0.0, low=-4.0, high=4.0, p_corrected=0.9)
     for effect_or_tilt in (effect, level):
         (warning,) = note_sentences(noise_notes([noise], [effect_or_tilt], 5.0))

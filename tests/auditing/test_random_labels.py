@@ -114,7 +114,9 @@ def slow_deltas(
                 gains = np.where((at >= 0) & (row[at] == group), judgments.grade[at], 0.0)
                 mine = row == group
                 judged = Judged(
-                    judgments.query[mine], judgments.grade[mine], len(judgments.queries)
+                    query=judgments.query[mine],
+                    grade=judgments.grade[mine],
+                    n_queries=len(judgments.queries),
                 )
                 sides.append(values(of, aligned.ranking, gains, judged))
             both = ~np.isnan(sides).any(axis=0)
@@ -164,7 +166,9 @@ class TestNullDeltas:
         tasks = [ShuffledRun(judged_run=run, groups=pair) for run in aligned for pair in pairs]
         labels = shuffled_labels(judgments, 3, 12)
         for task, deltas in zip(
-            tasks, null_deltas(tasks, EVERY, Shuffles(judgments, 3, 12)), strict=True
+            tasks,
+            null_deltas(tasks, EVERY, Shuffles(judgments=judgments, seed=3, count=12)),
+            strict=True,
         ):
             slow_rows = slow_deltas(task.judged_run, EVERY, task.groups, labels)
             for fast, slow in zip(deltas, slow_rows, strict=True):
@@ -181,18 +185,29 @@ class TestNullDeltas:
             for run in (first_run, second_run)
             for pair in ((0, 1), (1, 2))
         ]
-        null = np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
+        null = np.stack(
+            list(null_deltas(tasks, MEASURES, Shuffles(judgments=judgments, seed=0, count=50)))
+        )
         monkeypatch.setattr(base, "_FEWEST", 1)
         for step, share in ((1, 4), (2, 4), (7, 4), (1 << 18, 1 << 40)):
             monkeypatch.setattr(base, "_ENTRIES", step * len(judgments.group))
             monkeypatch.setattr(base, "_SHARE", share)
             assert np.array_equal(
-                null, np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
+                null,
+                np.stack(
+                    list(
+                        null_deltas(
+                            tasks, MEASURES, Shuffles(judgments=judgments, seed=0, count=50)
+                        )
+                    )
+                ),
             )
 
     def test_what_is_worked_on_together_fits_into_the_memory(self) -> None:
         collection = judged_groups(2, "ab", "ab")
-        shuffles = Shuffles(pieces(collection, blind_run(collection, 0))[0], 0, 1 << 20)
+        shuffles = Shuffles(
+            judgments=pieces(collection, blind_run(collection, 0))[0], seed=0, count=1 << 20
+        )
         with limited(MemoryLimits(memory=64 << 20)):  # a quarter of it holds two results of 8 MiB
             assert list(shuffles.batches(5, 1)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
             assert len(list(shuffles.batches(5, 4))) == 5
@@ -210,7 +225,9 @@ def test_about_95_percent_of_label_blind_rankings_lie_within() -> None:
         for seed in range(60):
             judgments, aligned = pieces(collection, blind_run(collection, seed, ties=ties))
             task = ShuffledRun(judged_run=aligned, groups=(0, 1))
-            (deltas,) = null_deltas([task], [of], Shuffles(judgments, seed, 300))
+            (deltas,) = null_deltas(
+                [task], [of], Shuffles(judgments=judgments, seed=seed, count=300)
+            )
             ends = interval(deltas[0])
             a, b = group_values(aligned, [of], grouping(collection, "kind"), "expected")[
                 0, 1:3
@@ -337,7 +354,14 @@ def test_relevant_documents_of_two_queries() -> None:
     """
     _, aligned = two_lists("x", "y", "z")
     of = measure("nDCG@1")
-    sample = Sample("r", RelativeDelta(of=of), "a", "b", np.ones(2), np.zeros(2))
+    sample = Sample(
+        run="r",
+        estimand=RelativeDelta(of=of),
+        a="a",
+        b="b",
+        numerator=np.ones(2),
+        denominator=np.zeros(2),
+    )
     labels = judged_labels(aligned, of, (0, 1), sample, origins=np.arange(3))
     assert labels.clusters.total == pytest.approx([1, 0.5, 0.5] * 2)
     assert labels.clusters.weight == pytest.approx([0.5, 0, 0] * 2)
@@ -461,7 +485,9 @@ def null_of(
 ) -> npt.NDArray[np.float64]:
     page = TopRanks.from_run(material.aligned, NDSR @ depth, material.collection.docs.height)
     (band,) = page_module.share_bands(
-        [page], material.groups, Shuffles(material.aligned.judgments, seed, shuffles)
+        [page],
+        material.groups,
+        Shuffles(judgments=material.aligned.judgments, seed=seed, count=shuffles),
     )
     return band[0] - band[1]
 
@@ -622,7 +648,7 @@ class TestRandomLabels:
         pages = [
             TopRanks.from_run(material.aligned, NDSR @ 8, 60) for material in (forward, backward)
         ]
-        shuffles = Shuffles(forward.aligned.judgments, 0, 100)
+        shuffles = Shuffles(judgments=forward.aligned.judgments, seed=0, count=100)
         alone = [
             next(page_module.share_bands([page], forward.groups, shuffles)).tolist()
             for page in pages

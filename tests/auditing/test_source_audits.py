@@ -385,7 +385,7 @@ def trend_of(
         series="llama",
         a="human",
         temperatures=temperatures,
-        columns=Columns(np.concatenate([values[:, 0], values[:, 1]]), None),
+        columns=Columns(values=np.concatenate([values[:, 0], values[:, 1]]), distinct=None),
         clusters=(None,) * len(temperatures),
     )
     return trend(task, resamples=resamples, seed=0)

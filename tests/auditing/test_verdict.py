@@ -116,7 +116,8 @@ class TestSentences:
         verdict = verdict_on([tilt(-30.04, -9.96, p=0.0004), *others])
         assert verdict.sentence == (
             "bm25 favours llm text: nDCG@3 is 25.0 % for llm text and 30.0 % for human text "
-            "(Relative Δ −20.0 % [−30.0, −10.0], corrected p < .001); agrees on 2 of 3 measures (AP@5 is inconclusive)"
+            "(Relative Δ −20.0 % [−30.0, −10.0], corrected p < .001); "
+            "agrees on 2 of 3 measures (AP@5 is inconclusive)"
         )
         assert (verdict.run, verdict.kind, verdict.side, verdict.agree, verdict.measures) == (
             "bm25",
@@ -205,12 +206,12 @@ class TestSentences:
 class TestTilts:
     def side(self, a: list[float], b: list[float], measure: str = "P@1", **fields: Any) -> Sample:
         return Sample(
-            "bm25",
-            RelativeDelta(of=as_measure(measure)),
-            "human",
-            "llm",
-            np.array(a),
-            np.array(b),
+            run="bm25",
+            estimand=RelativeDelta(of=as_measure(measure)),
+            a="human",
+            b="llm",
+            numerator=np.array(a),
+            denominator=np.array(b),
             **fields,
         )
 

@@ -169,8 +169,8 @@ def test_instrument_is_a_sentence_a_ranker_and_decides_too(
     code, out, _ = cli("check", bed, "-r", "bm25", "--instrument", "--json", file)
     assert code == 1
     void = (
-        "Not a fair comparison of llm with human: audits of bm25 name a side too often (in 60 of 200 "
-        "tests where a coin decided who wrote what)."
+        "Not a fair comparison of llm with human: audits of bm25 name a side too often (in 60 of "
+        "200 tests where a coin decided who wrote what)."
     )
     assert void in out
     assert (

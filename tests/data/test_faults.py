@@ -155,7 +155,8 @@ def test_a_fault_voids_above_its_limit(
         else ("p0-human", "p1-human")
     )
     assert check_sentence(result).startswith(
-        f"Not a fair comparison of llm with human: {name} ({fault.count} of 20, {value:.1f} %; allowed: ≤ "
+        f"Not a fair comparison of llm with human: {name} "
+        f"({fault.count} of 20, {value:.1f} %; allowed: ≤ "
     )
     at = row(check(collection_with(docs), limits=replace(LIMITS, **{option: value})), name)
     assert (at.verdict, at.limit) == ("warning", f"≤ {value:g} %")

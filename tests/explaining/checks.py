@@ -43,8 +43,8 @@ def toy_overlap(source: str = "llm", seed: int = 0) -> Overlap:
     drawn[-1] = np.nan
     return Overlap(
         source=source,
-        jaccard=Distribution("Jaccard", drawn),
-        overlap=Distribution("overlap", (1 + drawn) / 2),
+        jaccard=Distribution(name="Jaccard", values=drawn),
+        overlap=Distribution(name="overlap", values=(1 + drawn) / 2),
     )
 
 
@@ -61,8 +61,8 @@ def toy_similarity(source: str = "llm", seed: int = 0, *, map: bool = True) -> S
         source=source,
         model="dense:minilm",
         text="title+text",
-        twins=Cosines("twins", cosine),
-        other_pairs=Cosines("other pairs", baseline),
+        twins=Cosines(name="twins", values=cosine),
+        other_pairs=Cosines(name="other pairs", values=baseline),
         separation=apart,
         map=plane,
     )

@@ -458,12 +458,14 @@ def test_pairs_without_a_value_on_both_sides_and_undefined_values_are_left_out()
     assert nothing.pairs == 0
     assert math.isnan(nothing.source_mean)
     assert not nothing.is_shown
-    size_of_effect = Distribution("x", np.array([0.1, math.nan, 0.2, 0.4, math.nan, 0.9]))
+    size_of_effect = Distribution(
+        name="x", values=np.array([0.1, math.nan, 0.2, 0.4, math.nan, 0.9])
+    )
     assert (size_of_effect.count, size_of_effect.undefined) == (4, 2)
     assert size_of_effect.mean == pytest.approx(0.4)
     assert size_of_effect.quartiles == tuple(map(pytest.approx, (0.175, 0.3, 0.525)))
     assert (size_of_effect.above(0.2), size_of_effect.above(0.3)) == (0.5, 0.5)  # strictly
     for values in ([], [math.nan]):
-        nothing = Distribution("x", np.array(values))
+        nothing = Distribution(name="x", values=np.array(values))
         assert nothing.count == 0
         assert all(map(math.isnan, (nothing.mean, nothing.above(0.5), *nothing.quartiles)))

@@ -59,7 +59,9 @@ def test_twins_and_the_sentence_by_hand() -> None:
     few = near(bed(5), letters="abcd")
     assert few.twins.undefined == 1
     assert math.isnan(few.twins.values[4])
-    similarity = replace(near(bed(4)), twins=Cosines("twins", np.array([0.9, 0.96, 0.98])))
+    similarity = replace(
+        near(bed(4)), twins=Cosines(name="twins", values=np.array([0.9, 0.96, 0.98]))
+    )
     words = (
         "llm: twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the "
         "rewrite of another, 0.00"
@@ -72,7 +74,7 @@ def test_twins_and_the_sentence_by_hand() -> None:
             similarity, separation=Separation(auc=auc, auc_low=auc, auc_high=auc, pairs=3)
         )
         assert _twins_near(separated).sentence == f"{words}{apart} ({similarity.model})"
-    nothing = replace(similarity, twins=Cosines("twins", np.array([math.nan])))
+    nothing = replace(similarity, twins=Cosines(name="twins", values=np.array([math.nan])))
     assert _twins_near(nothing).sentence == (
         f"llm: vectors of {similarity.model} cannot be compared: no pair has a vector on both sides"
     )

@@ -55,7 +55,7 @@ def closed(measure: Measure, queries: Sequence[Query]) -> list[float]:
         measure,
         ranking,
         np.array(grades, dtype=np.float64),
-        Judged(numbers, judged_grades, len(queries)),
+        Judged(query=numbers, grade=judged_grades, n_queries=len(queries)),
     )
     return list(map(float, per_query))
 
@@ -211,7 +211,7 @@ def test_equal_scores_of_neighbouring_queries_are_no_tie() -> None:
     assert ranking.sizes.tolist() == [1, 1, 2]
     assert ranking.before.tolist() == [0, 1, 0]
     assert ranking.block_query.tolist() == [0, 0, 1]
-    judged = Judged(np.array([0, 1, 0, 0]), np.array([1.0, 2.0, 3.0, 1.0]), 3)
+    judged = Judged(query=np.array([0, 1, 0, 0]), grade=np.array([1.0, 2.0, 3.0, 1.0]), n_queries=3)
     assert [judged.count().tolist(), judged.count(2).tolist()] == [[3, 1, 0], [1, 1, 0]]
     assert judged.ideal(2) == pytest.approx([3 + 1 / math.log2(3), 2, 0])
     assert judged.ideal(None) == pytest.approx([3 + 1 / math.log2(3) + 1 / 2, 2, 0])

@@ -51,26 +51,34 @@ stages = st.builds(Stage, names, st.none() | texts, options, st.none() | st.inte
 @pytest.mark.parametrize(
     ("text", "stage", "printed"),
     [
-        ("bm25()", Stage("bm25"), "bm25"),
+        ("bm25()", Stage(name="bm25"), "bm25"),
         (
             "  x ( k1 = 0.9 , b = 4 ) @ 100  ",
-            Stage("x", None, {"k1": "0.9", "b": "4"}, 100),
+            Stage(name="x", argument=None, options={"k1": "0.9", "b": "4"}, k=100),
             "x(k1=0.9,b=4)@100",
         ),
         (
             r"replay:C:\runs\a.trec",
-            Stage("replay", r"C:\runs\a.trec"),
+            Stage(name="replay", argument=r"C:\runs\a.trec"),
             r'replay:"C:\\runs\\a.trec"',
         ),
-        ('replay:"übung.trec"@5', Stage("replay", "übung.trec", {}, 5), "replay:übung.trec@5"),
-        ('x:"a (1)@2"@50', Stage("x", "a (1)@2", {}, 50), 'x:"a (1)@2"@50'),
-        ('x:"say \\"hi\\" >> out"', Stage("x", 'say "hi" >> out'), 'x:"say \\"hi\\" >> out"'),
+        (
+            'replay:"übung.trec"@5',
+            Stage(name="replay", argument="übung.trec", options={}, k=5),
+            "replay:übung.trec@5",
+        ),
+        ('x:"a (1)@2"@50', Stage(name="x", argument="a (1)@2", options={}, k=50), 'x:"a (1)@2"@50'),
+        (
+            'x:"say \\"hi\\" >> out"',
+            Stage(name="x", argument='say "hi" >> out'),
+            'x:"say \\"hi\\" >> out"',
+        ),
         (
             'x(n="a,b=c(d)",empty=)',
-            Stage("x", None, {"n": "a,b=c(d)", "empty": ""}),
+            Stage(name="x", argument=None, options={"n": "a,b=c(d)", "empty": ""}),
             'x(n="a,b=c(d)",empty="")',
         ),
-        (r'x:"two\nlines"', Stage("x", "two\nlines"), r'x:"two\nlines"'),
+        (r'x:"two\nlines"', Stage(name="x", argument="two\nlines"), r'x:"two\nlines"'),
     ],
 )
 def test_a_stage_is_read_and_printed_as_one_would_type_it(
@@ -81,8 +89,8 @@ def test_a_stage_is_read_and_printed_as_one_would_type_it(
 
 
 @given(stage=stages)
-@example(stage=Stage("replay", "run>"))
-@example(stage=Stage("replay", '"@1'))
+@example(stage=Stage(name="replay", argument="run>"))
+@example(stage=Stage(name="replay", argument='"@1'))
 def test_what_is_printed_reads_back(stage: Stage) -> None:
     assert parse_stages(str(stage)) == [stage]
 

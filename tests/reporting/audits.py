@@ -174,10 +174,10 @@ def toy_tilt(run: str, source: str, value: float, half: float, measure: str = "n
     """
     p = 0.004 if abs(value) > half else 0.4
     return Effect(
-        run,
-        RelativeDelta(of=to_measure(measure)),
-        "human",
-        source,
+        run=run,
+        estimand=RelativeDelta(of=to_measure(measure)),
+        a="human",
+        b=source,
         value=value,
         low=value - half,
         high=value + half,

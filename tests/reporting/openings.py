@@ -258,11 +258,11 @@ def block(content: dict[str, Any] | None = None, texts: Any = TEXTS) -> Explorer
     )
     content = lists() if content is None else content
     return Explorer(
-        "Queries, lists and texts",
-        "All 30 queries are here.",
-        packed(content),
-        "" if texts is None else packed(texts),
-        rows,
+        caption="Queries, lists and texts",
+        says="All 30 queries are here.",
+        lists=packed(content),
+        texts="" if texts is None else packed(texts),
+        rows=rows,
     )
 
 
@@ -277,7 +277,7 @@ def page(*blocks: Explorer) -> str:
         *inner,
         Section("after", "After", ("Text. " * 400,)),
     )
-    return html_document(Document("Test", "All is well.", sections))
+    return html_document(Document(kind="Test", headline="All is well.", sections=sections))
 
 
 def audited(

@@ -173,14 +173,36 @@ def prompts() -> Comparison:
     counts = {"groups": 2.0, "listed": 400.0, "unlabelled": 0.0, "several": 0.0}
     estimates = [(ratio, "human", "llm", {}, 0.5), (spread, ALL, ALL, counts, 0.0)]
     samples = [
-        Sample(run, of, a, b, rng.random(40) + lift * run_index, np.ones(40), parts, twins=False)
+        Sample(
+            run=run,
+            estimand=of,
+            a=a,
+            b=b,
+            numerator=rng.random(40) + lift * run_index,
+            denominator=np.ones(40),
+            parts=parts,
+            twins=False,
+        )
         for of, a, b, parts, lift in estimates
         for run_index, run in enumerate(runs)
     ]
     answers = tuple(
-        QueryAnswers(s.run, s.estimand, s.a, s.b, s.numerator, s.denominator) for s in samples
+        QueryAnswers(
+            run=s.run,
+            estimand=s.estimand,
+            a=s.a,
+            b=s.b,
+            numerator=s.numerator,
+            denominator=s.denominator,
+        )
+        for s in samples
     )
-    card = effects(samples, InferenceOptions(200, 0, "interval", "holm", "none"))
+    card = effects(
+        samples,
+        InferenceOptions(
+            resamples=200, seed=0, test="interval", correction="holm", rounding="none"
+        ),
+    )
     group_audit = replace(
         audit_of(values, runs=runs, by="gender"), card=card, query_answers=answers
     )
@@ -225,11 +247,13 @@ def replayed(most: float | None = None) -> ReplayedLog:
             estimand=measure("nDCG@10"),
             a=ALL,
             b=ALL,
-            columns=Columns(pair, None),
+            columns=Columns(values=pair, distinct=None),
         )
         for (new, old), pair in parts
     ]
-    sides = [(part, Columns(np.vstack([pair, level]), None)) for part, pair in parts]
+    sides = [
+        (part, Columns(values=np.vstack([pair, level]), distinct=None)) for part, pair in parts
+    ]
     ratios = [
         ChangeTask(run=new, old_run=old, estimand=ratio, a="human", b="llm", columns=columns)
         for (new, old), columns in sides
@@ -379,17 +403,19 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "gate, nothing": lambda: gate(NOTHING),
     "manipulation checks": designed,
     "judges": judged,
-    "models": lambda: Installation(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
+    "models": lambda: Installation(
+        models=MODELS, here={"dense:one": "cache"}, others=[("alpha", "a-package 1.0")]
+    ),
     "installation": lambda: Installation(
-        MODELS,
-        {},
+        models=MODELS,
+        here={},
         machine={"RankTilt": "0.1.0", "processors": "2, x86_64"},
         extras=[
-            Extra("neural", "dense retrievers", {"torch": "2.13.0"}),
-            Extra("plots", "figures", {"vl-convert": None}),
+            Extra(name="neural", purpose="dense retrievers", versions={"torch": "2.13.0"}),
+            Extra(name="plots", purpose="figures", versions={"vl-convert": None}),
         ],
     ),
-    "models, in full": lambda: Installation(MODELS, {"dense:one": "cache"}, full=True),
+    "models, in full": lambda: Installation(models=MODELS, here={"dense:one": "cache"}, full=True),
     "pairwise": beside,
     "pairwise, level": lambda: chosen(tilt=False),
     "replayed log": replayed,

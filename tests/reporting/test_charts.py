@@ -18,23 +18,46 @@ NAN = float("nan")
 HOSTILE = '<b>"\\\u202e\n'
 NAMES = {"first": "favours a", "second": "favours b", "good": "level", "unsure": "inconclusive"}
 MARKS = (
-    Mark("nDCG@1", 20.0, 10.0, 30.0, "first", detectable=15.0, hover=("one", "two")),
-    Mark("AP@5", NAN, NAN, NAN, "unsure"),
+    Mark(
+        label="nDCG@1",
+        value=20.0,
+        low=10.0,
+        high=30.0,
+        tone="first",
+        detectable=15.0,
+        hover=("one", "two"),
+    ),
+    Mark(label="AP@5", value=NAN, low=NAN, high=NAN, tone="unsure"),
 )
 
 
 def drawings(name: str) -> dict[str, Any]:
-    mark = Mark(name, 1.0, 0.0, 2.0, "first", hover=(name,))
+    mark = Mark(label=name, value=1.0, low=0.0, high=2.0, tone="first", hover=(name,))
     pair_of_groups = {name: ([[0, NAN], [1, 1]], [name, "d2"]), "b": ([[1, 0], [0, 1]], ["a", "b"])}
-    points = [ScatterPoint(point, 1, 0, 2) for point in (mark, MARKS[1])]
+    points = [ScatterPoint(mark=point, x=1, low=0, high=2) for point in (mark, MARKS[1])]
     return {
         "histogram": charts.histogram({name: [1.0, NAN]}, [0, 0.5, 1], x=name),
         "clouds": charts.clouds(pair_of_groups, joined=True),
         "forest": charts.forest(
-            {"": [Mark(name, 0.1, NAN, NAN), Mark(name, 1, 0, 2, inner=0.5)]}, x=name, margin=0.02
+            {
+                "": [
+                    Mark(label=name, value=0.1, low=NAN, high=NAN),
+                    Mark(label=name, value=1, low=0, high=2, inner=0.5),
+                ]
+            },
+            x=name,
+            margin=0.02,
         ),
         "lines": charts.lines(
-            {name: [Point(0.2, NAN, NAN, NAN), Point(1, 2, 1, 3, name)]}, x=name, y=name, band=1.0
+            {
+                name: [
+                    Point(x=0.2, value=NAN, low=NAN, high=NAN),
+                    Point(x=1, value=2, low=1, high=3, label=name),
+                ]
+            },
+            x=name,
+            y=name,
+            band=1.0,
         ),
         "curves": charts.curves({name: [1.0, NAN, 2.0]}, x=name, y=name, levels=[1.0], zeroed=True),
         "grouped forest": charts.forest(
@@ -66,8 +89,11 @@ def test_vega_lite_takes_every_figure_of_every_result(name: str) -> None:
 
 def test_lines_share_rows_and_grouped_marks_follow_heading() -> None:
     series = {
-        "a": [Point(0, 1, 0, 2, "first"), Point(1, NAN, NAN, NAN)],
-        "b": [Point(0, 3, 2, 4), Point(1, 5, 4, 6)],
+        "a": [
+            Point(x=0, value=1, low=0, high=2, label="first"),
+            Point(x=1, value=NAN, low=NAN, high=NAN),
+        ],
+        "b": [Point(x=0, value=3, low=2, high=4), Point(x=1, value=5, low=4, high=6)],
     }
     drawing = charts.lines(series, x="x", y="y", dodge=0.1, names={0: "none", 1: "all"})
     assert by_name(drawing) == {"a": [1], "b": [3, 5]}
@@ -90,7 +116,9 @@ def test_lines_share_rows_and_grouped_marks_follow_heading() -> None:
 
 
 def test_grey_stands_under_what_was_not_detected() -> None:
-    open_mark = Mark("nDCG@1", 3.0, -20.0, 26.0, "unsure", detectable=15.0)
+    open_mark = Mark(
+        label="nDCG@1", value=3.0, low=-20.0, high=26.0, tone="unsure", detectable=15.0
+    )
     drawing = charts.forest({"bm25": [open_mark]}, x="x", names=NAMES)
     grey = [row for row in rows(drawing, "rule", 0) if "row" in row]
     assert grey == [{"row": "bm25", "low": -15, "high": 15}]
@@ -100,18 +128,29 @@ def test_grey_stands_under_what_was_not_detected() -> None:
 
 
 def test_an_axis_is_as_long_as_its_intervals_need() -> None:
-    marks = [Mark("nDCG@1", 40.0, 30.0, 50.0, "first", detectable=100.0)]
+    marks = [Mark(label="nDCG@1", value=40.0, low=30.0, high=50.0, tone="first", detectable=100.0)]
     drawing = charts.forest({"bm25": marks}, x="x", names=NAMES)
     assert domain(drawing, "x") == pytest.approx([-2.5, 52.5])  # 0 to 50, and some room
-    drawing = charts.lines({"a": [Point(0, 3, 2, 4), Point(1, 5, 4, 6)]}, x="x", y="y")
+    drawing = charts.lines(
+        {"a": [Point(x=0, value=3, low=2, high=4), Point(x=1, value=5, low=4, high=6)]},
+        x="x",
+        y="y",
+    )
     assert domain(drawing, "y") == pytest.approx([-0.36, 6.36])
 
 
 def test_scatter_names_few_points_and_leaves_out_what_has_no_place() -> None:
-    nowhere = ScatterPoint(Mark("a", NAN, NAN, NAN, "unsure"), 1, 0, 2)
+    nowhere = ScatterPoint(
+        mark=Mark(label="a", value=NAN, low=NAN, high=NAN, tone="unsure"), x=1, low=0, high=2
+    )
     assert points(charts.scatter([nowhere], x="x", y="y", margin=5, names=NAMES)) == []
     near = [
-        ScatterPoint(Mark(name, 5.0, 4.0, 6.0, "good"), 50 + n, 49, 51)
+        ScatterPoint(
+            mark=Mark(label=name, value=5.0, low=4.0, high=6.0, tone="good"),
+            x=50 + n,
+            low=49,
+            high=51,
+        )
         for n, name in enumerate("abc")
     ]
     drawing = charts.scatter(near, x="x", y="y", margin=0.0, names=NAMES)

@@ -1,4 +1,4 @@
-"""Next steps after an explanation: commands that run as printed, and none where nothing was read."""
+"""Next steps after an explanation: commands that run as printed, none where nothing was read."""
 
 from dataclasses import replace
 from typing import Any

@@ -386,7 +386,10 @@ def test_navigation_shows_the_sections_of_the_part_that_is_read(
         for part, names in parts
         for name in names
     )
-    path.write_text(html_document(Document("Test", "All is well.", sections)), encoding="utf-8")
+    path.write_text(
+        html_document(Document(kind="Test", headline="All is well.", sections=sections)),
+        encoding="utf-8",
+    )
     browser.open(path)
     links = (
         "[...document.querySelectorAll('nav a')].filter(a => a.checkVisibility()).map(a => "

@@ -108,7 +108,11 @@ def test_paths_stand_in_folded_parts_alone() -> None:
     spec = {"command": "ranktilt audit /home/me/bed", "path": "/home/me/bed"}
     step = NextCommand(text="Level it", command="ranktilt mitigate /home/me/bed")
     document = Document(
-        "Audit of bed", "All is well.", (provenance(spec),), next_steps=(step,), meaning="Nothing."
+        kind="Audit of bed",
+        headline="All is well.",
+        sections=(provenance(spec),),
+        next_steps=(step,),
+        meaning="Nothing.",
     )
     page = html_document(document)
     assert page.count("/home/me/bed") >= 3
@@ -119,7 +123,13 @@ def test_paths_stand_in_folded_parts_alone() -> None:
 
 def test_findings_stand_below_the_first_screen() -> None:
     sentences = (Sentence("bm25 favours human text: by 3 points", "first"),)
-    document = Document("Test", "All is well.", (), sentences=sentences, sides=("human", "llm"))
+    document = Document(
+        kind="Test",
+        headline="All is well.",
+        sections=(),
+        sentences=sentences,
+        sides=("human", "llm"),
+    )
     head, _, rest = html_document(document).partition("<nav")
     assert "by 3 points" not in head
     assert "by 3 points" in rest
@@ -128,7 +138,10 @@ def test_findings_stand_below_the_first_screen() -> None:
 def test_a_headline_of_several_sentences_is_not_said_again() -> None:
     sentences = (Sentence("a, llm less human: +1.0"), Sentence("b, llm less human: −2.0"))
     document = Document(
-        "Study", "a, llm less human: +1.0; b, llm less human: −2.0.", (), sentences=sentences
+        kind="Study",
+        headline="a, llm less human: +1.0; b, llm less human: −2.0.",
+        sections=(),
+        sentences=sentences,
     )
     assert document.page_lines == []
 
@@ -136,7 +149,7 @@ def test_a_headline_of_several_sentences_is_not_said_again() -> None:
 def test_a_page_names_its_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1710633600")  # 17 March 2024
     assert page_date() == date(2024, 3, 17)
-    text = html_document(Document("Test", "All is well.", ()))
+    text = html_document(Document(kind="Test", headline="All is well.", sections=()))
     assert '<time datetime="2024-03-17">17 March 2024</time>' in text
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
     assert page_date() == datetime.now(tz=UTC).date()
@@ -173,7 +186,12 @@ def test_a_scale_of_nothing_known_has_a_length() -> None:
 def test_chart_says_numbers_in_text_and_draws_known_ones() -> None:
     drawn = chart(reading(20, 10, 30, tone="first"), reading(NAN, NAN, NAN, tone="unsure"))
     page = html_document(
-        Document("Test", "All is well.", (), hero=PageBlocks(make=lambda: (drawn,)))
+        Document(
+            kind="Test",
+            headline="All is well.",
+            sections=(),
+            hero=PageBlocks(make=lambda: (drawn,)),
+        )
     )
     assert page.count('class="dot alone') == 1
     assert '<span class="sign" aria-hidden="true">▲</span> 20' in page
@@ -184,7 +202,12 @@ def test_a_dumbbell_joins_before_and_after() -> None:
     before = IntervalMark(value=-10, low=-16, high=-4)
     drawn = chart(reading(-2, -8, 4, before=before), reading(-12, -18, -6, before=before))
     page = html_document(
-        Document("Test", "All is well.", (), hero=PageBlocks(make=lambda: (drawn,)))
+        Document(
+            kind="Test",
+            headline="All is well.",
+            sections=(),
+            hero=PageBlocks(make=lambda: (drawn,)),
+        )
     )
     assert page.count('class="dot before') == 2
     assert page.count('class="dot after') == 2
@@ -242,7 +265,9 @@ def test_long_names_lose_their_middle_and_stay_distinct() -> None:
     alike = [f"{'a' * 20}{letter}{'b' * 40}" for letter in "xy"]
     assert short_names(alike) == {}  # shown whole: their middles tell them apart
     long_name = f"{stem}-a"
-    page = html_document(Document("Test", f"{long_name} favours b.", (), names=(long_name,)))
+    page = html_document(
+        Document(kind="Test", headline=f"{long_name} favours b.", sections=(), names=(long_name,))
+    )
     assert f'<abbr title="{long_name}">{shortened[long_name]}</abbr> favours b.</h1>' in page
 
 
@@ -264,7 +289,7 @@ def test_right_to_left_names_are_isolated_on_pages_and_in_print() -> None:
     columns = (Column("run", number=False, header=True), Column("value"))
     rows = (Row((Cell(HEBREW), Cell("+5.0", 5.0))),)
     section = Section("one", "One", (), (Table("Numbers", columns, rows),))
-    document = Document("Test", f"{HEBREW} favours a (5).", (section,))
+    document = Document(kind="Test", headline=f"{HEBREW} favours a (5).", sections=(section,))
     assert f"<h1><bdi>{HEBREW}</bdi> favours a (5).</h1>" in html_document(document)
     assert f"\u2068{HEBREW}\u2069" in table(document)
 

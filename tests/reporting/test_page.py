@@ -69,12 +69,18 @@ def everything(text: str) -> Document:
     """A page with one text in every place there is."""
     cells = table((Cell(text), Cell(text, 1.5, "good")), caption=text)
     drawn = Figure(text, text, histogram({text: [1.0]}, [0, 1], x=text), cells)
-    blocks = (cells, drawn, Pairs(((text, text),)), Lines((Sentence(text),)), Code(text, text))
+    blocks = (
+        cells,
+        drawn,
+        Pairs(pairs=((text, text),)),
+        Lines(lines=(Sentence(text),)),
+        Code(label=text, text=text),
+    )
     return Document(
-        text,
-        text,
-        (Section("one", text, (text,), blocks),),
-        (Sentence(text, "unsure"),),
+        kind=text,
+        headline=text,
+        sections=(Section("one", text, (text,), blocks),),
+        sentences=(Sentence(text, "unsure"),),
         legend=(text,),
     )
 
@@ -255,7 +261,13 @@ def test_sections_of_one_result_stand_under_its_heading() -> None:
 
 
 def explorer(text: str = "All.") -> Explorer:
-    return Explorer(text, text, "bGlzdHM=", "dGV4dHM=", table((Cell(text), Cell("1", 1))))
+    return Explorer(
+        caption=text,
+        says=text,
+        lists="bGlzdHM=",
+        texts="dGV4dHM=",
+        rows=table((Cell(text), Cell("1", 1))),
+    )
 
 
 def test_explorer_carries_its_data_and_the_rows_for_readers_without_scripts() -> None:
@@ -339,7 +351,7 @@ def test_colours_stand_out_from_their_ground(theme: str) -> None:
     assert all(contrast("ink", f"{name}-wash") >= 7 for name in ("first", "second", "query"))
 
 
-CAT = Term("cat", "An animal.", "cats?")
+CAT = Term(title="cat", definition="An animal.", pattern="cats?")
 JARGON = {
     r"nDCG": "nDCG",
     r"\bAP\b": "AP",
@@ -449,9 +461,17 @@ def test_term_is_marked_once_a_section_with_definition_and_link() -> None:
         == "7\u00a0% [−1.0,\u00a0+2.5] and [a, b]"
     )
     mouse = Term(
-        "mouse", "What a cat eats."
+        title="mouse", definition="What a cat eats."
     )  # what was met, and words of definitions, come by title
-    glossary = Glossary((Term("zebra", "z"), mouse, CAT, Term("Ape", "a"), Term("dog", "d")))
+    glossary = Glossary(
+        (
+            Term(title="zebra", definition="z"),
+            mouse,
+            CAT,
+            Term(title="Ape", definition="a"),
+            Term(title="dog", definition="d"),
+        )
+    )
     glossary.mark("a zebra, a mouse and an Ape")
     assert [term.title for term in glossary.used()] == ["Ape", "cat", "mouse", "zebra"]
 

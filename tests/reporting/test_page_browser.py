@@ -218,12 +218,14 @@ def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
     )
     cells = (Cell("why is the sea so salty"), *(Cell("−1.44", -1.44, "second") for _ in range(14)))
     parts = (
-        Code("command", "ranktilt audit folder " + "-r bm25 " * 40),
+        Code(label="command", text="ranktilt audit folder " + "-r bm25 " * 40),
         Table("Wide", columns, (Row(cells),)),
     )
     path = tmp_path / "paper.html"
     path.write_text(
-        html_document(Document("Test", "All is well.", (Section("a", "A", (), parts),))),
+        html_document(
+            Document(kind="Test", headline="All is well.", sections=(Section("a", "A", (), parts),))
+        ),
         encoding="utf-8",
     )
     browser.open(path, width=794)

@@ -299,7 +299,7 @@ def drawn_in(section: Section) -> list[Figure]:
 
 
 def spread(*values: float, low: float = 0.0) -> Distribution:
-    return Distribution("toy", np.array(values), (low, 1.0))
+    return Distribution(name="toy", values=np.array(values), range=(low, 1.0))
 
 
 def renamed(names: list[str], **changes: Any) -> dict[str, Any]:
@@ -391,14 +391,18 @@ def test_making_is_written_plainly_and_command_and_notes_apart() -> None:
         ("versions", "ranktilt 0.1.0, polars 1.36"),
     )
     section = provenance(spec)
-    assert (section.lead, section.blocks) == ((), (Pairs(expected),))
+    assert (section.lead, section.blocks) == ((), (Pairs(pairs=expected),))
     command = "ranktilt check x"
     inputs = [{"path": "a", "sha256": "1"}, {"path": "b", "sha256": "2"}]
     section = provenance({"command": command, "seed": 1, "inputs": inputs}, ["two were left out"])
     *front, table = section.blocks
     assert "same numbers" in section.lead[0]
-    notes = Lines((Sentence("two were left out"),), only="page")
-    assert front == [notes, Code("The command that made it", command), Pairs((("seed", "1"),))]
+    notes = Lines(lines=(Sentence("two were left out"),), only="page")
+    assert front == [
+        notes,
+        Code(label="The command that made it", text=command),
+        Pairs(pairs=(("seed", "1"),)),
+    ]
     assert isinstance(table, Table)
     assert [[cell.text for cell in row] for row in table.rows] == [["a", "1"], ["b", "2"]]
 

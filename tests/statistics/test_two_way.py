@@ -165,7 +165,7 @@ def twins(draw: st.DrawFn) -> tuple[Ranking, np.ndarray, np.ndarray, Judged]:
         offsets.append(len(scores))
         judged += [(query, grade) for grade in pairs if grade]
     table = np.array(judged, dtype=np.float64).reshape(-1, 2)
-    ideal = Judged(table[:, 0].astype(np.int64), table[:, 1], queries)
+    ideal = Judged(query=table[:, 0].astype(np.int64), grade=table[:, 1], n_queries=queries)
     ranking = Ranking(np.array(offsets), np.array(scores, dtype=np.float64))
     return ranking, np.array(grades, dtype=np.float64), np.array(first, dtype=bool), ideal
 

@@ -125,7 +125,7 @@ class FunctionRanker(ObjectRanker, LiveEngine):
     def stage(self) -> Stage:
         """Return the printed form, which nobody can type: the name of the function."""
         depth = None if self.k == DEPTH else self.k
-        return Stage(self.name, _function_name(self.function), k=depth)
+        return Stage(name=self.name, argument=_function_name(self.function), k=depth)
 
 
 def _is_pair(element: Any) -> bool:

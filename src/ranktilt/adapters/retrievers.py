@@ -119,7 +119,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
     def stage(self) -> Stage:
         """Return the printed form, which nobody can type: the class of the retriever."""
         depth = None if self.k == DEPTH else self.k
-        return Stage(self.name, type(self.retriever).__name__, k=depth)
+        return Stage(name=self.name, argument=type(self.retriever).__name__, k=depth)
 
 
 def metadata_names(metadata: Any) -> dict[str, str]:

@@ -17,7 +17,7 @@ from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats, Ints, per_block
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RankShares:
     """Groups at each rank of one run, in expectation over ties."""
 

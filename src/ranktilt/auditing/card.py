@@ -262,12 +262,15 @@ def group_samples(
     no_rows = np.empty((0, 2), dtype=np.int64)
     card = Card(
         groups=groups,
-        twins={pair: TwinPairs(pair, no_rows, None, judgments.documents) for pair in pairs},
+        twins={
+            pair: TwinPairs(pair=pair, rows=no_rows, relevant=None, documents=judgments.documents)
+            for pair in pairs
+        },
         questions=questions,
         inference=InferenceOptions(
             resamples=0, seed=0, test="interval", correction="holm", rounding="none"
         ),
-        shuffles=Shuffles(judgments, 0, count=0),
+        shuffles=Shuffles(judgments=judgments, seed=0, count=0),
         banded=True,
         origins=np.arange(len(groups.code)),
     )

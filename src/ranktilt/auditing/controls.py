@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -284,6 +284,26 @@ class _Controls:
             run=run.name, control=name, a=a, b=b, control_change=change, tilts=(), moves=()
         )
 
+    def _audited_again(self, collection: Collection, run: Run) -> Audit:
+        """Audit a run over a changed collection, measured and tested as in the raw audit."""
+        spec = self.raw.spec
+        return audit(
+            collection,
+            [run],
+            self.raw.measures,
+            pairs=self.raw.tilted_pairs,
+            confounds=False,
+            by=spec["by"],
+            margin=spec["margin"],
+            missing=spec["missing"],
+            ties=spec["ties"],
+            rounding=spec["rounding"],
+            test=spec["test"],
+            correction=spec["correction"],
+            resamples=spec["resamples"],
+            seed=spec["seed"],
+        )
+
     def _controlled(
         self, ranker: Ranker, run: Run, name: str, changed: Changed
     ) -> list[Controlled]:
@@ -292,19 +312,8 @@ class _Controls:
         if new_run is run:
             unchanged = replace(change, outcome="unchanged")
             return [self._unmoved(run, name, unchanged, pair) for pair in self.raw.tilted_pairs]
-        raw_spec = self.raw.spec
-        options: dict[str, Any] = {
-            option: raw_spec[option] for option in _OPTIONS if option in raw_spec
-        }
         try:
-            result = audit(
-                changed.collection,
-                [new_run],
-                self.raw.measures,
-                pairs=self.raw.tilted_pairs,
-                confounds=False,
-                **options,
-            )
+            result = self._audited_again(changed.collection, new_run)
         except UserError as error:  # what a control leaves may be nothing to compare
             left = replace(change, outcome="nothing left")
             if changed.collection.qrels.height:
@@ -374,7 +383,9 @@ class _Controls:
             values.append(new_values[measure, result.groups.index(name)][new_rows])
             values.append(old_values[measure, raw.groups.index(name)][old_rows])
         distinct = raw.distinct(run)
-        columns = Columns(np.array(values), None if distinct is None else distinct[old_rows])
+        columns = Columns(
+            values=np.array(values), distinct=None if distinct is None else distinct[old_rows]
+        )
         if not columns.queries:
             return Move(value=np.nan, low=np.nan, high=np.nan, queries=0)
         notation = repr(raw.measures[measure])
@@ -430,19 +441,6 @@ def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
         origin = collection.docs["origin"].gather(rows)
         family[rows] = origin.rank("dense").to_numpy().astype(np.int64) - 1
     return family
-
-
-_OPTIONS = (
-    "by",
-    "margin",
-    "ties",
-    "rounding",
-    "test",
-    "correction",
-    "resamples",
-    "seed",
-    "missing",
-)
 
 
 def _reader(ranker: Ranker) -> _Reader | None:

@@ -39,7 +39,7 @@ def _negated(value: float) -> float:
     return -value + 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Effect:
     """One run's answer to one question about two groups.
 

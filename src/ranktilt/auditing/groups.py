@@ -41,7 +41,7 @@ _HALVES = ("below {}", "{} and above")
 _HIGH, _LOW = "high-", "low-"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Groups:
     """A grouping of a collection's documents by one column, or by bins of its numbers."""
 
@@ -134,7 +134,7 @@ def grouping(
     have none.
     """
     if by is None:
-        return Groups(None, (), np.full(collection.docs.height, -1))
+        return Groups(by=None, names=(), code=np.full(collection.docs.height, -1))
     keep = list(keep)
     # A command checks groups before it ranks, and audits them afterwards: they are made once.
     return collection.memo(
@@ -176,7 +176,7 @@ def _by_property(collection: Collection, by: str) -> Groups:
     if parts := parts_of_numbers(column):
         remark = PropertyLabels(by=by, low=parts.low, high=parts.high, parted_at=parts.parted_at)
         remarks = (remark,)
-    return Groups(by, property_sides(by), code, remarks=remarks, values=values)
+    return Groups(by=by, names=property_sides(by), code=code, remarks=remarks, values=values)
 
 
 def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: int) -> Groups:
@@ -380,7 +380,7 @@ def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
         names = [f"{count} {'word' if count == '1' else 'words'}" for count in names]
     code = np.full(len(values), -1)
     code[values.is_not_null().to_numpy()] = known_code
-    return Groups(name, tuple(names), code)
+    return Groups(by=name, names=tuple(names), code=code)
 
 
 def _values(collection: Collection, name: str, columns: Sequence[str]) -> pl.Series:
@@ -414,7 +414,7 @@ def _halves(by: str, name: str, values: pl.Series, edge: float, *, unit: str) ->
         )
     names = tuple(half.format(f"{short_number(edge)}{unit}") for half in _HALVES)
     code = is_above.cast(pl.Int64).fill_null(-1).to_numpy()
-    return Groups(name, names, code)
+    return Groups(by=name, names=names, code=code)
 
 
 def _edges(values: npt.NDArray[Any], bins: int) -> npt.NDArray[Any]:

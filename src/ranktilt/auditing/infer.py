@@ -150,7 +150,9 @@ def _place_among_shuffled(
     """Compare samples of groups that are no twins with random labels, which they share."""
     rows = max(len(inputs.measures), CARD_ROWS if inputs.questions else 0)
     tests = len(inputs.judged_runs) * rows * max(len(inputs.pairs), 1)
-    shuffles = Shuffles(inputs.judgments, inputs.options.inference.seed, enough(tests))
+    shuffles = Shuffles(
+        judgments=inputs.judgments, seed=inputs.options.inference.seed, count=enough(tests)
+    )
     nulls = null_deltas(list(shuffled.values()), inputs.measures, shuffles)
     for (key, task), nulls_of_pair in zip(shuffled.items(), nulls, strict=True):
         samples = []
@@ -187,7 +189,7 @@ def _card(inputs: AuditInputs) -> Card:
         twins={pair.names: pair.twins for pair in inputs.pairs},
         questions=questions,
         inference=options,
-        shuffles=Shuffles(inputs.judgments, options.seed, enough(tests)),
+        shuffles=Shuffles(judgments=inputs.judgments, seed=options.seed, count=enough(tests)),
         banded=inputs.groups.by != "source",
         origins=inputs.origins,
     )

@@ -22,7 +22,7 @@ from ranktilt.measures.ranking import Floats, Ints, Ranking
 from ranktilt.measures.relevance import values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JudgedRun:
     """A run in the order of the judgments' queries, whose documents are rows of the collection.
 

@@ -18,7 +18,7 @@ MIXER = np.uint64(0x9E3779B97F4A7C15)
 """The odd constant of SplitMix64, by which parts of a signature are told apart."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Judgments:
     """Relevant judgments; rows beyond the collection's are documents that it does not hold."""
 
@@ -81,7 +81,7 @@ class Judgments:
 
     def of_group(self, group: int | None) -> Judged:
         keep = np.ones(len(self.query), dtype=bool) if group is None else self.group == group
-        return Judged(self.query[keep], self.grade[keep], len(self.queries))
+        return Judged(query=self.query[keep], grade=self.grade[keep], n_queries=len(self.queries))
 
     @property
     def has_relevant(self) -> bool:

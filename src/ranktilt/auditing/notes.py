@@ -295,12 +295,16 @@ def few_query_notes(
         fewest = min(effect.queries for effect in effects)
         if fewest < FEW_QUERIES:
             yield _few_queries(pair, fewest)
-        resampled = [
-            tilt for tilt in tilts if (tilt.a, tilt.b) == pair and tilt.queries >= FEWEST_ROWS
-        ]
-        dropped = max((tilt.dropped for tilt in resampled), default=0)
+        dropped = _dropped_resamples(tilts, pair)
         if dropped:
             yield ResamplesDropped(a=pair[0], b=pair[1], dropped=dropped, resamples=resamples)
+
+
+def _dropped_resamples(tilts: Sequence[Effect], pair: Pair) -> int:
+    """Return the most resamples that left one of a pair's tilts undefined."""
+    # A tilt of fewer queries is not resampled at all.
+    resampled = [tilt for tilt in tilts if (tilt.a, tilt.b) == pair and tilt.queries >= FEWEST_ROWS]
+    return max((tilt.dropped for tilt in resampled), default=0)
 
 
 def _few_queries(pair: Pair, queries: int) -> Note:

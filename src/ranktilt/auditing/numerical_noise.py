@@ -31,7 +31,7 @@ _DECIMALS = 9
 """A score with more digits after the point is a float as it is, and not a rounded one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NumericalNoise:
     """Movement of one run's Relative Δ on the primary measure within the scores' resolution."""
 

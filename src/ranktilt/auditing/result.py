@@ -80,7 +80,7 @@ class ControlChange:
     """Why what is left cannot be audited."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Controlled:
     """What one run says under one control about one pair of groups."""
 
@@ -96,7 +96,7 @@ class Controlled:
     """One a measure."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class QueryAnswers:
     """One run's answers to one question about groups, in two columns of per-query values."""
 
@@ -109,7 +109,7 @@ class QueryAnswers:
     """Total and weight of each query, for most; see `ranktilt.auditing.significance.Sample`."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command="ranktilt audit"):
     """The result of `audit`: measure × group on one mixed ranking per run; immutable."""
 

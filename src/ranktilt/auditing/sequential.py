@@ -52,7 +52,7 @@ class Look(NamedTuple):
     """Ends of the interval over queries alone."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SequentialAudit(
     Result,
     format="ranktilt-sequential-audit",

@@ -46,7 +46,7 @@ def by_family(
     return [answers[index] for index in range(len(tasks))]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Columns:
     """Per-query values to compare; a query counts where all its values are defined."""
 
@@ -104,7 +104,7 @@ def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[
     return [np.array([next(means) for _ in columns.sums]) for columns in members]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sample:
     """Per-query numbers behind one effect, before any statistics.
 
@@ -222,7 +222,7 @@ def mean_sample(run: str, of: Measure, group: str, values: Floats, distinct: Int
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InferenceOptions:
     """How effects get their intervals and p."""
 
@@ -447,7 +447,7 @@ def contrast_task(
         estimand=new.estimand,
         a=new.a,
         b=new.b,
-        columns=Columns(columns, shared_numbering([new.distinct, old.distinct])),
+        columns=Columns(values=columns, distinct=shared_numbering([new.distinct, old.distinct])),
         clusters=(new.clusters, old.clusters),
         neutral_values=neutral_values,
         twins=new.twins and old.twins,

@@ -32,8 +32,10 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 
-_OPTIONS = ("by", "margin", "missing", "ties", "rounding", "test", "correction")
-_SAMPLING = ("resamples", "seed")
+_OPTIONS = (
+    *("by", "margin", "missing", "ties", "rounding", "test", "correction"),
+    *("resamples", "seed"),
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -228,24 +230,25 @@ def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
     """Join the audits of all sources: correct their p together, and ask for trends."""
     audits = _corrected_together(audits)
     first = audits[0]
-    sampling = {name: first.spec[name] for name in _SAMPLING}
     provenance = audit_provenance(apart.collection, first.spec["runs"])
     tilts = list(chain.from_iterable(audit.tilts for audit in audits))
     spec = {
         **{name: first.spec[name] for name in _OPTIONS},
-        **sampling,
         "primary": repr(first.primary),
         "reference": apart.reference,
         "family_size": sum(not isnan(tilt.p) for tilt in tilts),
         **provenance,
     }
     notes = (*apart.notes, *_audit_notes(apart, audits), *trend_notes(apart.sources))
+    sources_trends = trends(
+        audits, apart.sources, resamples=first.spec["resamples"], seed=first.spec["seed"]
+    )
     return SourceAudits(
         spec=spec,
         reference=apart.reference,
         sources=apart.sources,
         audits=tuple(audits),
-        trends=tuple(trends(audits, apart.sources, **sampling)),
+        trends=tuple(sources_trends),
         notes=notes,
     )
 

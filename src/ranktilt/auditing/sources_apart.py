@@ -31,7 +31,9 @@ TEMPERATURE, MODEL, PROMPT = "temperature", "model", "prompt"
 COMPARED = "compared_sources"
 """Key in a collection's spec: the reference and the sources whose common documents are compared."""
 _HIGHEST = 2.0
-_NAMED = re.compile(r"(?<=.)(?:[-_](?:tmp|temp|temperature)(\d+(?:\.\d+)?)|_(\d+\.\d+))$")
+_NAMED = re.compile(
+    r"(?<=.)(?:[-_](?:tmp|temp|temperature)(?P<marked>\d+(?:\.\d+)?)|_(?P<bare>\d+\.\d+))$"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,5 +261,9 @@ def split_temperature(source: str) -> tuple[str, float | None]:
     The ending is ``-tmp0.2`` or ``_0.2``.
     """
     ending = _NAMED.search(source)
-    value = float(ending[1] or ending[2]) if ending else math.inf
-    return (source[: ending.start()], value) if ending and value <= _HIGHEST else (source, None)
+    if ending is None:
+        return source, None
+    temperature = float(ending["marked"] or ending["bare"])
+    if temperature > _HIGHEST:
+        return source, None
+    return source[: ending.start()], temperature

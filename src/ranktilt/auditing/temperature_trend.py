@@ -148,7 +148,9 @@ def _columns(
         numbers = audit.distinct(run)
         distinct.append(None if numbers is None else numbers[rows])
         keys.append((run, repr(RelativeDelta(of=measure)), reference, source))
-    columns = Columns(np.array([*references, *rewrites]), shared_numbering(distinct))
+    columns = Columns(
+        values=np.array([*references, *rewrites]), distinct=shared_numbering(distinct)
+    )
     return columns, _clusters(audits, keys, queries)
 
 

@@ -25,7 +25,7 @@ _FEWEST = 10
 _DOCS, _SCORES = "<i4", "<f8"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TopResults:
     """The first results of each run, with all results of the last block of ties."""
 

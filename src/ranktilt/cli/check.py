@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from cyclopts import Parameter
@@ -17,6 +17,9 @@ from ranktilt.config import read_section
 from ranktilt.data.check_limits import CheckLimits
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.rankers.base import Ranker
 
 UNFAIR, NOTHING_COMPARED = 1, 3
 """Exit codes where a fault voids the comparison, and where there are no two sides."""
@@ -98,18 +101,16 @@ class CheckQuestions:
                 "--text is about rankers and encoders: name one with -r or --similarity"
             )
 
-    def keywords(self) -> dict[str, Any]:
-        """Return what the library's `check` is asked."""
+    def rankers(self) -> list[Ranker]:
+        """Return the rankers to examine; BM25 where ``--instrument`` names none."""
         specs = self.ranker or ([_RANKER] if self.instrument else [])
-        encoder = None
-        if self.similarity is not None:
-            encoder = read_rankers([self.similarity], text=self.text)[0]
-        return {
-            "rankers": read_rankers(specs, text=self.text),
-            "measures": self.measure,
-            "similarity": encoder,
-            "instrument": self.instrument,
-        }
+        return read_rankers(specs, text=self.text)
+
+    def encoder(self) -> Ranker | None:
+        """Return the encoder of ``--similarity``."""
+        if self.similarity is None:
+            return None
+        return read_rankers([self.similarity], text=self.text)[0]
 
 
 @verb(
@@ -156,7 +157,8 @@ def check(
         return 0 if report.is_readable else UNFAIR
     section = CheckSection.in_force()
     output.check(*collection_files(folder))
-    keywords = questions.keywords()
+    # A misspelt model is refused before texts are read.
+    encoder, rankers = questions.encoder(), questions.rankers()
     collection = options.load_texts(folder, split)
     result = check_collection(
         collection,
@@ -164,7 +166,10 @@ def check(
         limits=section.limits,
         equivalence=section.equivalence,
         seed=settings().configuration.statistics.seed,
-        **keywords,
+        rankers=rankers,
+        measures=questions.measure,
+        similarity=encoder,
+        instrument=questions.instrument,
     )
     output.deliver(result)
     if not result.is_compared:

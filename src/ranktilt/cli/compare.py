@@ -12,7 +12,7 @@ from ranktilt.cli import options
 from ranktilt.cli.app import DECIDE, INPUT, SELDOM, verb
 from ranktilt.cli.output import PageOutput
 from ranktilt.cli.rankers import require_answers
-from ranktilt.cli.statistics_options import sampling_of_tests
+from ranktilt.cli.statistics_options import statistics_settings
 
 
 @verb(
@@ -68,11 +68,14 @@ def compare(
         else:
             specs = audit.spec.get("runs", ())
         require_answers(specs, max_failures)
+    statistics = statistics_settings()
     output.deliver(
         compare_audits(
             *audits,
             baseline_run=baseline_run,
             max_left_out=max_left_out,
-            **sampling_of_tests(),
+            resamples=statistics.resamples,
+            seed=statistics.seed,
+            correction=statistics.correction,
         )
     )

@@ -13,7 +13,7 @@ from ranktilt.cli.app import DECIDE, INPUT, OUTPUT, QUESTION, SELDOM, points, ve
 from ranktilt.cli.gate_output import GateFiles
 from ranktilt.cli.output import FILE_OR_STDOUT, PageOutput
 from ranktilt.cli.rankers import require_answers
-from ranktilt.cli.statistics_options import read_optional_margin, resampling
+from ranktilt.cli.statistics_options import read_optional_margin, statistics_settings
 
 
 @verb(
@@ -183,6 +183,7 @@ def gate(
     for checked in (result, earlier):
         if checked is not None:
             require_answers(checked.spec.get("runs", ()), max_failures)
+    statistics = statistics_settings()
     decision = gate_audit(
         result,
         max_tilt=limit,
@@ -194,6 +195,7 @@ def gate(
         max_loss=max_loss,
         max_left_out=max_left_out,
         inconclusive=inconclusive,
-        **resampling(),
+        resamples=statistics.resamples,
+        seed=statistics.seed,
     )
     return files.deliver(decision)

@@ -81,4 +81,4 @@ def replay_spec(path: Path, score_order: str | None = None, queries: Path | None
     stage_options = {} if score_order is None else {"score_order": score_order}
     if queries is not None:
         stage_options["queries"] = str(queries)
-    return str(Stage("replay", str(path), stage_options))
+    return str(Stage(name="replay", argument=str(path), options=stage_options))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -12,7 +12,23 @@ from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
+    from ranktilt.config import StatisticsSettings
     from ranktilt.measures.margin import Margin
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditStatistics:
+    """How an audit measures and tests tilts, of every place that may say so."""
+
+    ties: str = "expected"
+    rounding: str = "none"
+    missing: str = "zero"
+    test: str = "interval"
+    primary: str | None
+    margin: Margin
+    correction: str
+    resamples: int
+    seed: int
 
 
 @Parameter(name="*", group=STATISTICS)
@@ -43,33 +59,36 @@ class StatisticsOptions:
         ),
     ] = None
 
-    def keywords(self, preset: str | None = None) -> dict[str, Any]:
-        """Return the keywords of an audit.
+    def in_force(self, preset: str | None = None) -> AuditStatistics:
+        """Return how an audit measures and tests.
 
         Options win over ``--set``, a preset and the file, in this order.
         """
         from ranktilt.presets import preset as preset_named
 
-        usual = settings().configuration.statistics.of_audits
+        configured = statistics_settings()
+        usual = configured.of_audits
         assigned = settings().assigned_statistics
-        keywords = {**sampling_of_tests(), **usual}
+        values = dict(usual)
         if preset is not None:
-            keywords |= preset_named(preset).statistics
-        keywords |= {name: value for name, value in usual.items() if name in assigned}
+            values |= preset_named(preset).statistics
+        values |= {name: value for name, value in usual.items() if name in assigned}
         if self.ties is not None:
-            keywords["ties"] = self.ties
-        return {**keywords, "primary": self.primary, "margin": self._margin()}
+            values["ties"] = self.ties
+        statistics = AuditStatistics(
+            primary=self.primary,
+            margin=self._margin(),
+            correction=configured.correction,
+            resamples=configured.resamples,
+            seed=configured.seed,
+        )
+        return replace(statistics, **values)
 
-    def of_mitigation(self) -> dict[str, Any]:
-        """Return the keywords that `keywords` has and a mitigation takes; its seed is an option."""
-        of_audits = {"missing", "rounding"}
-        for name in sorted(of_audits & settings().assigned_statistics):
+    def of_mitigation(self) -> AuditStatistics:
+        """Return how a mitigation measures and tests; refuse a ``--set`` that it does not read."""
+        for name in sorted({"missing", "rounding"} & settings().assigned_statistics):
             raise UserError(f"--set statistics.{name}: ranktilt mitigate does not read it")
-        return {
-            name: value
-            for name, value in self.keywords().items()
-            if name not in {*of_audits, "seed"}
-        }
+        return self.in_force()
 
     def _margin(self) -> Margin:
         """Return the margin of the option, or else of ranktilt.toml, or else the usual one."""
@@ -83,30 +102,21 @@ class StatisticsOptions:
         return read_margin(str(configured), "statistics.margin")
 
     def preset_changes(self, preset: str) -> list[str]:
-        """Return the keywords that differ from the preset's, such as ``ties = expected``."""
+        """Return the values that differ from the preset's, such as ``ties = expected``."""
         from ranktilt.presets import preset as preset_named
 
-        keywords = self.keywords(preset)
-        usual = preset_named(preset).statistics
-        return [
-            f"{name} = {keywords[name]}" for name, value in usual.items() if keywords[name] != value
-        ]
+        statistics = self.in_force(preset)
+        changes = list[str]()
+        for name, usual in preset_named(preset).statistics.items():
+            value = getattr(statistics, name)
+            if value != usual:
+                changes.append(f"{name} = {value}")
+        return changes
 
 
-def sampling_of_tests() -> dict[str, Any]:
-    """Return resamples, seed and correction, as ranktilt.toml or ``--set`` has them."""
-    statistics = settings().configuration.statistics
-    return {
-        "resamples": statistics.resamples,
-        "seed": statistics.seed,
-        "correction": statistics.correction,
-    }
-
-
-def resampling() -> dict[str, Any]:
-    """Return resamples and seed, for what has no p values to correct."""
-    statistics = settings().configuration.statistics
-    return {"resamples": statistics.resamples, "seed": statistics.seed}
+def statistics_settings() -> StatisticsSettings:
+    """Return the section [statistics], as ranktilt.toml or ``--set`` has it."""
+    return settings().configuration.statistics
 
 
 def read_optional_margin(text: str | None, option: str) -> Margin | None:

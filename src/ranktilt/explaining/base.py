@@ -32,7 +32,7 @@ ABOVE = 0.95
 """Cosine above which the paper finds most twins."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Distribution:
     """Values of one quantity over pairs of texts, NaN where it is undefined."""
 
@@ -76,7 +76,7 @@ class Distribution:
         return {name: getattr(self, name) for name in ("count", "undefined", "mean", "quartiles")}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Cosines(Distribution):
     """Cosines of pairs of vectors, −1 to 1."""
 
@@ -292,7 +292,7 @@ class TextProbe(Probe[Floats]):
         source = collection.docs["source"].to_numpy()
         compared_sources = others(collection, reference)
         distributions = {
-            name: Distribution(self.unit, measured[source == name])
+            name: Distribution(name=self.unit, values=measured[source == name])
             for name in (reference, *compared_sources)
         }
         effects = []

@@ -163,8 +163,8 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
                     source=source,
                     model=repr(ranker),
                     text=str(getattr(ranker, "text", "")),
-                    twins=Cosines("twins", of_twins),
-                    other_pairs=Cosines("other pairs", of_others),
+                    twins=Cosines(name="twins", values=of_twins),
+                    other_pairs=Cosines(name="other pairs", values=of_others),
                     separation=separation(vectors, pairs, origin, seed=self.seed),
                     map=maps.get(source),
                 )

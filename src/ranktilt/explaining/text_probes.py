@@ -63,8 +63,10 @@ def shared_terms(collection: Collection, reference: str, source: str) -> Overlap
     of_reference, of_twin, of_both = _twin_terms(collection, reference, source)
     return Overlap(
         source=source,
-        jaccard=Distribution("Jaccard", share(of_both, of_reference + of_twin - of_both)),
-        overlap=Distribution("overlap", share(of_both, of_reference)),
+        jaccard=Distribution(
+            name="Jaccard", values=share(of_both, of_reference + of_twin - of_both)
+        ),
+        overlap=Distribution(name="overlap", values=share(of_both, of_reference)),
     )
 
 

@@ -19,7 +19,7 @@ from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats, Hits, Ints, Ranking, running_rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RelevantDocuments:
     """Relevant documents of queries 0, 1, … whose labels are shuffled.
 
@@ -116,7 +116,9 @@ class RelevantBlocks:
 
         `mine` as for `RelevantDocuments.best`.
         """
-        hits = {least: Hits(gains @ mine, self.query) for least, gains in self.gains.items()}
+        hits = {
+            least: Hits(gains=gains @ mine, query=self.query) for least, gains in self.gains.items()
+        }
         totals = []
         for measure, weights, table in zip(self.measures, self.weights, self.tables, strict=True):
             totals.append(measure.block_totals(weights, table, hits[measure.grade]))

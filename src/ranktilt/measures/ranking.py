@@ -89,7 +89,7 @@ class Ranking:
         return Ranking(np.concatenate([[0], np.cumsum(lengths)]), self.scores[keep]), keep
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Judged:
     """All judgments of one group, of grades above 0: the content of an ideal ranking."""
 
@@ -118,7 +118,7 @@ class Judged:
         return np.bincount(query, weights=gain, minlength=self.n_queries).astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Hits:
     """Gain of each tie block under each labeling, shape (n_blocks, labelings)."""
 

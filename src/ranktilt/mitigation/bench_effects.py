@@ -62,11 +62,12 @@ def changes_of(audited: Mapping[str, AuditedRuns], options: BenchOptions) -> tup
 
     p is corrected over all of them.
     """
-    sampling = {"resamples": options.resamples, "seed": options.seed}
+    resamples, seed = options.resamples, options.seed
     changes = list[Change]()
     for documents, runs in audited.items():
-        changes += contrast_changes(_tilt_tasks(runs), **sampling)
-        changes += mean_changes(_mean_tasks(runs.audit, documents), **sampling)
+        changes += contrast_changes(_tilt_tasks(runs), resamples=resamples, seed=seed)
+        mean_tasks = _mean_tasks(runs.audit, documents)
+        changes += mean_changes(mean_tasks, resamples=resamples, seed=seed)
     return corrected(changes, options.correction)
 
 
@@ -101,7 +102,7 @@ def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
                     estimand=measured,
                     a=documents,
                     b=documents,
-                    columns=Columns(values, distinct),
+                    columns=Columns(values=values, distinct=distinct),
                 )
             )
     return tasks

@@ -132,7 +132,7 @@ class Method(ABC):
             value = getattr(self, option.name)
             if option.name != "variant" and value != option.default:
                 options[option.name] = "true" if value is True else str(value)
-        return str(Stage(self.label, None, options))
+        return str(Stage(name=self.label, argument=None, options=options))
 
     @abstractmethod
     def fit(self, queries: FittingQueries) -> FittedMethod:

@@ -164,13 +164,12 @@ def movement(
     seed: int,
 ) -> Movement:
     """Return mean distances with their intervals over queries; repeated queries count once."""
-    overlap = Columns(distances.rbo[None], distinct)
-    replaced = Columns(distances.replaced[None], distinct)
-    sampling = {"resamples": resamples, "seed": seed}
+    overlap = Columns(values=distances.rbo[None], distinct=distinct)
+    replaced = Columns(values=distances.replaced[None], distinct=distinct)
     return Movement(
         candidate=candidate,
-        rbo=_mean(overlap, 1.0, 1.0, **sampling),
-        replaced=_mean(replaced, 100.0, 0.0, **sampling),
+        rbo=_mean(overlap, 1.0, 1.0, resamples=resamples, seed=seed),
+        replaced=_mean(replaced, 100.0, 0.0, resamples=resamples, seed=seed),
         queries=replaced.queries,
         effective_n=_influence(replaced).variance().effective_n,
     )

@@ -117,7 +117,7 @@ def _contrast_leads(inputs: AuditInputs, values: Floats, measured: Measure) -> l
 
 
 def _shuffles(inputs: AuditInputs) -> Shuffles:
-    return Shuffles(inputs.judgments, inputs.options.inference.seed)
+    return Shuffles(judgments=inputs.judgments, seed=inputs.options.inference.seed)
 
 
 def _median(draws: Floats) -> float:

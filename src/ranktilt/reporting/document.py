@@ -26,6 +26,9 @@ Emphasis = Literal["", "strong", "quiet", "alarm"]
 SIDES = ("the first group of a pair", "the second")
 
 
+# Views build cells, rows, columns, sentences, sections, tables and figures by the hundred, a row of
+# a table in a line: these take what they show by position, and their options by name. The other
+# records are built by name alone.
 @dataclass(frozen=True)
 class Cell:
     """One cell of a table: a text, the number it was rounded from, and its tone."""
@@ -158,7 +161,7 @@ def tabulated(
     return Table(caption, heads, tuple(rows), **more)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Panels:
     """A paper's table, for text: tables below each other under one caption.
 
@@ -204,7 +207,7 @@ class Figure:
         return int(self.drawing["height"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pairs:
     """Names and values, one below the other."""
 
@@ -213,7 +216,7 @@ class Pairs:
     only: Audience = "page"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Lines:
     """Sentences in the running text; quiet ones are notes."""
 
@@ -224,7 +227,7 @@ class Lines:
     """Whether a reader of a page unfolds them, as notes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Code:
     """A command as one would type it, or a formula, whose lines and blanks are kept."""
 
@@ -234,7 +237,7 @@ class Code:
     only: Audience = "page"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Explorer:
     """Queries, ranked lists and texts to look through; without scripts, a table of queries."""
 
@@ -343,7 +346,7 @@ class NextCommand:
     command: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Document:
     """The content of a report on a result, before any format."""
 

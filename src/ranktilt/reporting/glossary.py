@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Term:
     """One word that is explained."""
 
@@ -41,11 +41,11 @@ _FILE = tomllib.loads(
 )
 TERMS = (
     *(
-        Term(estimand.term, estimand.definition, estimand.pattern)
+        Term(title=estimand.term, definition=estimand.definition, pattern=estimand.pattern)
         for estimand in every_estimand()
         if estimand.definition
     ),
-    *(Term(title, **fields) for title, fields in _FILE.items()),
+    *(Term(title=title, **fields) for title, fields in _FILE.items()),
 )
 """Estimands by their own definitions, and the other words of `terms.toml`."""
 

@@ -64,17 +64,17 @@ def provenance(
     blocks: list[Block] = []
     sentences = tuple(map(Sentence, notes))
     if sentences:
-        blocks.append(Lines(sentences, only="page"))
+        blocks.append(Lines(lines=sentences, only="page"))
     lead: tuple[str, ...] = ()
     if spec.get("command"):
         lead = (f"Made by the command below; {repeats}.",)
-        blocks.append(Code("The command that made it", str(spec["command"])))
+        blocks.append(Code(label="The command that made it", text=str(spec["command"])))
     pairs = []
     for name, value in spec.items():
         text = _text(value)
         if text and name not in ("command", "inputs"):
             pairs.append((_NAMES.get(name, name.replace("_", " ")), text))
-    blocks.append(Pairs(tuple(pairs)))
+    blocks.append(Pairs(pairs=tuple(pairs)))
     if spec.get("inputs"):
         columns = (
             (name_column("file"), itemgetter("path")),

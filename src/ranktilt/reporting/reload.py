@@ -318,7 +318,7 @@ def _require_no_new_files(collection: Collection, files: InputFiles) -> None:
             raise UserError(f"{files.visible_name(name)} has been added since the audit")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InputFiles:
     """The files of a collection as an audit names them, and where they lie now."""
 
@@ -347,7 +347,7 @@ class InputFiles:
             names &= {spec.get("split"), spec.get("labels")}
         faults: list[tuple[int, str]] = []
         for base in (Path(), *(() if file is None else Path(file).absolute().parents)):
-            files = cls(hashes, spec.get("path"), base)
+            files = cls(hashes=hashes, folder=spec.get("path"), base=base)
             file_faults = (files._fault(name) for name in hashes if name in names)
             fault = next(filter(None, file_faults), "")
             if not fault:

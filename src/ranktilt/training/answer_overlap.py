@@ -27,7 +27,7 @@ def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
         query_words, _, shared_words = term_counts(
             pairs_of_source["query"], pairs_of_source["answer"]
         )
-        shares = Distribution("overlap", share(shared_words, query_words))
+        shares = Distribution(name="overlap", values=share(shared_words, query_words))
         low, median, high = shares.quartiles
         overlaps.append(
             AnswerOverlap(

@@ -165,7 +165,7 @@ class EvaluatedCollection:
                         estimand=estimand,
                         a=name,
                         b=name,
-                        columns=Columns(pair, distinct),
+                        columns=Columns(values=pair, distinct=distinct),
                     )
 
     def _means(self, inference: InferenceOptions) -> tuple[Effect, ...]:

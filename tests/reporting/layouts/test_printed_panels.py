@@ -73,7 +73,7 @@ def cells(
 def text(
     cells: Sequence[PaperCell], format: str = "latex", path: str = "", layout: str = "dai-3"
 ) -> str:
-    return paper_tables([CellFile(tuple(cells), path)], layout, format)
+    return paper_tables([CellFile(cells=tuple(cells), path=path)], layout, format)
 
 
 def tex(cells: Sequence[PaperCell], path: str = "", layout: str = "dai-3") -> TexTable:
@@ -254,8 +254,15 @@ class TestStructure:
     def test_texts_side_by_side_are_as_wide_as_the_page(self) -> None:
         columns = tuple(Column(title, number=False) for title in ("Human-Written", "LLM-Generated"))
         row = Row((Cell(r"\write18{rm} & 5 % of {all}"), Cell("[x] \\\\ $y$")))
-        panels = Panels("dai-10", "c", "Layout: p.", (Table("Query: \\[a_b\\]", columns, (row,)),))
-        lines = latex_document(Document("", "", printed([panels]))).splitlines()
+        panels = Panels(
+            name="dai-10",
+            caption="c",
+            layout="Layout: p.",
+            tables=(Table("Query: \\[a_b\\]", columns, (row,)),),
+        )
+        lines = latex_document(
+            Document(kind="", headline="", sections=printed([panels]))
+        ).splitlines()
         assert lines[1] == r"\begin{table*}[t]"
         assert lines[5:13] == [
             r"\small",

@@ -103,7 +103,7 @@ def test_latex_markdown_and_csv_hold_the_printed_cells(
 
 def test_without_any_relative_delta_all_of_them_come_back(published: dict[str, CellFile]) -> None:
     parts = CellFile(
-        tuple(cell for cell in published["dai"].cells if cell.target != "relative_delta")
+        cells=tuple(cell for cell in published["dai"].cells if cell.target != "relative_delta")
     )
     mixed = [name for name in COUNTS if layouts()[name].derived == "relative_delta"]
     assert mixed == ["dai-3", "dai-4", "dai-5", "dai-6", "dai-9"]

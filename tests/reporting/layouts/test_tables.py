@@ -55,7 +55,7 @@ def names(*results: Source) -> list[str]:
 
 
 def laid(cells: Sequence[PaperCell], name: str = "dai-3") -> Panels:
-    (block,) = panels([CellFile(tuple(cells))], name)
+    (block,) = panels([CellFile(cells=tuple(cells))], name)
     return block
 
 
@@ -215,7 +215,7 @@ class TestWhich:
             measure="nDCG@1",
             value=1.0,
         )
-        (block,) = panels([CellFile((cell,)), of(small(), "/x/one")], "dai-3")
+        (block,) = panels([CellFile(cells=(cell,)), of(small(), "/x/one")], "dai-3")
         assert [table.caption for table in block.tables] == ["", "LLM text by llm"]
 
     def test_models_have_their_tables_and_shared_queries_count_once(
@@ -282,7 +282,7 @@ class TestFormats:
         )
         (table,) = read_tex(paper_tables([audit_of_three], "dai-3", "latex"))
         assert "Made by: ranktilt audit X --json a.json" in table.comments
-        cells = CellFile(tuple(measured("wang-2", s=("P@20",))), "folder/cells.csv")
+        cells = CellFile(cells=tuple(measured("wang-2", s=("P@20",))), path="folder/cells.csv")
         assert "- Cells of folder/cells.csv\n" in paper_tables([cells], "paper", "markdown")
         opened = LoadedAudit(sourced("llama"), twins(40, ("human", "llama")))
         lines = paper_tables([opened], "dai-10", "csv").splitlines()

@@ -59,7 +59,7 @@ AnswerOf = dict[tuple[str, Question], QueryAnswer]
 """Answers of an audit by run and question."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Match:
     """Two audits side by side; made by `match`."""
 
@@ -418,7 +418,7 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
             measure_number = _measure_names(audit).index(measure)
             group_number = audit.groups.index(name)
             values.append(audit.values[run_number, measure_number, group_number][rows])
-    columns = Columns(np.array(values), match.distinct(runs))
+    columns = Columns(values=np.array(values), distinct=match.distinct(runs))
     if pair == (ALL, ALL):
         return ChangeTask(
             run=runs.new,

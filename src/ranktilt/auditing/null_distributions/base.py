@@ -91,7 +91,7 @@ def shuffled_labels(
     return labels if (first == np.arange(len(first))).all() else labels[:, first]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shuffles:
     """Shuffled labels of relevant documents, which all runs and measures share.
 

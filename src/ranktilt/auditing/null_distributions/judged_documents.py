@@ -141,7 +141,7 @@ class _Group:
         order = np.lexsort((-judgments.grade, judgments.query))
         judgment = order[is_candidate[order]]
         queries, query = np.unique(judgments.query[judgment], return_inverse=True)
-        pool = RelevantDocuments(query, judgments.grade[judgment])
+        pool = RelevantDocuments(query=query, grade=judgments.grade[judgment])
         return cls(queries=queries, judgment=judgment, pool=pool)
 
     def shared(self, partner: _Group) -> tuple[Ints, Ints]:
@@ -240,7 +240,7 @@ def judged_labels(
     if len(is_counted):
         counted_grade = np.where(is_counted, judgments.grade, 0.0)
         gains = np.where(is_relevant, counted_grade[judgment], 0.0)
-    both = Judged(query, judgments.grade[counted], query_count)
+    both = Judged(query=query, grade=judgments.grade[counted], n_queries=query_count)
     weight = label_weights(measure, judged_run.ranking, gains, both)
     added = sums(judgment[is_relevant], weight[is_relevant], len(is_counted))[counted]
 
@@ -296,7 +296,7 @@ def exchange_p(
     # A document that is not retrieved adds 0 whatever its label.
     retrieved = np.unique(entry_judgment[is_counted])
     query = np.unique(judgments.query[retrieved], return_inverse=True)[1]
-    pool = RelevantDocuments(query, judgments.grade[retrieved])
+    pool = RelevantDocuments(query=query, grade=judgments.grade[retrieved])
     number = np.full(len(judgments.query) + 1, -1)
     number[retrieved] = np.arange(len(retrieved))
     blocks = RelevantBlocks.from_ranking(pool, [measure], ranking, number[entry_judgment])

@@ -25,7 +25,7 @@ _CELLS = 1 << 20
 _BAND = "random band of the page"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TopRanks:
     """The first ranks of one run, and what of them each document holds."""
 

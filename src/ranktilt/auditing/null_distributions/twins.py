@@ -22,7 +22,7 @@ from ranktilt.statistics.two_way import Clusters
 _LABEL_SEED, _EXCHANGE_SEED = 4, 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TwinPairs:
     """Two groups to compare, and the rows of their twins."""
 

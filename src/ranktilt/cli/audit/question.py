@@ -33,7 +33,7 @@ class AuditQuestion:
 
     def check(self) -> None:
         """Refuse what cannot be asked, before anything is read."""
-        self.statistics.keywords(self.preset)
+        self.statistics.in_force(self.preset)
         self._measures()
 
     def rankers(self, inputs: InputOptions) -> list[Ranker]:
@@ -62,6 +62,7 @@ class AuditQuestion:
         from ranktilt.auditing.failed_check import with_failed_check
 
         require_answers((run.spec for run in runs), self.max_failures)
+        statistics = self.statistics.in_force(self.preset)
         result = run_audit(
             collection,
             runs,
@@ -70,7 +71,15 @@ class AuditQuestion:
             card=self.card or not collection.qrels.height,
             by=by,
             pairs=pairs,
-            **self.statistics.keywords(self.preset),
+            primary=statistics.primary,
+            missing=statistics.missing,
+            ties=statistics.ties,
+            rounding=statistics.rounding,
+            test=statistics.test,
+            correction=statistics.correction,
+            margin=statistics.margin,
+            resamples=statistics.resamples,
+            seed=statistics.seed,
         )
         result = with_failed_check(collection, result, CheckSection.in_force().limits)
         if self.preset is not None:

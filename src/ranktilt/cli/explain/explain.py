@@ -23,7 +23,7 @@ from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.rankers import rank_with, read_rankers
 from ranktilt.cli.saved_runs import SavedRunOptions
-from ranktilt.cli.statistics_options import sampling_of_tests
+from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def explain(
         return
     if encoder:
         raise UserError("--encoder examines the vectors of twins, and these groups are none")
-    sampling = sampling_of_tests()
+    statistics = statistics_settings()
     all_runs = [*rank_with(rankers, collection), *runs]
     try:
         gaps = explain_gaps(
@@ -156,8 +156,8 @@ def explain(
             probe,
             by=by,
             pairs=labels.reference_first(collection, by, None),
-            seed=sampling["seed"],
-            correction=sampling["correction"],
+            seed=statistics.seed,
+            correction=statistics.correction,
         )
     except NoPropertiesError as error:
         if folder is not None:

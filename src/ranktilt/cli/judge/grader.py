@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ranktilt.cli.generate.requests import show_estimate
 from ranktilt.cli.notes import note
-from ranktilt.cli.statistics_options import resampling
+from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.errors import counted
 
 if TYPE_CHECKING:
@@ -53,7 +53,15 @@ class Grader:
         """Let the model grade passages of grade 0 with something in them that may sway it."""
         from ranktilt.judging.probes import probe_judge
 
-        return probe_judge(self.collection, self.client, self.grading, pairs=pairs, **resampling())
+        statistics = statistics_settings()
+        return probe_judge(
+            self.collection,
+            self.client,
+            self.grading,
+            pairs=pairs,
+            resamples=statistics.resamples,
+            seed=statistics.seed,
+        )
 
 
 def note_grades(grades: Grades) -> None:

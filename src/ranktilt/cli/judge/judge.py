@@ -16,7 +16,7 @@ from ranktilt.cli.judge.inputs import JudgeInputs
 from ranktilt.cli.judge.scores import compare_scores
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, with_sidecars
-from ranktilt.cli.statistics_options import sampling_of_tests
+from ranktilt.cli.statistics_options import statistics_settings
 
 if TYPE_CHECKING:
     from ranktilt.judging.grading import Grades
@@ -113,6 +113,7 @@ def judge(
 
     groups = inputs.read_groups()
     collection = inputs.load()
+    statistics = statistics_settings()
     runs = inputs.read_runs(collection, text)
     judges: dict[str, Any] = named_judges(inputs.judge or [])
     grades: Grades | None = None
@@ -143,7 +144,9 @@ def judge(
             top_grade=top_grade,
             human_sample=human_sample,
             probed=probed,
-            **sampling_of_tests(),
+            resamples=statistics.resamples,
+            seed=statistics.seed,
+            correction=statistics.correction,
         )
     )
     return _exit_code(grades)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ranktilt.cli.judge.inputs import JudgeInputs
-from ranktilt.cli.statistics_options import sampling_of_tests
+from ranktilt.cli.statistics_options import statistics_settings
 
 if TYPE_CHECKING:
     from ranktilt.judging.result import JudgeAudit
@@ -18,11 +18,14 @@ def compare_scores(inputs: JudgeInputs, measures: Sequence[str] | None) -> Judge
 
     human, *judges = inputs.scores or []
     groups = inputs.read_groups()
+    statistics = statistics_settings()
     return judge_scores(
         human,
         judges,
         measures=measures,
         families=groups.families,
         clusters=groups.clusters,
-        **sampling_of_tests(),
+        resamples=statistics.resamples,
+        seed=statistics.seed,
+        correction=statistics.correction,
     )

@@ -23,7 +23,7 @@ from ranktilt.cli.mitigate.save import (
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.rankers import read_rankers
-from ranktilt.cli.statistics_options import StatisticsOptions, resampling
+from ranktilt.cli.statistics_options import StatisticsOptions
 
 if TYPE_CHECKING:
     pass
@@ -77,10 +77,9 @@ def mitigate(
     """
     inputs = replace(inputs, folder=folder)
     check_inputs(inputs, fit)
-    keywords = statistics.of_mitigation()
-    seed = resampling()["seed"]
+    tests = statistics.of_mitigation()
     pair = next(iter(inputs.pairs or ()), None)
-    chosen = corrections.chosen(by=inputs.column or "", pair=pair, seed=seed)
+    chosen = corrections.chosen(by=inputs.column or "", pair=pair, seed=tests.seed)
     saving.check(inputs)
     output.check(*inputs.files, *collection_files(fit), also=saving.files)
     from ranktilt.mitigation.mitigate import mitigate as run_mitigation
@@ -92,7 +91,7 @@ def mitigate(
         score_order=inputs.score_order,
         queries=inputs.queries,
     )
-    split, runs = read_query_sets(inputs, fit, seed)
+    split, runs = read_query_sets(inputs, fit, tests.seed)
     note(split_words(split))
     if inputs.reference:
         pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs)
@@ -104,7 +103,12 @@ def mitigate(
         options=chosen,
         effectiveness=corrections.effectiveness,
         budget=corrections.budget,
-        **keywords,
+        primary=tests.primary,
+        ties=tests.ties,
+        test=tests.test,
+        correction=tests.correction,
+        margin=tests.margin,  # type: ignore[arg-type]  # it refuses ranks itself
+        resamples=tests.resamples,
     )
     output.deliver(bench)
     if not saving.has_target:

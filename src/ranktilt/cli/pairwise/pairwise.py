@@ -12,7 +12,7 @@ from ranktilt.cli.app import QUESTION, SELDOM, STATISTICS, UNDERSTAND, verb
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.pairwise.questions import Questions
 from ranktilt.cli.pairwise.request import PairRequest
-from ranktilt.cli.statistics_options import margin_of_shares, resampling, sampling_of_tests
+from ranktilt.cli.statistics_options import margin_of_shares, statistics_settings
 
 PAIRS = 20
 
@@ -73,6 +73,7 @@ def pairwise(
         *questions.files,
         also={"--save-decisions": questions.save_decisions},
     )
+    statistics = statistics_settings()
     asker = questions.asker(preset)
     collection = options.load_texts(folder, split)
     sides = two_groups(collection, by, protected)
@@ -84,7 +85,7 @@ def pairwise(
             collection,
             sides,
             pairs=questions.pairs or PAIRS,
-            seed=resampling()["seed"],
+            seed=statistics.seed,
             candidates=questions.run(folder),
             queries=query_ids,
         )
@@ -99,6 +100,8 @@ def pairwise(
         queries=query_ids,
         count_rule=count_rule,
         margin=margin_of_shares(margin),
-        **sampling_of_tests(),
+        resamples=statistics.resamples,
+        seed=statistics.seed,
+        correction=statistics.correction,
     )
     output.deliver(result, {questions.save_decisions: decided.contents})

@@ -42,7 +42,9 @@ def _run_words(file: Path, ranker: Ranker) -> list[str]:
     chosen = [choice for choice in choices if choice is not None]
     if not chosen:
         return ["--run", str(file)]
-    return ["-r", str(Stage("replay", str(file), {"exclude_self": str(chosen[0]).lower()}))]
+    choice = {"exclude_self": str(chosen[0]).lower()}
+    replayed = Stage(name="replay", argument=str(file), options=choice)
+    return ["-r", str(replayed)]
 
 
 def run_notes(path: Path, run: Run, *, has_judgments: bool) -> Iterator[str]:

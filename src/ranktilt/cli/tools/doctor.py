@@ -73,7 +73,9 @@ def doctor(
         prune_cache(model, everything=everything)
         return
     entries = cache_contents()
-    cache = CacheInventory(cache_folder(), entries if model is None else entries_of(entries, model))
+    cache = CacheInventory(
+        folder=cache_folder(), entries=entries if model is None else entries_of(entries, model)
+    )
     models = models_named(model)
     if model is not None and not models and not cache.entries:
         raise unknown("model", model, [known.spec for known in models_named(None)])
@@ -82,15 +84,17 @@ def doctor(
     output.check()
     if model is None:
         installation = Installation(
-            models,
-            here,
-            foreign_rankers(),
-            dict(machine()),
+            models=models,
+            here=here,
+            others=foreign_rankers(),
+            machine=dict(machine()),
             extras=list(extras()),
             cache=cache,
             configuration=settings_in_force(),
         )
     else:
         is_table = output.format == "table"
-        installation = Installation(models, here, foreign_rankers(), full=is_table, cache=cache)
+        installation = Installation(
+            models=models, here=here, others=foreign_rankers(), full=is_table, cache=cache
+        )
     output.deliver(installation)

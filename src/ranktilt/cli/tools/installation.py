@@ -63,7 +63,11 @@ def extras() -> Iterator[Extra]:
         if match := OF_EXTRA.match(line):
             needed.setdefault(match["extra"], []).append(match["package"])
     for name, purpose in PURPOSES.items():
-        yield Extra(name, purpose, {package: _version(package) for package in needed.get(name, ())})
+        yield Extra(
+            name=name,
+            purpose=purpose,
+            versions={package: _version(package) for package in needed.get(name, ())},
+        )
 
 
 def _version(package: str) -> str | None:

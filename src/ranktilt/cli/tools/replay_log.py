@@ -13,7 +13,7 @@ from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, OUTPUT, QUESTION, verb
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.cli.statistics_options import resampling, sampling_of_tests
+from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.cli.tools.group import tools
 from ranktilt.cli.tools.replay_inputs import (
     column_of,
@@ -117,7 +117,8 @@ def replay_log(
     column = column_of(by, collection)
     if labels.reference:
         pairs = labels.reference_first(collection, column, pairs)
-    replayed = log_runs(log, run, collection, seed=resampling()["seed"])
+    statistics = statistics_settings()
+    replayed = log_runs(log, run, collection, seed=statistics.seed)
     result = replay(
         replayed,
         collection,
@@ -125,7 +126,9 @@ def replay_log(
         by=column,
         pairs=pairs,
         max_failures=max_failures,
-        **sampling_of_tests(),
+        resamples=statistics.resamples,
+        seed=statistics.seed,
+        correction=statistics.correction,
     )
     files: dict[Path | str | None, Callable[[], bytes]] = {}
     for name, path in run_paths.items():

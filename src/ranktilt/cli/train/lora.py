@@ -114,7 +114,8 @@ def _next_pairwise(
     for name in ("prompt", "attribute"):
         if getattr(chosen, name) != getattr(usual, name):
             verb_options[name] = getattr(chosen, name)
-    llm = str(Stage("pairwise", f"transformers:{model}", model_options)).removeprefix("pairwise:")
+    stage = Stage(name="pairwise", argument=f"transformers:{model}", options=model_options)
+    llm = str(stage).removeprefix("pairwise:")
     command = ["ranktilt", "pairwise", str(collection), "--llm", llm]
     for name, value in verb_options.items():
         if value:

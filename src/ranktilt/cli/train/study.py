@@ -11,8 +11,7 @@ from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, STATISTICS, TRAINING, verb
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.cli.settings import settings
-from ranktilt.cli.statistics_options import resampling
+from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.cli.train.arguments import OPTIONS, read_amounts, training_arguments, typed_options
 from ranktilt.cli.train.options import Minutes, RerankerNegatives, Text, train
 from ranktilt.errors import UserError
@@ -166,13 +165,15 @@ def train_study(
         )
     output.check(*collection_files(folder))
     work = work_dir or Path(f"{folder.resolve().name}-training")
+    statistics = statistics_settings()
     study = training_study(
         folder,
         base_model,
         work,
         options=study_options,
-        ties=ties or settings().configuration.statistics.ties or "expected",
-        **resampling(),
+        ties=ties or statistics.ties or "expected",
+        resamples=statistics.resamples,
+        seed=statistics.seed,
     )
     output.deliver(study)
     note(f"{work}: the trained models and their runs")

@@ -260,7 +260,7 @@ class Standings:
         if np.isnan(grade).any():
             return None
         best = np.maximum(self.grades.max(axis=1), grade)
-        ideal = Judged(query, best, len(self.run.queries)).ideal(None)[query]
+        ideal = Judged(query=query, grade=best, n_queries=len(self.run.queries)).ideal(None)[query]
         gain = 100 * self.grades / ideal[:, None] / np.log2(1 + self.ranks(weights))
         return self._outcome(np.where(self.entries >= 0, gain, 0.0))
 

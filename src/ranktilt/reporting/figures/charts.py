@@ -56,7 +56,7 @@ _FARTHEST = 205.0
 _TIP = {"field": "tip"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mark:
     """One value with its interval, and the values to compare it with."""
 
@@ -91,7 +91,7 @@ class Mark:
         return f"{plain(self.label)}: {interval}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScatterPoint:
     """One mark in the plane, with an interval along either axis where it is known."""
 
@@ -101,7 +101,7 @@ class ScatterPoint:
     high: float = float("nan")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Point:
     """One point of a line, with its interval."""
 
@@ -320,8 +320,7 @@ def forest(
     marks = [row.mark for row in drawn if row.mark is not None]
     across = axis(x, _span(marks, margin, reached), field=X)
     if sides:
-        first, second = (middle_out(side, _LONGEST) for side in sides)
-        across["title"] = [plain(x), plain(f"◀ {second}{_APART}{first} ▶")]
+        across["title"] = [plain(x), _directions(sides)]
     labels = [row.label for row in forest_rows]
     up = row_axis(labels, [row.label for row in forest_rows if row.mark is None])
     look = tones((mark.tone for mark in marks), names)
@@ -342,6 +341,12 @@ def forest(
         dots(rows, 90, x=across, y=up, **look),
     ]
     return chart(_LINE_HEIGHT * len(labels) + 20, layers)
+
+
+def _directions(sides: tuple[str, str]) -> str:
+    """Return the line below an axis that says which side each direction favours."""
+    first, second = (middle_out(side, _LONGEST) for side in sides)
+    return plain(f"◀ {second}{_APART}{first} ▶")
 
 
 def _forest_background(

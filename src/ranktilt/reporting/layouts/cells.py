@@ -25,7 +25,7 @@ _ALIASES = {"model": "system"}
 _COLUMNS = ("table", *KEYS, "value", "mark", "note")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CellFile:
     """Cells of one or several tables in the order of the print, and the file they come from."""
 
@@ -53,7 +53,7 @@ def read_cells(path: str | Path) -> CellFile:
         raise DataError(
             path, f"expected cells of tables, one per line below the header ({columns})"
         )
-    return CellFile(tuple(cells), str(path))
+    return CellFile(cells=tuple(cells), path=str(path))
 
 
 def _cells_of_lines(path: Path, reader: csv.DictReader[str]) -> list[PaperCell]:

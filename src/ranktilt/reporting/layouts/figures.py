@@ -79,7 +79,7 @@ def _picture(figure: Figure, format: str) -> bytes:
     return picture.encode() if isinstance(picture, str) else bytes(picture)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ResultFigure:
     """A figure for a notebook, by Vega-Lite or in words, that can be written for a paper."""
 
@@ -113,7 +113,7 @@ def result_figure(result: Any, name: str = "") -> ResultFigure:
         raise UserError(_nothing([result], ""))
     for figure_name, figure in figures:
         if name in ("", figure_name, figure.layout):
-            return ResultFigure(figure)
+            return ResultFigure(figure=figure)
     raise unknown("figure", name, [figure_name for figure_name, _ in figures])
 
 

@@ -88,7 +88,7 @@ def paper_document(
             blocks.append(numbers.block)
             cells += numbers.cells
     data = _cell_data(cells) if cells else _text_data(blocks)
-    return Document("tables of a paper", "", printed(blocks), data=data)
+    return Document(kind="tables of a paper", headline="", sections=printed(blocks), data=data)
 
 
 def _chosen_layouts(

@@ -64,24 +64,27 @@ def _hero(audit: Audit, findings: Sequence[Finding]) -> Iterator[IntervalChart]:
         yield standing_chart(audit, sorted(displays, key=lambda row: largest.index(row.run)))
         return
     verdicts = [finding.verdict for finding in findings if finding.verdict is not None]
-    pairs = audit.judged_pairs
     if not verdicts:
         return
-
-    def label(verdict: Verdict) -> str:
-        pair = f"{verdict.a} | {verdict.b}"
-        if len(pairs) == 1:
-            return verdict.run
-        return pair if len(audit.runs) == 1 else f"{pair}, {verdict.run}"
-
     # A scale without its unit names the question.
     question = scale_title(verdicts[0].effect).rpartition(",")[0] or verdicts[0].effect.name
-    is_of_pair = len(pairs) == 1 and verdicts[0].effect.estimand.sided
-    between = f", {pairs[0][0]} against {pairs[0][1]}" if is_of_pair else ""
-    sides = (pairs[0][1], pairs[0][0]) if len(pairs) == 1 else None
-    chart = verdict_chart(verdicts, label, title=f"{question}{between}", sides=sides)
+    sides = None
+    if len(audit.judged_pairs) == 1:
+        ((a, b),) = audit.judged_pairs
+        sides = (b, a)
+        if verdicts[0].effect.estimand.sided:
+            question += f", {a} against {b}"
+    chart = verdict_chart(verdicts, partial(_hero_label, audit), title=question, sides=sides)
     if chart is not None:
         yield chart
+
+
+def _hero_label(audit: Audit, verdict: Verdict) -> str:
+    """Name the pair and the run of a verdict, each where the audit has several."""
+    if len(audit.judged_pairs) == 1:
+        return verdict.run
+    pair = f"{verdict.a} | {verdict.b}"
+    return pair if len(audit.runs) == 1 else f"{pair}, {verdict.run}"
 
 
 def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:

@@ -186,7 +186,7 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
             tone=VERDICT_TONES[tilts[run].verdict(audit.margin_points)],
             hover=(run, f"{name} {decimal(mean)} %", *lines),
         )
-        points.append(ScatterPoint(mark, mean))
+        points.append(ScatterPoint(mark=mark, x=mean))
     are_twins = all(tilt.twins for tilt in tilts.values())
     heights = (
         f"the higher, the more for {a}. Level is what random labels give (see the table), not 0."

@@ -14,7 +14,7 @@ from ranktilt.reporting.document import Block, Lines, Sentence, name_column, tab
 from ranktilt.reporting.numbers import DASH, ago, number_of, size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CacheInventory:
     """Entries of a cache folder."""
 
@@ -41,7 +41,7 @@ def cache_blocks(cache: CacheInventory) -> list[Block]:
     total = sum(cached.size for cached in cache.entries)
     headline = f"Cache, {cache.folder}: {size(total)}"
     if not cache.entries:
-        return [Lines((Sentence(""), Sentence(headline), Sentence("nothing is kept")))]
+        return [Lines(lines=(Sentence(""), Sentence(headline), Sentence("nothing is kept")))]
     return [tabulated(headline, cache.entries, _COLUMNS)]
 
 

@@ -40,7 +40,7 @@ _LEGEND = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Extra:
     """An extra of the installation: its purpose, and which of its packages are here."""
 
@@ -78,7 +78,7 @@ class SettingsInForce:
     settings: Sequence[Setting] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Installation:
     """The machine, the extras, and models, kind after kind; or models in full alone."""
 
@@ -122,9 +122,9 @@ def view(installed: Installation) -> Document:
     missing = sum(bool(extra.install) for extra in installed.extras)
     blocks: list[Block] = [_table(installed)]
     if installed.machine:
-        space = Lines((Sentence(""),))
+        space = Lines(lines=(Sentence(""),))
         blocks = [
-            Pairs(tuple(installed.machine.items()), only=""),
+            Pairs(pairs=tuple(installed.machine.items()), only=""),
             space,
             _extras(installed),
             *_configuration(installed.configuration),
@@ -170,7 +170,7 @@ def _configuration(configuration: SettingsInForce | None) -> list[Block]:
     if not configuration.fault:
         return [table]
     fault = Sentence(f"The configuration cannot be used: {configuration.fault}", tone="warning")
-    return [Lines((Sentence(""), fault)), table]
+    return [Lines(lines=(Sentence(""), fault)), table]
 
 
 def _emphasis(setting: Setting) -> Emphasis:
@@ -208,8 +208,10 @@ def _table(installed: Installation) -> Table:
 def _cards(installed: Installation) -> list[Block]:
     blocks: list[Block] = []
     for model in installed.models:
-        blocks.append(Lines((*[Sentence("")] * bool(blocks), Sentence(model.spec))))
-        blocks.append(Pairs(tuple(_card(model, installed.here.get(model.spec)).items()), only=""))
+        blocks.append(Lines(lines=(*[Sentence("")] * bool(blocks), Sentence(model.spec))))
+        blocks.append(
+            Pairs(pairs=tuple(_card(model, installed.here.get(model.spec)).items()), only="")
+        )
     return blocks
 
 

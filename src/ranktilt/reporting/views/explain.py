@@ -183,7 +183,7 @@ def _section(result: ProbeResult) -> Section:
     remarks = tuple(_remarks(result))
     if remarks:
         is_note = all(remark.emphasis == "quiet" for remark in remarks)
-        blocks.append(Lines(remarks, folded=is_note))
+        blocks.append(Lines(lines=remarks, folded=is_note))
     if result.rows and not result.tables:
         blocks.append(_table(_table_of_rows(result)))
     blocks.append(PageBlocks(make=partial(_figures, result)))

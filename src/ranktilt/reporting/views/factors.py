@@ -172,7 +172,13 @@ def _forest(effects: FactorEffects) -> Iterator[Figure]:
     for ranker in effects.rankers:
         rows = by_size(effects.of(PRIMARY, ranker))
         marks[ranker] = [
-            Mark(row.effect, row.value, row.low, row.high, detectable=row.detectable)
+            Mark(
+                label=row.effect,
+                value=row.value,
+                low=row.low,
+                high=row.high,
+                detectable=row.detectable,
+            )
             for row in rows
         ]
     says = (

@@ -263,7 +263,7 @@ def _point(row: SystemScore, *, is_reversed: bool) -> ScatterPoint:
         high=100 * row.relative.high,
         tone="bad" if is_reversed else "",
     )
-    return ScatterPoint(mark, 100 * row.human)
+    return ScatterPoint(mark=mark, x=100 * row.human)
 
 
 def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:

@@ -68,7 +68,7 @@ def _trained(audit: PairwiseAudit) -> Iterator[Lines]:
             "say little of others: "
             "--queries takes the adapter's held-out.txt."
         )
-        yield Lines((Sentence(text, "warning", "strong"),))
+        yield Lines(lines=(Sentence(text, "warning", "strong"),))
 
 
 def _table(audit: PairwiseAudit) -> Table:

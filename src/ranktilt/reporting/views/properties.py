@@ -279,10 +279,14 @@ def _figures(gaps: ExplainedGaps) -> Iterator[Block]:
 def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
     marks: dict[str, list[Mark]] = {}
     for gap in primary:
-        rows = [Mark(ALL, gap.value, gap.low, gap.high)]
+        rows = [Mark(label=ALL, value=gap.value, low=gap.low, high=gap.high)]
         for part in sorted(gap.parts, key=_size):
-            rows.append(Mark(part.property_name, part.value, part.low, part.high))
-        rows.append(Mark(REMAINS, gap.remaining, gap.remaining_low, gap.remaining_high))
+            rows.append(
+                Mark(label=part.property_name, value=part.value, low=part.low, high=part.high)
+            )
+        rows.append(
+            Mark(label=REMAINS, value=gap.remaining, low=gap.remaining_low, high=gap.remaining_high)
+        )
         marks[f"{gap.run}: {gap.group_a} and {gap.group_b}"] = rows
     says = (
         "The gap between groups within lists, the part that goes with each property, and what "

@@ -114,7 +114,7 @@ def _remedy_sections(bench: Bench, choice: Choice) -> Iterator[Section]:
         title, lines = remedy_title(remedy), "\n".join(remedy_lines(remedy))
         sentence = remedy_sentence(remedy)
         label = f"{title}: {sentence}"
-        yield Section("remedy", title, (sentence,), (Code(label, lines, only=""),))
+        yield Section("remedy", title, (sentence,), (Code(label=label, text=lines, only=""),))
 
 
 def _page_sections(bench: Bench, choice: Choice, notes: Sequence[str]) -> Iterator[Section]:
@@ -342,7 +342,7 @@ def _tilt_figure(bench: Bench, method: str, measure: str) -> Figure:
             tilt = bench.tilt(candidate.name, pair, measure)
             value, low, high = _in_percent(tilt)
             text = f"{candidate.name}: {tilt_numbers(tilt)}"
-            curve.append(Point(float(step), value, low, high=high, label=text))
+            curve.append(Point(x=float(step), value=value, low=low, high=high, label=text))
             tilts.append(tilt)
     band = _level_band(tilts, bench.margin)
     shaded = f"Shaded: ±{band:g} points, which count as level." if band else _NO_TWINS
@@ -361,14 +361,16 @@ def _cost_figure(bench: Bench, method: str, measure: str) -> Figure:
     curves = dict[str, list[Point]]()
     for documents in bench.document_sets:
         curve = curves.setdefault(documents_name(documents), [])
-        curve.append(Point(0, 0.0, 0.0, high=0.0, label=steps[0].name))
+        curve.append(Point(x=0, value=0.0, low=0.0, high=0.0, label=steps[0].name))
         for step, candidate in enumerate(steps):
             change = bench.change(candidate.name, (documents, documents), measure)
             if change is None:
                 continue
             ends = interval(change.low, change.high)
             text = f"{candidate.name}: {signed(change.value)} points {ends}"
-            point = Point(float(step), change.value, change.low, high=change.high, label=text)
+            point = Point(
+                x=float(step), value=change.value, low=change.low, high=change.high, label=text
+            )
             curve.append(point)
     budget = 100 * bench.budget
     says = (
@@ -449,8 +451,18 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
         )
         is_level = tilt.extent(choice.margin) == "within"
         tone = "level" if is_level else tilt.leans or "inconclusive"
-        mark = Mark(candidate.name, *_in_percent(tilt), VERDICT_TONES[tone], hover=hover)
-        points.append(ScatterPoint(mark, 100 * mean.value, 100 * mean.low, 100 * mean.high))
+        value, low, high = _in_percent(tilt)
+        mark = Mark(
+            label=candidate.name,
+            value=value,
+            low=low,
+            high=high,
+            tone=VERDICT_TONES[tone],
+            hover=hover,
+        )
+        points.append(
+            ScatterPoint(mark=mark, x=100 * mean.value, low=100 * mean.low, high=100 * mean.high)
+        )
     distances = [abs(tilt.value - tilt.neutral) for tilt in tilts]
     front = pareto([(100 * mean.value, away) for mean, away in zip(means, distances, strict=True)])
     drawing = scatter(
