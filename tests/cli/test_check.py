@@ -169,7 +169,8 @@ def test_instrument_is_a_sentence_a_ranker_and_decides_too(
     code, out, _ = cli("check", bed, "-r", "bm25", "--instrument", "--json", file)
     assert code == 1
     void = (
-        "Not a fair comparison of llm with human: audits of bm25 name a side too often (in 60 of 200 "
+        "Not a fair comparison of llm with human: audits of bm25 name a side too often (in 60 of "
+        "200 "
         "tests where a coin decided who wrote what)."
     )
     assert void in out
@@ -271,7 +272,11 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
     assert {name: probe(name).name for name in (*PROBES, "marks")} == {
         name: name for name in (*PROBES, "marks")
     }
-    with pytest.raises(UserError, match=r"probe 'broken' of .* is no subclass of ranktilt's Probe"):
+    with pytest.raises(
+        UserError,
+        match=r"probe 'broken' of .* is not a subclass of ranktilt's "
+        "Probe",
+    ):
         probe("broken")
     with pytest.raises(
         UserError, match=r"probe 'lost' of .* \(exclaiming:Lost\) cannot be imported: .*Lost"
