@@ -158,7 +158,7 @@ def test_a_batch_that_the_server_lost_is_named_at_once(
     for _ in range(2):
         with pytest.raises(
             UserError,
-            match=r"nothing of batch batch-0: error 404: No such batch; .*give_up_batch",
+            match=r"nothing about batch batch-0: error 404: No such batch; .*give_up_batch",
         ):
             ask()
     looks = [path for path, _, _ in server.requests if path == "/v1/batches/batch-0"]
