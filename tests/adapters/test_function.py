@@ -86,8 +86,8 @@ def test_duplicates_and_unknown_documents_are_counted_and_warned_of() -> None:
         warnings.simplefilter("always", DataWarning)
         run = rt.ranker(search).rank(toy())
     messages = [str(warning.message) for warning in caught]
-    assert any("1 result of a document that came before" in message for message in messages)
-    assert any("1 result of a document that is not in the collection" in m for m in messages)
+    assert any("1 result for a document that is already" in message for message in messages)
+    assert any("1 result for a document that is not in the collection" in m for m in messages)
     assert run.spec["answers"]["duplicates"] == run.spec["answers"]["unknown"] == 1
     assert ids(run)["q1"] == ["d1-llm", "elsewhere"]  # whose place is kept
 

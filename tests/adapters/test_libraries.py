@@ -280,7 +280,7 @@ class TestObjects:
         ranker = rt.ranker(model)
         assert repr(ranker) == "mteb:ranktilt/bm25@1000"
         assert scores_of(ranker.rank(toy())) == scores_of(rt.ranker("bm25").rank(toy()))
-        with refused("bm25: index the corpus before it is searched"):
+        with refused("bm25: index the corpus before you search it"):
             as_mteb(rt.ranker("bm25")).search({"id": ["q"], "text": ["x"]}, top_k=3)
         for top_k in (0, -1, None, 2.5, True):
             with refused(f"top_k: expected a whole number of 1 or more, got {top_k!r}"):

@@ -163,7 +163,7 @@ def test_first_chunk_of_a_document_counts_and_others_are_counted() -> None:
         run = rt.ranker(Chunks()).rank(toy())
     assert ids(run) == RANKED
     assert run.spec["answers"]["duplicates"] == sum(map(len, MATCHES.values()))
-    assert any("the first place counts" in str(warning.message) for warning in caught)
+    assert any("its first rank counts" in str(warning.message) for warning in caught)
 
 
 def test_result_without_the_key_keeps_its_place_as_an_unknown_document() -> None:

@@ -130,7 +130,7 @@ class TestOtherQueries:
 
     def test_they_are_refused_beyond_the_limit(self) -> None:
         with refused(
-            "the audits are over different queries: 1 query only in the new one ('q8'), 1 query "
+            "the audits cover different queries: 1 query only in the new one ('q8'), 1 query "
             "only in …"
         ):
             compared(self.NEW, self.OLD, max_left_out=33)
@@ -142,7 +142,7 @@ class TestOtherQueries:
             compared(two_group_audit(even, even), lone).tilts[0].queries == 18
         )  # 2 of 20 is 10 %, no more
         with refused(
-            "the audits are over different queries: 1 query only in the new one ('q18'); that is 1 "
+            "the audits cover different queries: 1 query only in the new one ('q18'); that is 1 "
             "of 19 (…"
         ):
             compared(two_group_audit(even[:19], even[:19]), lone, max_left_out=5)
@@ -347,7 +347,7 @@ class TestMatching:
             compared(two_group_audit([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=()))
 
 
-OTHER = "make both with the same"
+OTHER = "use the same for both"
 
 
 @pytest.mark.parametrize(
@@ -356,17 +356,17 @@ OTHER = "make both with the same"
         (
             {"queries": ["q1", "q2", "q3"]},
             {"queries": ["q3", "q4", "q1"]},
-            "the audits are over different queries: 1 "
+            "the audits cover different queries: 1 "
             "query only in the new one ('q2'), 1 query only in the old one ('q4'); that is 2 of 4 "
             "(50.0 %), more than "
-            f"--max-left-out 10; {OTHER} judgments",
+            "--max-left-out 10; use the same judgments for both",
         ),
         (
             {"queries": ["q1", "q2", "q3"]},
             {"queries": ["a", "b", "c"]},
             "the audits have no query in common: 3 queries "
             "only in the new one ('q1', 'q2', 'q3'), 3 queries only in the old one ('a', 'b', "
-            f"'c'); {OTHER} judgments",
+            "'c'); use the same judgments for both",
         ),
         ({}, {"by": None}, f"the audits differ in by: 'source' (new) and 'none' (old); {OTHER}"),
         (

@@ -459,7 +459,7 @@ def test_choices_are_compared_on_the_queries_that_both_audits_hold() -> None:
     )
     assert comparison.verdicts()[0].sentence.endswith(", on 4 common queries")
     with refused(
-        "the pairwise audits are over different queries: 1 query only in the new one ('q7'); that "
+        "the pairwise audits cover different queries: 1 query only in the new one ('q7'); that "
         "is 1 of …"
     ):
         compare(new, old, resamples=500, max_left_out=19)
@@ -511,11 +511,11 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
     [
         (
             replace(result(OLD), protected="male"),
-            "the pairwise audits compare other groups: female ",
+            "the pairwise audits compare different groups: female ",
         ),
         (
             result(OLD, by="region"),
-            "the pairwise audits compare other groups: female and male by gender (new), female",
+            "the pairwise audits compare different groups: female and male by gender (new), female",
         ),
         (
             result(OLD, count_rule="both-agree"),
@@ -523,10 +523,10 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
         ),
         (
             result({"q0": (1, 1), "q9": (1, 1)}),
-            "the pairwise audits are over different queries: 3 queries only in the "
+            "the pairwise audits cover different queries: 3 queries only in the "
             "new one ('q1', 'q2', 'q3'), 1 query only in the old one ('q9'); that is 4 of 5 (80.0 "
             "%), more than "
-            "--max-left-out 10; ask both about the same (--queries)",
+            "--max-left-out 10; ask both about the same queries (--queries)",
         ),
         (
             result(OLD, kind="irrelevant"),
@@ -544,6 +544,6 @@ def test_what_cannot_be_compared(old: PairwiseAudit | Audit, message: str) -> No
     with refused(f"{message}…"):
         compare(result(NEW), old)
     with refused(
-        "the pairwise audits hold no choices per query; make both again (ranktilt pairwise)"
+        "the pairwise audits have no choices per query; run both again (ranktilt pairwise)"
     ):
         compare(result({}), result({}))

@@ -366,7 +366,7 @@ def baseline(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **opti
         ),
         (
             {"max_tilt": 200},
-            "--max-tilt: expected less than 200, the most Relative Δ can be; got 200",
+            "--max-tilt: expected less than 200, the largest possible Relative Δ; got 200",
         ),
         ({"min_effect": 3}, "--min-effect needs a baseline: --baseline "),
         ({"min_effect": -1}, "--min-effect: expected a number of points of at least 0, got -1"),
@@ -377,17 +377,17 @@ def baseline(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **opti
         ({"inconclusive": "maybe"}, "unknown policy for inconclusive 'maybe' (valid: fail, pass)"),
         (
             {"baseline": baseline(5)},
-            "the audits are over different queries: 1 query only in the new one ('q5'); that is 1 "
-            "of 6 (16.7 %), more than --max-left-out 10; make both with the same judgments",
+            "the audits cover different queries: 1 query only in the new one ('q5'); that is 1 "
+            "of 6 (16.7 %), more than --max-left-out 10; use the same judgments for both",
         ),
         ({"max_left_out": 20}, "--max-left-out needs a baseline: --baseline OLD.json"),
         (
             {"baseline": baseline(runs=("bm25", "tfidf"))},
-            "the growth of dense RR human,llm is not known: the baseline la",
+            "the growth of dense RR human,llm is unknown: the baseline la",
         ),
         (
             {"baseline": baseline(), "measures": ["RR", "P@1"]},
-            "the growth of bm25 P@1 human,llm is not known: the basel",
+            "the growth of bm25 P@1 human,llm is unknown: the basel",
         ),
     ],
 )
@@ -430,7 +430,7 @@ def test_growth_is_of_the_queries_that_both_audits_hold() -> None:
     assert any(
         "only 19 queries compare the groups" in note for note in note_sentences(gate_result.notes)
     )
-    with refused("the audits are over different queries: …"):
+    with refused("the audits cover different queries: …"):
         gate(new, baseline=old, max_left_out=4.9)
 
 

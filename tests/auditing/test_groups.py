@@ -143,8 +143,8 @@ GROUPED: list[tuple[str, list[Any], str, str]] = [
             "kind",
             [1, 2, 3],
             f"length:{bins}",
-            f"length:{bins}: expected 2 to 10 bins, such as length:3, or a value "
-            f"with a point that parts it in two, such as length:.5; got {bins!r}",
+            f"length:{bins}: expected 2 to 10 bins, such as length:3, or a value with a decimal "
+            f"point to split at, such as length:.5; got {bins!r}",
         )
         for bins in ("x", "1", "11", ".", "", "\u0663")
     ],
@@ -163,7 +163,7 @@ def test_a_file_of_labels_is_named_where_it_makes_no_groups() -> None:
     labelled = replace(documents("gender", ["f", "f"]), spec={"labels": "labels.tsv"})
     with refused(
         "labels.tsv: nothing to compare: only gender 'f'; expected two groups of gender or more; "
-        "what are all others? --rest LABEL"
+        "label all others with --rest LABEL"
     ):
         grouping(labelled, "gender")
 

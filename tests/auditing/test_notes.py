@@ -66,9 +66,9 @@ def test_unlabelled_judgments_are_counted_and_bare_ids_meet_label_ids() -> None:
         "source": ["human", "human", "llm"],
     }
     with refused(
-        "nothing to compare: no document of source 'human' is judged relevant; of 2 relevant "
-        "documents no source is "
-        "known (first: 'a'; known ids look like 'b-h'): write the judgments with these ids"
+        "nothing to compare: no document of source 'human' is judged relevant; 2 relevant "
+        "documents have no known source (first: 'a'; known ids look like 'b-h'): use these ids in "
+        "the judgments"
     ):
         notes(labelled(rows, [("q0", "a"), ("q0", "b")]), SCORES)
 
@@ -275,8 +275,8 @@ class TestFittedQueries:
         assert not any("left out" in note for note in note_sentences(result.notes))
         fitted = {"file": "f.json", "queries": list(THREE)}
         with refused(
-            "nothing left to test on: f.json learned from all 3 queries; audit others, such as a "
-            "test split"
+            "nothing left to test on: f.json learned from all 3 queries; audit other queries, "
+            "such as a test split"
         ):
             audit(toy(), of_fit("plain", fitted_on=fitted), ["nDCG@3"], resamples=100)
 

@@ -245,7 +245,9 @@ def test_candidates_bound_the_pairs() -> None:
         people(queries=4).ids,
         {"file": "run.trec"},
     )
-    with refused("run.trec: expected candidates of the collection (first: 'male-2-0')", DataError):
+    with refused(
+        "run.trec: expected candidates from the collection (first: 'male-2-0')", DataError
+    ):
         draw_pairs(people(queries=2), two_groups(people(queries=2), "gender"), candidates=run)
 
 
@@ -602,9 +604,9 @@ GOOD = {"query": "q0", "first": "female-0-0", "second": "male-0-0", "choice": "m
         ([GOOD, {**GOOD, "first": "nobody"}], ":2: document 'nobody' is not in the collection"),
         (
             [{**GOOD, "choice": "male-0-1"}],
-            ":1: choice 'male-0-1' is none of 'female-0-0' and 'male-0-0'",
+            ":1: choice 'male-0-1' is neither 'female-0-0' nor 'male-0-0'",
         ),
-        ([GOOD, GOOD], ":2: the same query and documents in this order came in line 1"),
+        ([GOOD, GOOD], ":2: line 1 has the same query and documents in this order"),
         (
             [{**GOOD, "second": "female-0-0", "choice": ""}],
             ":1: expected two documents, got 'female-0-0' twice",

@@ -486,7 +486,7 @@ class TestWithoutJudgments:
             audit(toy(), run_of(toy(), SCORES), "nDCG@1").card_of(None)
         with pytest.raises(
             UserError,
-            match=r"^no judgments, so no measure can be computed, and no groups to ask abou",
+            match=r"^no judgments, so no measure can be computed, and no groups to compare",
         ):
             audit(collection, run_of(collection, SCORES), by=None)
 

@@ -265,15 +265,15 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     log_of_runs = runs(tmp_path, prose)
     log = tmp_path / "log.json"
     none = f"{log}: none of its 96 calls fits the candidates: call 1 "
-    with refused(f"{none}passage [1] is no candidate of query 'q0'", DataError):
+    with refused(f"{none}passage [1] is not a candidate of query 'q0'", DataError):
         log_runs(log, run_of(EVERY, {"q0": dict.fromkeys([lists()["q0"][-1], "1-2"], 1.0)}), EVERY)
-    with refused(f"{none}shows passages that are no candidates", DataError):
+    with refused(f"{none}shows passages that are not candidates", DataError):
         log_runs(log, run_of(EVERY, {"q5": {"5-0": 2.0, "5-2": 1.0}}), EVERY)
     blank = Collection(
         *(frame.with_columns(text=pl.lit("")) for frame in (EVERY.docs, EVERY.queries)), EVERY.qrels
     )
     by_text = (
-        "shows passages that are no candidates; prompts are matched by texts: name a collection"
+        "shows passages that are not candidates; prompts are matched by text: name a collection"
     )
     with refused(f"{none}{by_text}", DataError):
         log_runs(log, CANDIDATES, blank)
@@ -287,7 +287,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     ):
         with refused(message):
             replay_log(log_of_runs, unjudged, measures, by=by)
-    with refused("expected a share of 0 to 1 as max_failures, got 2"):
+    with refused("expected a share from 0 to 1 as max_failures, got 2"):
         replay_log(log_of_runs, EVERY, max_failures=2)
 
 
@@ -313,7 +313,8 @@ def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
     ]
     log.write_text("}, ".join(calls))
     with refused(
-        f"{log}: no query is whole: call 1 passage [1] is no candidate of query 'q0'", DataError
+        f"{log}: no query is complete: call 1 passage [1] is not a candidate of query 'q0'",
+        DataError,
     ):
         log_runs(log, CANDIDATES, EVERY)
 

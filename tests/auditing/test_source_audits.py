@@ -309,18 +309,17 @@ def late() -> Collection:
         (
             studied,
             {"reference": "man"},
-            r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\): they "
-            r"stand "
-            "in the column 'source' of the documents; choose with --source and --reference",
+            r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\): "
+            "sources are in the documents' column 'source'; choose with --source and --reference",
         ),
         (
             studied,
             {"sources": ["human"]},
-            r"nothing to compare: only source 'human'; name others \(--source\)",
+            r"nothing to compare: 'human' is the only source; name others \(--source\)",
         ),
         (studied, {"correction": "none"}, "unknown correction 'none'"),
         (studied, {"resamples": 10}, "expected at least 100 resamples, got 10"),
-        (lambda: studied({}), {}, "nothing to compare: only source 'human'"),
+        (lambda: studied({}), {}, "nothing to compare: 'human' is the only source"),
         (late, {}, "no document is judged relevant to any query"),
     ],
 )
@@ -523,7 +522,10 @@ def test_a_gate_judges_each_source() -> None:
     assert note_sentences(grown.notes)[-1].startswith("each growth of the 3 comparisons is judged")
     for options, message in (
         ({"pairs": [("human", "robot")]}, "unknown pair of groups 'human,robot'"),
-        ({"baseline": audits.audits[0]}, "audit and baseline: one is of several sources"),
+        (
+            {"baseline": audits.audits[0]},
+            "audit and baseline differ in kind: one covers several sources",
+        ),
     ):
         with pytest.raises(UserError, match=message):
             gate(audits, **options)

@@ -336,7 +336,8 @@ def test_partial_responses_are_left_out_up_to_a_share(cli: Cli, tmp_path: Path) 
     assert result.code == 0
     assert (
         result.err
-        == f"warning: {file}: 1 of 3 queries failed, not in the run (first: 'q3': timed out)\n"
+        == f"warning: {file}: 1 of 3 queries failed and are not in the run (first: 'q3': timed "
+        "out)\n"
     )
     assert Audit.load(tmp_path / "audit.json").queries == ("q1", "q2")
 

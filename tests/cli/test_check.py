@@ -273,7 +273,11 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
     assert {name: probe(name).name for name in (*PROBES, "marks")} == {
         name: name for name in (*PROBES, "marks")
     }
-    with pytest.raises(UserError, match=r"probe 'broken' of .* is no subclass of ranktilt's Probe"):
+    with pytest.raises(
+        UserError,
+        match=r"probe 'broken' of .* is not a subclass of ranktilt's "
+        "Probe",
+    ):
         probe("broken")
     with pytest.raises(
         UserError, match=r"probe 'lost' of .* \(exclaiming:Lost\) cannot be imported: .*Lost"

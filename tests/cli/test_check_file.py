@@ -35,7 +35,7 @@ CASES = [
             "queries": "2",
             "documents": "2",
             "results": "3",
-            "results a query": "1.5 (median)",
+            "results per query": "1.5 (median)",
             "scores": "yes",
         },
         command="ranktilt audit --run FILE --groups LABELS --qrels QRELS",

@@ -148,8 +148,8 @@ def test_a_collection_is_built_and_its_texts_are_cut(
             "there are."
         ),
         (
-            "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` "
-            "tells."
+            "Texts begin with their title and are truncated; rewrites may not be: `ranktilt "
+            "check` shows it."
         ),
         f"Next: ranktilt generate rewrite {tmp_path / 'nq'} --llm openai:MODEL --dry-run",
     ]
@@ -191,9 +191,9 @@ def test_a_folder_is_built_and_every_verb_reads_it(cli: Cli, tmp_path: Path) -> 
         "law          40 questions: train 28, dev 1, test 11\n"
         "art          20 questions: train 14, dev 1, test 5\n"
         "judgments    300: train 210, dev 12, test 78\n"
-        "human        60 answers; 0 empty answers left out, 0 questions without any\n"
-        "chatgpt      120 answers; 0 empty answers left out, 0 questions without any\n"
-        "asked again  20 questions, in the split of the first asking\n"
+        "human        60 answers; 0 empty answers left out, 0 questions without an answer\n"
+        "chatgpt      120 answers; 0 empty answers left out, 0 questions without an answer\n"
+        "asked again  20 questions, in the split where they are asked first\n"
     )
     assert (
         err.splitlines()[-1] == f"Next: ranktilt audit {destination} --by source -r bm25 -m nDCG@10"

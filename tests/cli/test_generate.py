@@ -331,7 +331,7 @@ def test_a_dry_run_asks_nothing_and_knows_what_was_answered(
     code, out, _ = cli("generate", "rewrite", folder, *model, "--dry-run", "--json", "-")
     content = json.loads(out)
     assert (code, content["requests"], content["journalled"], len(server.requests)) == (0, 12, 5, 5)
-    assert (content["seconds"], content["pace"]) == (7, ", by 60 requests a minute")
+    assert (content["seconds"], content["pace"]) == (7, ", at 60 requests per minute")
 
 
 def test_no_key_reaches_a_file(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -399,7 +399,7 @@ def test_a_query_file_becomes_a_collection_whose_cost_is_known(
     assert sorted(collection.qrels.rows()) == [(q, f"{q}-tiny-1", 1) for q in QUERIES]
     card = (queries.parent / "out" / "README.md").read_text(encoding="utf-8")
     assert (
-        "Made, not judged: each document is taken as relevant (grade 1) to the query it was "
+        "Made, not judged: each document counts as relevant (grade 1) to the query it was "
         "written from"
     ) in card
     other_queries = write(queries.parent / "others.tsv", "id\ttext\nq9\tanother thing\n")

@@ -151,7 +151,7 @@ CHECK = [
     ("toy -m nDCG@3", "--measure is about effectiveness: name a ranker with -r"),
     ("toy --text text", "--text is about rankers and encoders: name one with -r or --similarity"),
     ("toy --set check.equivalence=2", "[check] equivalence: expected a number <= 1"),
-    ("toy --similarity bm25", "similarity needs the vectors of an encoder, such as dense:minilm"),
+    ("toy --similarity bm25", "similarity needs vectors from an encoder, such as dense:minilm"),
     ("toy --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
 ]
 EXPLAIN = [
@@ -275,7 +275,7 @@ GENERATE = [
     ),
     (
         "answer q.tsv --llm openai:m -o lone",
-        "lone/corpus.jsonl: is no part of answers and would be lost; move it",
+        "lone/corpus.jsonl: is not part of answers and would be lost; move it",
     ),
     (
         "answer q.tsv --llm openai:m --dry-run --prompt none.txt",
@@ -320,7 +320,7 @@ GENERATE = [
     ),
     (
         "versions toy --factors length --by-rule --cells 3 -o x",
-        "expected 2 to 2 cells an origin of length, got 3",
+        "expected 2 to 2 cells per origin of length, got 3",
     ),
     (
         "versions toy --factors length -o x",
@@ -345,7 +345,7 @@ GENERATE = [
     ),
     (
         "versions toy --factors length --by-rule -o lone",
-        "lone/corpus.jsonl: is no part of versions and would be lost; move it, or",
+        "lone/corpus.jsonl: is not part of versions and would be lost; move it, or",
     ),
     (
         "versions toy --factors length --factor length=a,b --by-rule -o x",
@@ -517,7 +517,7 @@ def test_it_is_one_line(
         ("data mix x", "ranktilt data mix: --output is missing"),
         (
             "data build nq320k x -o y --words 0",
-            "ranktilt: expected at least 1 word a text, got 0",
+            "ranktilt: expected at least 1 word per text, got 0",
         ),
         (
             "generate rewrite x --llm y --temperature -1",

@@ -372,7 +372,8 @@ def test_too_many_sources_are_refused_before_any_is_separated() -> None:
         ):
             verb(collection)
     with refused(
-        f"{came}choose some (--source), rank all as one (--mixed), or group otherwise (--by COLUMN)"
+        f"{came}choose some (--source), rank all as one (--mixed), or group by another column "
+        "(--by COLUMN)"
     ):
         take_apart(collection)
     assert len(take_apart(many_sources(50)).collections) == 49

@@ -157,8 +157,7 @@ def test_columns_that_could_be_the_source() -> None:
         "nothing to compare: the 14 documents have no source; column 'is_ai' (false, true) or "
         "'model' (claude, gpt, "
         "llama) could name it: ranktilt audit DIR --by is_ai or --by model; or name the source of "
-        "each document (field "
-        "source, or --groups FILE), or measure all as one (--by none)"
+        "each document (field source, or --groups FILE), or measure all together (--by none)"
     ):
         grouping(documents, "source")
     checked = rt.check(collection([None]))

@@ -363,7 +363,7 @@ def test_what_cannot_be_attributed_is_one_line() -> None:
     with refused("attribution: property 'long' is given twice"):
         attribute(collection, [run], [LONG, ROUND, LONG])
     needs = "attribution needs 30 pairs of human and llm in the same rankings; toy holds"
-    with refused(f"{needs} 480 pairs, less those without none (480)"):
+    with refused(f"{needs} 480 pairs, minus those without none (480)"):
         attribute(collection, [run], [property_of("none", lambda text: math.nan)])
     few = run_of(
         collection,

@@ -195,7 +195,7 @@ def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
         ({"equivalence": 0.0}, r"^expected a margin of equivalence above 0 and below 1"),
         (
             {"similarity": "bm25"},
-            r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25 makes ",
+            r"^similarity needs vectors from an encoder, such as dense:minilm; bm25 makes ",
         ),
     ],
 )

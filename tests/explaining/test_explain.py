@@ -106,7 +106,7 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
     alone = Collection(llm, exclaiming().queries, exclaiming().qrels.clear())
     with refused(
         "nothing to explain: no other source has twins of llm (documents with the same origin); "
-        "which properties go with a ranker's gap without twins: --attribution -r RANKER"
+        "to relate a ranker's gap to properties without twins: --attribution -r RANKER"
     ):
         rt.explain(alone)
     assert (
@@ -128,11 +128,11 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
         (lambda c: rt.explain(c, ["overlap", "overlap"]), "probe 'overlap' is given twice"),
         (
             lambda c: rt.explain(c, ["similarity"]),
-            "similarity needs the vectors of an encoder; choose one",
+            "similarity needs vectors from an encoder; choose one",
         ),
         (
             lambda c: rt.explain(c, ["similarity"], rt.ranker("bm25")),
-            "similarity needs the vectors of an encoder, su",
+            "similarity needs vectors from an encoder, su",
         ),
         (lambda c: rt.explain(c, reference="gpt"), "unknown source 'gpt'"),
         (lambda _: probe("perplexity:"), "probe 'perplexity:': expected name"),

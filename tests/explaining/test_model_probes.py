@@ -80,7 +80,7 @@ def test_rewrites_after_their_origin_or_no_mask(
     bare = Path(shutil.copytree(masked, tmp_path / "bare"))
     settings = bare / "tokenizer_config.json"
     settings.write_text(json.dumps({**json.loads(settings.read_text()), "mask_token": None}))
-    with refused(f"{bare}: its tokenizer has no mask token, so it is no masked language model"):
+    with refused(f"{bare}: its tokenizer has no mask token, so it is not a masked language model"):
         PerplexityProbe(str(bare))(toy())
 
 

@@ -258,7 +258,7 @@ def test_vectors_have_length_one_and_parts_cover_them_once(
 @pytest.mark.parametrize("spec", ["bm25", "bm25@10>>bm25"])
 def test_a_ranker_without_an_encoder_is_refused(spec: str) -> None:
     with pytest.raises(
-        UserError, match=r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25"
+        UserError, match=r"^similarity needs vectors from an encoder, such as dense:minilm; bm25"
     ):
         require_encoder(ranker(spec))
 

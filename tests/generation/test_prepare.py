@@ -83,8 +83,8 @@ def test_each_querys_top_is_in_in_the_collections_order() -> None:
         if depth == 2:
             assert chosen.sentences == (
                 "pool: 4 of 8 documents chosen by 2 queries; 4 need no rewrite (50.0 %)",
-                "judged, whatever the grade: 2, of these 0 by nothing else",
-                "top 2 of listed:q0-012_q1-76: 4, of these 2 by nothing else",
+                "judged, whatever the grade: 2, 0 of them by nothing else",
+                "top 2 of listed:q0-012_q1-76: 4, 2 of them by nothing else",
             )
 
 
@@ -236,13 +236,13 @@ def test_tokens_price_and_requests_by_hand(guess: Any) -> None:
     assert cost.tokens_in == 34 + 59 + 24
     assert cost.tokens_out == 25 + 50
     assert cost.price == pytest.approx((117 * 2 + 75 * 10) / 1e6)
-    assert cost.counted == "estimated, one token for 4 bytes of UTF-8"
+    assert cost.counted == "estimated, one token per 4 bytes of UTF-8"
     assert guess(texts=WORDS, max_tokens=30).tokens_out == 25 + 30
     with pytest.raises(UserError, match=r"^a price must be 0 or more, got -1,2$"):
         guess(price=(-1.0, 2.0))
     cost = guess(texts={**TEXTS, "empty": " "})
     assert (cost.documents, cost.empty, cost.requests) == (4, 1, 3)
-    assert cost.lines[0] == ("documents", "4 documents (not asked for: 1 empty)")
+    assert cost.lines[0] == ("documents", "4 documents (not requested: 1 empty)")
     assert guess(titles="rewrite").requests == 6
     more = "; up to 2 more for each text whose answers are flagged"
     for attempts, end in ((3, more), (1, "")):
@@ -265,7 +265,7 @@ def test_time_follows_the_narrowest_limit_and_is_unknown_locally(guess: Any) -> 
     assert cost.seconds == pytest.approx(seconds)  # both at once
     assert guess(texts=WORDS, llm=Scripted(concurrency=1)).seconds == pytest.approx(seconds * 2)
     for rates, seconds, text in (
-        ({"requests_per_minute": 6}, 20.0, "20 s, by 6 requests a minute"),
+        ({"requests_per_minute": 6}, 20.0, "20 s, at 6 requests per minute"),
         ({"requests_per_minute": 60_000}, 1.25, "1 s, 4 at a time, if an answer takes 1.2 s"),
     ):
         cost = guess(texts=WORDS, **rates)

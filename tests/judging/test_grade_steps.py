@@ -44,7 +44,7 @@ def test_steps_of_grades(case: Case) -> None:
 
 def test_fractions_without_a_step_are_refused() -> None:
     with pytest.raises(
-        UserError, match=r"^grades are fractions of no common step \(first: 0\.123\)"
+        UserError, match=r"^grades are fractions without a common step \(first: 0\.123\)"
     ):
         grade_steps([grades_of([0.123, 0.7071, 1.0])])
 

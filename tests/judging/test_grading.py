@@ -300,8 +300,7 @@ def test_judge_without_a_readable_answer_says_so(do: Do) -> None:
         judge(graded, toy().qrels, resamples=100)
     assert str(caught.value) == (
         f"{graded.judge}: no answer could be read: {PAIRS} of {PAIRS} unparsed (first: 'I cannot "
-        "say.'); "
-        "ask another model, or with another --prompt"
+        "say.'); try another model, or another --prompt"
     )
     unanswered = do(
         Scripted(

@@ -375,7 +375,7 @@ def test_labels_are_drawn_by_whole_queries_and_runs_of_others_are_refused() -> N
         ),
         (
             lambda: families_of("abc", {"a": "x", "b": "y", "c": "y"}),
-            "a family needs two systems, and two others, to ",
+            "a family is compared if it has two systems ",
         ),
         (
             lambda: gate_judges(audit()),

@@ -135,7 +135,7 @@ def test_a_cluster_counts_as_the_mean_of_its_members() -> None:
 
 
 def test_a_cluster_has_a_name_of_its_own() -> None:
-    with pytest.raises(UserError, match="cluster 'c' is also the name of a run outside of it"):
+    with pytest.raises(UserError, match="cluster 'c' is also the name of a run outside it"):
         joined(values([[0.1], [0.2], [0.3]]), {"a": "c", "b": "c"})
 
 

@@ -121,7 +121,7 @@ def test_what_failed_expired_or_was_not_taken_is_submitted_again_alone_or_a_fail
 def test_a_batch_that_ends_for_good_says_so_and_its_answers_are_kept(
     ask: Ask, serve: Serve
 ) -> None:
-    cancelled = "batch batch-0 was cancelled; the same command submits what it did not answer"
+    cancelled = "batch batch-0 was cancelled; run the same command to submit what it did not answer"
     for end, words, answered in (("cancelled", cancelled, 2), ("quota", "the quota of the key", 1)):
         server, texts = serve(ends=[end]), [f"{end} {text}" for text in TEXTS]
         with pytest.raises(UserError, match=words):
@@ -129,9 +129,7 @@ def test_a_batch_that_ends_for_good_says_so_and_its_answers_are_kept(
         assert None not in texts_of(ask(server, texts))
         assert server.submitted[1] == server.submitted[0][answered:]
     server = serve(ends=["failed", "failed"])
-    with pytest.raises(
-        UserError, match=r"does not take batch batch-1: Enqueued token limit reached\."
-    ):
+    with pytest.raises(UserError, match=r"rejects batch batch-1: Enqueued token limit reached\."):
         ask(server, ["never"])
     assert len(server.batches) == 2
 
@@ -144,7 +142,7 @@ def test_errors_in_a_wait_are_survived_silence_ends_it_and_no_batch_starts_twice
     assert None not in texts_of(ask(server))
     assert len(server.batches) == 1
     server = serve(script=[None, None, *[SERVER_ERROR] * 24])
-    with pytest.raises(UserError, match=r"says nothing of batch batch-0: .*run this again"):
+    with pytest.raises(UserError, match=r"says nothing about batch batch-0: .*run this again"):
         ask(server, ["silent"])
     server.script = []
     assert None not in texts_of(ask(server, ["silent"]))
@@ -177,7 +175,7 @@ def test_an_earlier_larger_batch_is_waited_for_and_kept_whole(
     ask: Ask, serve: Serve, tmp_path: Path
 ) -> None:
     server = serve(script=[None, None, *[SERVER_ERROR] * 24])
-    with pytest.raises(UserError, match="says nothing of batch"):
+    with pytest.raises(UserError, match="says nothing about batch"):
         ask(server)
     server.script = []
     assert None not in texts_of(ask(server, [TEXTS[1], "new"]))
@@ -193,7 +191,7 @@ def test_models_and_servers_without_batches_are_refused(ask: Ask, tmp_path: Path
     with Server(script=[Raw(404, {"detail": "Not Found"})]) as plain:
         with pytest.raises(
             UserError,
-            match=rf"^{plain.url} takes no batch file: error 404: Not Found; omit --batch$",
+            match=rf"^{plain.url} rejects the batch file: error 404: Not Found; omit --batch$",
         ):
             ask(plain)
         assert len(plain.requests) == 1

@@ -355,7 +355,7 @@ def test_answers_in_the_journal_are_proof_of_life(tmp_path: Path, status: int, r
             lost = answered.left_out.select("reason", "message").rows()
             assert lost[0] == (
                 reason,
-                f"not taken by the server ({status}): Question 5 is not taken",
+                f"rejected by the server ({status}): Question 5 is not taken",
             )
             assert len(lost) == 12
     assert len(server.requests) == 20 + 12

@@ -236,8 +236,8 @@ def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -
         first.stdout.readline()
         with Journal(folder) as journal:
             message = (
-                r"journal\.sqlite: another process is writing answers of this model; run "
-                r"this again after it$"
+                r"journal\.sqlite: another process is writing answers of this model; run this again "
+                "when it is done$"
             )
             with pytest.raises(UserError, match=message):
                 ask(Echo(), requests("something new"), journal)
@@ -283,9 +283,12 @@ def test_what_is_appended_is_found_and_a_closed_journal_says_what_it_is(
     [
         (
             b"\xa5" * 5_000,
-            "cannot be used: file is not a database; .* and its answers are asked again",
+            "cannot be used: file is not a database; .* and its answers will be requested again",
         ),
-        (9, "is of another version of RankTilt; move it away, and its answers are asked again"),
+        (
+            9,
+            "belongs to another version of RankTilt; move it away, and its answers will be requested again",
+        ),
     ],
 )
 def test_a_file_that_is_none_of_ours_is_refused(

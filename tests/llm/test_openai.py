@@ -164,7 +164,7 @@ REFUSAL = Raw(400, {"error": {"message": "Unsupported parameter: 'top_p'."}})
     [
         ("401", "OPENAI_API_KEY) (401): Incorrect API key provided: [key]", 4),
         ("429-quota", "the quota of the key", 6),
-        (REFUSAL, " answers nobody: not taken by the server (400): Unsupported parameter", 14),
+        (REFUSAL, " answers nobody: rejected by the server (400): Unsupported parameter", 14),
         ("500", " answers nobody: ", 20),
     ],
 )
@@ -387,11 +387,11 @@ def test_texts_get_vectors_after_passing_faults_and_lasting_ones_end() -> None:
             vectors = vectors_of(model(server), ["", *TEXTS[1:]])
         assert vectors.tolist() == [vector(text) for text in (" ", *TEXTS[1:])]
         assert len(server.requests) == 3 + (fault is not None)
-    message = r"gave no vectors of model 'tiny': expected 2 vectors "
+    message = r"gave no vectors from model 'tiny': expected 2 vectors "
     with Server(script=["empty"] * 40) as server, pytest.raises(UserError, match=message):
         vectors_of(model(server, retries=1), ["a", "b"])
     message = (
-        r"does not take text 1 \(30 words\): longer than the model's context .*; cut texts, "
+        r"rejects text 1 \(30 words\): longer than the model's context .*; cut texts, "
         r"as dense:openai:MODEL"
     )
     with Server(context=20) as server, pytest.raises(UserError, match=message):

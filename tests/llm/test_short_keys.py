@@ -19,7 +19,9 @@ from tests.llm.server import Raw, Server
 from tests.toy import toy
 
 KEYS = ["k", "q7x", "zq-12", "zq-123", "zq-12345", "zq-1234567890", "zq-123456789012345678"]
-SHORT = r"^the key in OPENAI_API_KEY has fewer than 6 characters: an answer may hold it by chance"
+SHORT = (
+    r"^the key in OPENAI_API_KEY has fewer than 6 characters: an answer may contain it by chance"
+)
 
 
 def echo_of(key: str) -> Raw:

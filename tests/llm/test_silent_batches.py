@@ -125,7 +125,7 @@ def test_a_silent_batch_is_kept_and_paid_once(
     setattr(server, field, twist)
     for _ in range(3):
         with pytest.raises(
-            UserError, match=r"says nothing of batch batch-0: .*give_up_batch=batch-0"
+            UserError, match=r"says nothing about batch batch-0: .*give_up_batch=batch-0"
         ) as caught:
             ask()
         assert "in 8 looks over 0.008 s" in str(caught.value)
@@ -158,7 +158,7 @@ def test_a_batch_that_the_server_lost_is_named_at_once(
     for _ in range(2):
         with pytest.raises(
             UserError,
-            match=r"nothing of batch batch-0: error 404: No such batch; .*give_up_batch",
+            match=r"nothing about batch batch-0: error 404: No such batch; .*give_up_batch",
         ):
             ask()
     looks = [path for path, _, _ in server.requests if path == "/v1/batches/batch-0"]
@@ -176,7 +176,7 @@ def test_an_unknown_status_ends_after_a_stated_time(
 ) -> None:
     server.status = lambda batch: {**batch, "status": status}
     with pytest.raises(
-        UserError, match=r"its status is .*, which is none that is known, in 8 looks over 0.008 s"
+        UserError, match=r"its status .* is unknown, in 8 looks over 0.008 s"
     ) as caught:
         ask()
     assert str(caught.value).isprintable()
@@ -301,7 +301,7 @@ def test_other_batches_are_fetched_before_a_silent_one_ends_the_run(
     monkeypatch.setattr("ranktilt.llm.batches.MOST_REQUESTS", 2)
     server.status = lambda batch: no_output(batch) if batch["id"] == "batch-0" else batch
     server.looks = 12
-    with pytest.raises(UserError, match="says nothing of batch batch-0: "):
+    with pytest.raises(UserError, match="says nothing about batch batch-0: "):
         ask()
     assert len(contents(tmp_path / "journal")) == 2
     assert len(server.batches) == 2
@@ -315,7 +315,7 @@ def test_a_list_that_cannot_be_read_starts_no_second_batch(
 ) -> None:
     server.script = [None, "drop"]  # the batch starts, and its response never arrives
     server.page = lambda value: page
-    with pytest.raises(UserError, match="starts no batch: "):
+    with pytest.raises(UserError, match="did not start the batch: "):
         ask()
     assert len(server.batches) == 1
     server.page = unchanged

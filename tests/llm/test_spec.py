@@ -36,7 +36,7 @@ REFUSALS = [
     Refusal(text="openai:m(temperature=-1)", message="temperature must be 0 or more"),
     Refusal(text="openai:m(temperature)", message="expected option=value"),
     Refusal(text="openai:m>>openai:n", message="expected one language model"),
-    Refusal(text="openai:m\udcff", message="bytes that are no UTF-8"),
+    Refusal(text="openai:m\udcff", message="bytes that are not UTF-8"),
     Refusal(text="openai:m@3", message="expected one language model"),
     Refusal(
         text="transformers:FOLDER(poll_interval=3)",

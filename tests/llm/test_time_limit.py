@@ -41,7 +41,7 @@ def test_a_server_that_drips_is_not_waited_for_without_an_end(start: str) -> Non
 def test_files_of_batches_end_in_time_too(tmp_path: Path) -> None:
     with Drip(STARTS["body"]) as server, Journal(tmp_path) as journal:
         model = in_batches(llm("openai:tiny", base_url=server.url, timeout=0.1, retries=0), 0.001)
-        with pytest.raises(UserError, match=r"takes no batch file: no answer within 1 s"):
+        with pytest.raises(UserError, match=r"rejects the batch file: no answer within 1 s"):
             list(journalled(model, requests("a"), journal, sampling=COLD))
 
 
@@ -88,8 +88,8 @@ def test_a_server_that_asks_to_wait_for_long_is_quoted(
         with pytest.raises(UserError) as caught:
             list(model.generate([Prompt(text="a")] * 20))
     message = (
-        f"the server asks to wait {words} ({status}): Slow down; run the same command then: "
-        "what was answered is kept"
+        f"the server asks to wait {words} ({status}): Slow down; run the same command then: the "
+        "answers so far are kept"
     )
     assert str(caught.value) == f"{server.url}: {message}"
     assert len(server.requests) <= 4

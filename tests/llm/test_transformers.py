@@ -219,7 +219,7 @@ def without(file: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (shutil.rmtree, "own is no folder; expected one with a model"),
+        (shutil.rmtree, "own is not a folder; expected one with a model"),
         (without("config.json"), r"own: no model: expected a config\.json"),
         (without("model.safetensors"), r"own: no weights: expected a model\.safetensors"),
         (
@@ -230,7 +230,7 @@ def without(file: str) -> Callable[[Path], None]:
             lambda f: edit(
                 f / "config.json", model_type="mine", auto_map={"AutoModelForCausalLM": "mine.Mine"}
             ),
-            "own: its architecture 'mine' is code of the model's own, which is never run",
+            "own: its architecture 'mine' is the model's own code, which is never run",
         ),
         (
             lambda f: edit(f / "config.json", num_hidden_layers=2),
@@ -294,7 +294,7 @@ def test_own_code_is_not_run_settings_do_not_count_and_a_template_may_refuse(
     [[reply]] = Transformers(copied).arrivals([Prompt(text="a")], Sampling())
     assert reply.failure == Failure(
         kind="refused",
-        message="the model's chat template does not take it: no system message, please",
+        message="the model's chat template rejects it: no system message, please",
     )
 
 
@@ -306,7 +306,7 @@ def test_too_little_memory_asks_for_a_smaller_batch(
 
     llm = Transformers(known, device="cpu", batch=2)
     monkeypatch.setattr(llm._model, "generate", full)
-    message = "the memory of cpu is not enough for 2 prompts at once; choose a smaller batch"
+    message = "cpu has too little memory for 2 prompts at once; choose a smaller batch"
     with pytest.raises(UserError, match=message):
         list(llm.arrivals([Prompt(text="a"), Prompt(text="b"), Prompt(text="c")], Sampling()))
 

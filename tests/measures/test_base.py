@@ -130,7 +130,7 @@ def test_objects_of_ir_measures_and_exact_names_mean_what_they_print() -> None:
             "measure nDCG: expected a cutoff of at most 2,147,483,647, got @2147483648",
         ),
         ("AP(rel=0)@3", "measure AP: expected rel of at least 1, got rel=0"),
-        ("NDSR@20", "NDSR@20 is no measure of relevance"),
+        ("NDSR@20", "expected a measure of relevance, such as nDCG@3, got NDSR@20"),
         ("P", "measure P needs a cutoff, such as P@10"),
         ("AP(rel=1,rel=2)@3", "option 'rel' of measure 'AP(rel=1,rel=2)@3' is given twice"),
         (

@@ -245,26 +245,24 @@ FEWER = ONES[1]._replace(
             ONES[1:],
             {},
             (
-                "a bench needs one baseline, the ranker without any correction (no method), and "
-                "one "
-                "candidate "
+                "a bench needs one baseline, the ranker without any correction (no method), and at least one candidate "
             ),
         ),
         ((*ONES, planted(2, (0, 0, 0), name="α = 1")), {}, "candidate 'α = 1' is given twice"),
         (
             (ONES[0], FEWER),
             {},
-            "α = 1 and α = 0 ranked different queries (1 query is in one of them only, first 'q7'",
+            "α = 1 and α = 0 ranked different queries (1 query is in only one of them, first 'q7'",
         ),
         (
             (ONES[0], ONES[1]._replace(alone=None)),
             {},
-            "α = 1 has no run of human documents alone, others have; rank ",
+            "α = 1 has no run of human documents alone, but others have; rank ",
         ),
         (
             (ONES[0], ONES[1]._replace(alone=ONES[1].mixed)),
             {},
-            "α = 1: its run of human documents alone holds others ",
+            "α = 1: its run of human documents alone contains others ",
         ),
         (
             ONES,
@@ -383,8 +381,11 @@ def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("measures", "message"),
     [
-        ((), "a bench needs a measure on which level is judged, such as nDCG@3 or Share@10"),
-        (("AWRF",), "AWRF has no sign between two groups; use one that has, such as Share@10"),
+        ((), "a bench needs a measure to judge level by, such as nDCG@3 or Share@10"),
+        (
+            ("AWRF",),
+            "AWRF does not say which of two groups it favours; use one that does, such as Share@10",
+        ),
         (
             ("RankGap",),
             "level is judged in percent, and RankGap has another unit; put Share@10 first",
@@ -433,7 +434,7 @@ def test_paper_strengths_go_with_model_scores_and_refusals_come_first(
             tmp_path / "m",
             options=SweepOptions(alphas=[0.1]),
         )
-    with refused("a sweep needs an alpha above 0, or other negatives, beside the baseline"):
+    with refused("besides the baseline, a sweep needs an alpha above 0, or other negatives"):
         retriever_sweep(
             marked(), marked_mix(), tiny, tmp_path / "m", options=SweepOptions(alphas=[0.0])
         )

@@ -208,7 +208,7 @@ def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(
             texts,
             saved,
             {},
-            f"causal needs at least 3 pairs of which {saved!r} scores both sides, got 1 of 90",
+            f"causal needs at least 3 pairs with both sides scored by {saved!r}, got 1 of 90",
         ),
     ]
     for collection, scored, options, message in cases:
@@ -227,7 +227,8 @@ def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(
     assert forced.f < 10
     with pytest.raises(
         UserError,
-        match=rf"\(first-stage F {forced.f:.1f}, expected at least 10\), .*; force goes on$",
+        match=rf"\(first-stage F {forced.f:.1f}, expected at least 10\), .*; set force to go on "
+        "anyway$",
     ):
         fit_causal(weak, Planted(), source="llm")
 
@@ -243,7 +244,7 @@ def test_what_cannot_be_corrected_is_refused(texts: Collection, file: str, tmp_p
     for candidates, message in (
         (
             run_of(texts, scores, ranker="bm25@3"),
-            f"{file} was fitted on scores of planted, and the candidates are tho",
+            f"{file} was fitted on scores of planted, but the candidates come from",
         ),
         (
             run_of(texts, ranks, ranker="planted"),
@@ -261,7 +262,7 @@ def test_what_cannot_be_corrected_is_refused(texts: Collection, file: str, tmp_p
         Causal().check()
     with refused("causal: expected a strength from 0 to 1, got 1.5"):
         Causal(fit=file, strength=1.5)
-    with refused("causal is fitted on sources and knows no other group, got by=gender"):
+    with refused("causal is fitted on sources and on no other column, got by=gender"):
         Causal(fit=file, by="gender")
     with pytest.raises(DataError, match="expected a fit of the causal correction"):
         Causal(fit=str(BM25(k=3).rank(texts).save(tmp_path / "run").with_name("run.json"))).check()

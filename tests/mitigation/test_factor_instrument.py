@@ -189,18 +189,19 @@ def test_what_is_no_instrument_is_refused() -> None:
     with refused("unknown factor 'style' (valid: fluency, source)"):
         factor_instrument(full, "style", source="llm")
     with refused(
-        "factor 'fluency' failed its manipulation check and is no instrument; force goes on"
+        "factor 'fluency' failed its manipulation check, so it is not an instrument; set force to "
+        "go on anyway"
     ):
         factor_instrument(full, "fluency", source="llm")
     assert factor_instrument(full, "fluency", source="llm", force=True).pairs.height == 8
     with refused(
-        "no two versions differ in words alone: a fraction of a design has none, a full one does"
+        "no two versions differ in words alone: fractional designs have none, full ones do"
     ):
         factor_instrument(Collection(fraction, full.queries, full.qrels), "words", source="llm")
     few = Collection(
         full.docs, full.queries, full.qrels.filter(query_id="q0", doc_id="0-low-low"), {}
     )
-    with refused("causal needs at least 3 pairs of which planted scores both sides, got 1 of 1"):
+    with refused("causal needs at least 3 pairs with both sides scored by planted, got 1 of 1"):
         fitted(few, Planted())
     copied = full.docs.with_columns(text=pl.col("text").first().over("origin", "factor:source"))
     with pytest.raises(UserError, match="high and low fluency differ too little in perplexity"):

@@ -293,17 +293,16 @@ REFUSED: list[tuple[Any, Collection, tuple[str, ...], str]] = [
         "bm25",
         written("river", 30, "x"),
         ("offset",),
-        "no query of another collection is left to fit on: each is one to select by or to test on, "
-        "or what is relevant "
-        "to it is relevant to one",
+        "no query of another collection is left to fit on: each is used to select or to test, or "
+        "its relevant documents are relevant to one that is",
     ),
     (
         "bm25",
         written("bell", 9, sources=("gpt", "llm"), path="bells"),
         ("projection",),
         (
-            "projection takes a direction out of vectors, and bm25@100 has none; it is for dense "
-            "rankers"
+            "projection removes a direction from vectors, and bm25@100 has none; use it with "
+            "dense rankers"
         ),
     ),
     (

@@ -379,7 +379,7 @@ def test_more_than_two_groups_are_not_guessed_among_and_a_run_lacks_no_side(tmp_
     with refused("source makes 3 groups (human, gpt, llm); name the two to level: --pair A,B"):
         levelled(tmp_path, "offset", simulation=three)
     with refused(
-        "a correction knows single groups, and 'rest' is none; name two to level: --pair A,B"
+        "a correction works on single groups, and 'rest' is not one; name two to level: --pair A,B"
     ):
         levelled(tmp_path, "offset", simulation=three, pair=("human", "rest"))
     bench = levelled(
@@ -390,7 +390,7 @@ def test_more_than_two_groups_are_not_guessed_among_and_a_run_lacks_no_side(tmp_
     short = Run.from_frame(
         simulated().run.frame().filter(pl.col("query_id") == "q0"), spec={"ranker": "short"}
     )
-    with refused("short has none of the 50 queries of a side to rank"):
+    with refused("short has none of the 50 queries to fit, select or test on"):
         mitigate(sides, short, ["nDCG@10"], folder=tmp_path)
 
 
@@ -441,7 +441,7 @@ def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_v
         for side in (sides.fit, sides.select, sides.test)
     )
     with refused(
-        "projection takes a direction out of vectors, and bm25@100 has none; it is for dense "
+        "projection removes a direction from vectors, and bm25@100 has none; use it with dense "
         "rankers"
     ):
         mitigate(
@@ -494,7 +494,7 @@ def test_no_query_and_no_origin_that_is_learned_from_is_tested_on(
     except UserError as error:
         message = str(error)
         # Either way is right here.
-        assert message.startswith("no query to fit on is left")
+        assert message.startswith("no query is left to fit on")
         return
     fit, select, test = map(set, queries(split))
     assert len(fit | select | test) == len(fit) + len(select) + len(test)
@@ -541,7 +541,7 @@ def test_queries_are_drawn_by_a_seed_own_splits_kept_apart_and_what_cannot_be_sp
     one_origin = judged({f"q{n}": ["a-llm"] for n in range(4)})
     with pytest.raises(
         UserError,
-        match=r"^no query to fit on is left: every document that is relevant to one is rele",
+        match=r"^no query is left to fit on: every document relevant to one",
     ):
         split_queries(one_origin)
     for shares, text in (((), "none"), ((0.5, 0.5, 0.0), "0.5, 0.5, 0.0")):

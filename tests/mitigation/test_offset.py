@@ -119,7 +119,7 @@ def test_what_cannot_be_fitted_and_a_fit_that_does_not_belong_are_refused(tmp_pa
     with refused("unknown source 'people' (valid: human, gpt, llm)"):
         fit_offset(collection, run, reference="people")
     with refused(
-        "no offset for gpt: no list of the 2 queries to fit on lets it be compared with human"
+        "no offset for gpt: no list of the 2 queries to fit on allows a comparison with human"
     ):
         fit_offset(
             collection, Run(run.queries[:2], run.offsets[:3], run.docs[:7], run.scores[:7], run.ids)
@@ -134,11 +134,11 @@ def test_what_cannot_be_fitted_and_a_fit_that_does_not_belong_are_refused(tmp_pa
         with refused(f"offset: expected a strength from 0 to 2, got {strength}"):
             ranker(f"offset(strength={strength})")
     with refused(
-        f"{path}: was fitted to groups of 'source', not of 'length:2': say by=source", DataError
+        f"{path}: was fitted to groups of 'source', not of 'length:2': set by=source", DataError
     ):
         Offset(fit=str(path), by="length:2").rank(*labelled(["hhll"]))
     labelled_other, run_of_other = labelled(["hglh"], [[4.0, 3.5, 2.0, 1.0]])
-    with refused(f"{path}: was fitted to human and llm; here is gpt too", DataError):
+    with refused(f"{path}: was fitted to human and llm; these lists also have gpt", DataError):
         Offset(fit=str(path)).rank(labelled_other, run_of_other)
     with refused(f"{Offset(fit=str(path))!r} reads scores, and listed gives only an order"):
         Offset(fit=str(path)).rank(collection, replace(run, spec=LISTED))

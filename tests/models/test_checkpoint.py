@@ -34,7 +34,9 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_network")
 def test_a_model_that_is_nowhere_is_one_clear_line(name: str) -> None:
     pytest.importorskip("huggingface_hub")
-    with refused(f"model {name!r} is no folder, not in the hub's cache, and could not be fetched"):
+    with refused(
+        f"model {name!r} is not a folder, not in the hub's cache, and could not be fetched"
+    ):
         encoder(name, max_tokens=None, precision="float32", device=None)
 
 
@@ -84,7 +86,7 @@ def test_a_short_name_is_the_askers_or_asks_for_a_folder(
     assert module.find("minilm", for_="dense:minilm") == tmp_path
     dense, cross = (MODELS[spec].hub for spec in ("dense:minilm", "cross-encoder:minilm"))
     with refused(
-        f"model 'minilm: {cross}' is no folder, not in the hub's cache, and could not be fetched"
+        f"model 'minilm: {cross}' is not a folder, not in the hub's cache, and could not be fetched"
     ):
         module.find("minilm", for_="cross-encoder:minilm")
     assert hubs[:2] == [dense, cross]
@@ -127,7 +129,7 @@ def test_modules_that_are_not_the_librarys_are_refused(
     tmp_path: Path, file: str, content: Any, code: str
 ) -> None:
     write_json(tmp_path / file, content)
-    with refused(f"{tmp_path}: its {code} is code of the model's own, which is never run"):
+    with refused(f"{tmp_path}: its {code} is the model's own code, which is never run"):
         module.refuse_code(tmp_path)
 
 
@@ -166,7 +168,7 @@ def test_an_architecture_of_the_models_own_is_refused_and_code_beside_a_built_in
     for file in ("config.json", "0_Transformer/config.json"):
         write_json(tmp_path / file, foreign_config)
         with refused(
-            f"{tmp_path}: its architecture 'own' is code of the model's own, which is never run"
+            f"{tmp_path}: its architecture 'own' is the model's own code, which is never run"
         ):
             module.refuse_code(tmp_path)
         write_json(tmp_path / file, {**foreign_config, "model_type": "bert"})

@@ -251,9 +251,7 @@ def test_what_is_not_used_may_be_missing_and_own_code_is_never_run(
     folder = shutil.copytree(tiny, tmp_path / "own code")
     (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Module: ...\n")
     write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": "own.Module"}])
-    with refused(
-        f"{folder}: its module 'own.Module' is code of the model's own, which is never run"
-    ):
+    with refused(f"{folder}: its module 'own.Module' is the model's own code, which is never run"):
         encoder_of(folder).encode(["red"], "document", "x")
     assert not (tmp_path / "ran").exists()
 

@@ -115,9 +115,7 @@ def test_language_models_travel_as_their_options_and_share_their_rate_limits(
         {**model.made_of(), "requests_per_minute": 25},
     )
     assert model.one_of(1) is model
-    with refused(
-        "requests_per_minute=100 is too little to be divided among 101 workers; omit --executor"
-    ):
+    with refused("requests_per_minute=100 is too few to divide among 101 workers; omit --executor"):
         model.one_of(101)
     local = Transformers(tiny_model(tmp_path / "m"), batch=2, precision="float32")
     assert pickle.loads(pickle.dumps(local)).made_of() == local.made_of()

@@ -251,9 +251,11 @@ REFUSED = {
     "listwise:openai:m(window=5,step=5)": "expected step of 1 to 4, got 5",
     "listwise:openai:m(shuffles=101)": "expected shuffles of 0 to 100, got 101",
     "listwise:openai:m(max_failures=2)": "expected max_failures of 0 to 1, got 2",
-    "listwise:openai:m(prompt=sensitive)": "{attribute} needs one: listwise:openai:m(attribute=…)",
+    "listwise:openai:m(prompt=sensitive)": (
+        "the slot {attribute} needs a value: listwise:openai:m(attribute=…)"
+    ),
     "listwise:openai:m(prompt=neutral,attribute=a)": (
-        "attribute=a, and the prompt has no {attribute}"
+        "attribute=a is set, but the prompt has no {attribute}"
     ),
     "setwise:openai:m(size=2)": "expected size of at least 3, got 2",
     "pointwise:openai:m(method=logits)": "unknown method of pointwise 'logits'",
@@ -276,7 +278,7 @@ REFUSED = {
     "bm25(attribute=female)": "attribute goes with the slot {attribute}",
     "tfidf(query_template={attribute} {query})": "attribute goes with the slot {attribute}",
     "cross-encoder:x(query_template=female)": (
-        "expected {query}, and {attribute} beside it or not, got 'female'"
+        "expected {query}, with or without {attribute}, got 'female'"
     ),
     "engine:a:b(query_template={gender} {query})": (
         "query_template: expected {query}, and {attribute}"

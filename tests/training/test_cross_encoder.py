@@ -216,7 +216,7 @@ def test_texts_are_cut_at_tokens_limits_count_special_ones_and_an_encoder_is_fou
     assert cut_texts(None, 7, texts) == texts
     assert require_encoder(str(tiny), 30, 31) == (tiny, 64)
     with pytest.raises(
-        UserError, match=f"{tiny}: has 64 places for tokens, and .* and 3 special tokens need 65; "
+        UserError, match=f"{tiny}: takes 64 tokens, but .* and 3 special tokens need 65; "
     ):
         require_encoder(str(tiny), 30, 32)
     shutil.copytree(tiny, tmp_path / "old" / "0_Transformer")
@@ -378,8 +378,8 @@ def test_a_model_with_fewer_vectors_than_tokens_is_refused(tiny: Path, tmp_path:
         },
     )
     message = (
-        f"{folder}: its tokenizer has tokens up to number 76, its model vectors of 10; take the "
-        "tokenizer that …"
+        f"{folder}: its tokenizer has tokens up to number 76, its model only vectors for 10; use "
+        "the tokenizer that …"
     )
     with refused(message):
         train(folder, tmp_path / "model")
@@ -397,5 +397,5 @@ def test_a_damaged_checkpoint_is_none(tmp_path: Path, state: str) -> None:
 @pytest.mark.parametrize("record", ['{"spec": 3}', '{"figures": null}', '{"figures": [1]}'])
 def test_a_folder_with_a_damaged_record_is_named(tiny: Path, tmp_path: Path, record: str) -> None:
     file = write(tmp_path / "model" / "training.json", record)
-    with refused(f"{file}: is no record of a training; remove the folder, or name another"):
+    with refused(f"{file}: is not a record of a training; remove the folder, or name another"):
         train(tiny, tmp_path / "model")

@@ -351,7 +351,7 @@ def test_measures_have_numbers_and_what_has_none_is_refused(
     ):
         SourceBiasEvaluator(human_part(mixed))
     with refused(
-        "SourceBiasEvaluator: NDSR@20 is no measure of relevance; expected one such as nDCG@10"
+        "SourceBiasEvaluator: expected a measure of relevance, such as nDCG@10, got NDSR@20"
     ):
         SourceBiasEvaluator(mixed, measures=["NDSR@20"])
     with refused("SourceBiasEvaluator: no document of source 'llm' is judged relevant"):

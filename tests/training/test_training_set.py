@@ -197,7 +197,7 @@ def test_a_negative_is_never_relevant_nor_a_version_of_what_is(
         (
             apples(qrels={"q": {"far": 1}}),
             {},
-            "the collection: no relevant document beside others among BM25's best ",
+            "the collection: no query has relevant documents and others among BM25's best ",
         ),
     ],
 )
@@ -261,7 +261,7 @@ def test_missing_twin_is_refused_under_constraint_and_twins_cross_sources() -> N
     assert (retriever_set(alone, RetrieverTraining()).twins == np.arange(4)).all()
     for collection, options in ((alone, {"alpha": 0.1}), (unrelated, {"variant": "code"})):
         with pytest.raises(
-            UserError, match="no relevant document that is learned from has a twin, and the constr"
+            UserError, match="no relevant document to learn from has a twin, and the constr"
         ):
             retriever_set(collection, RetrieverTraining(**options))  # type: ignore[arg-type]
     with refused("training: 'human' is trained on, so it cannot hold the twins too"):
@@ -470,11 +470,11 @@ def test_the_clock_rules_a_training_by_minutes(monkeypatch: pytest.MonkeyPatch) 
         ),
         (
             {"negatives": "random:9", "positives": "retrieved"},
-            "training: positives=retrieved are those of BM25's best",
+            "training: positives=retrieved come from BM25's best",
         ),
         (
             {"triples": "t.tsv", "positives": "all"},
-            "training: triples say what is positive and negative; leave out",
+            "training: triples already name positives and negatives; omit",
         ),
         ({"loss": "hinge"}, "unknown loss of training 'hinge'"),
     ],

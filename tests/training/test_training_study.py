@@ -260,7 +260,7 @@ def test_sides_that_cannot_be_learned_from_are_refused(tiny: Path, tmp_path: Pat
     write(folder / "corpus.jsonl", jsonl(foreign))
     with pytest.raises(
         UserError,
-        match="train: no relevant document of source 'llm' beside others among BM25's best",
+        match="train: no query has relevant documents of source 'llm' and others among BM25's best",
     ):
         study(folder, tiny, tmp_path / "work")
     write(folder / "corpus.jsonl", jsonl(row for row in rows if row["source"] == "human"))

@@ -123,7 +123,7 @@ class MtebModel:
         ids = ids_of(list(queries["id"]), "queries: id")
         query_texts = pl.DataFrame({"id": ids, "text": list(queries["text"])})
         if self.docs is None:
-            raise UserError(f"{self.ranker!r}: index the corpus before it is searched")
+            raise UserError(f"{self.ranker!r}: index the corpus before you search it")
         no_judgments = pl.DataFrame(
             schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
         )

@@ -60,26 +60,24 @@ def audit(
     runs : Run or sequence of Run
         Rankings of the mixed collection.
     measures : str, Estimand or iterable of them, optional
-        By default nDCG at 1, 3, 5 and 10 and AP at 1, 3 and 5; none where nothing is judged.
-        Estimands that are no measures of relevance, such as ``"NDSR@20"``, are answered on the
-        card.
+        By default nDCG at 1, 3, 5 and 10 and AP at 1, 3 and 5; none without judgments. The card
+        answers other estimands, such as ``"NDSR@20"``.
     primary : str or Estimand, optional
-        The question that verdicts answer, chosen before the data are seen; all others are
-        secondary. By default the deepest nDCG of `measures`, or else the first of them; where
-        nothing is judged or asked, head-to-head over all twins, and Share@10 where there are none.
-        Of groups that are no sources ExposureRatio leads, where it is asked.
+        The question that verdicts answer, chosen before you see the data; all others are secondary.
+        By default the deepest nDCG of `measures`, or else the first of them. Without judgments or
+        measures it is head-to-head over all twins, or Share@10 without twins. For groups other
+        than sources it is ExposureRatio, if you ask it.
     card : bool, optional
-        Ask the other questions too: who fills the page, which twin stands higher and by how much
+        Ask the other questions too: who fills the page, which twin ranks higher and by how much
         (`Audit.card`).
     depth : int, optional
         Ranks over which ΔNDSR counts who fills the page.
     confounds : bool, optional
-        Compare the texts of the sources too (`Audit.confounds`); only by ``source``, and only where
-        there are texts.
+        Compare the texts of the sources too (`Audit.confounds`); only by ``source``, and only with
+        texts.
     by : str or None, optional
-        Document column to group by; None for no groups. Documents without a value are in no group,
-        and counted. Where one group is left beside them, its values are given and nothing is
-        compared.
+        Document column to group by; None for no groups. Documents without a value are counted, but
+        in no group. If only one group is left, its values are given and nothing is compared.
     pairs : iterable of (str, str), optional
         Groups to compare, the first being favoured by positive values; all pairs by default.
     missing : {"zero", "exclude"}, optional
@@ -91,17 +89,18 @@ def audit(
     rounding : {"none", "paper"}, optional
         Round means to 0.1 % before Relative Δ, as the papers do.
     test : {"interval", "t"}, optional
-        The p: the level at which the interval first excludes what favours nobody; or, for twins, a
-        paired t test over queries, as some papers computed it.
+        Source of p: the level at which the interval first excludes the neutral value; or, for
+        twins, a paired t test over queries, as in some papers.
     correction : {"holm", "bonferroni"}, optional
-        Of every p on the primary question (run × pair) together, and of every other p of a table.
+        Correct every p on the primary question (run × pair) together, and the others table by
+        table.
     margin : float or str, optional
-        Half-width of what a verdict calls level, in points of percent; where the primary question
-        has another unit, a text that names it: ``"0.5 ranks"``.
+        Half-width of what a verdict calls level, in percentage points; if the primary question has
+        another unit, a text with that unit: ``"0.5 ranks"``.
     resamples, seed : int, optional
-        Bootstrap resamples; random seed of everything that is drawn.
+        Bootstrap resamples; random seed of all draws.
     keep_top : int, optional
-        Ranks that the audit keeps of every list, for its reports; fewer where runs hold over half a
+        Ranks of every list that the audit keeps for its reports; fewer if runs have over half a
         million results together. 0 keeps none.
     """
     options = AuditOptions(

@@ -47,7 +47,7 @@ HEAD_TO_HEAD = (HeadToHead, replace(HeadToHead, over="pairs"))
 
 
 def card_estimands(depth: int, *, judged: bool) -> tuple[Estimand, ...]:
-    """List what the card asks beside Relative Δ.
+    """List the card's questions other than Relative Δ.
 
     Without judgments, twins are not told apart by relevance.
     """
@@ -58,7 +58,7 @@ def card_estimands(depth: int, *, judged: bool) -> tuple[Estimand, ...]:
 
 
 class CardKey(NamedTuple):
-    """Where a sample stands on the card: numbers of its run, pair of groups, and question."""
+    """A sample's place on the card: numbers of its run, pair of groups, and question."""
 
     run: int
     pair: int
@@ -67,7 +67,7 @@ class CardKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """A card in the making: what all runs share."""
+    """A card in the making: the parts that all runs share."""
 
     groups: Groups
     twins: Mapping[Pair, TwinPairs]
@@ -257,7 +257,7 @@ def group_samples(
     pairs: Sequence[Pair],
     questions: Sequence[GroupEstimand],
 ) -> list[Sample]:
-    """Return each run's answers to questions about groups, without what random labels give."""
+    """Return each run's answers to questions about groups, without results of random labels."""
     judgments = judged_runs[0].judgments
     no_rows = np.empty((0, 2), dtype=np.int64)
     card = Card(

@@ -29,7 +29,7 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contributions:
-    """What documents add to each answer; queries and origins by their number in these lists."""
+    """Contributions of documents to each answer; numbers index `queries` and `origins`."""
 
     queries: tuple[str, ...]
     """Names of the queries; an entry of query −1 belongs to none."""
@@ -65,7 +65,7 @@ class Contributions:
         )
 
     def of(self, key: Key, numbering: CommonNumbering) -> Clusters | None:
-        """Return what documents add to one answer, seen from its first group.
+        """Return the documents' contributions to one answer, seen from its first group.
 
         Queries and origins are numbered as `numbering` says. None where nothing is stored.
         """
@@ -87,7 +87,7 @@ class Contributions:
         )
 
     def row(self) -> dict[str, Any]:
-        """Return what a file holds.
+        """Return the row for a file.
 
         Names come once; arrays are little-endian, compressed (zlib) and written as base64.
         """

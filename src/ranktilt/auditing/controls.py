@@ -35,7 +35,7 @@ CONTROLS = ("length", "tokens", "boilerplate", "near-identical", "titles")
 
 
 class Changed(NamedTuple):
-    """A collection with some texts changed, and what changed."""
+    """A collection with some texts changed, and the changes."""
 
     collection: Collection
     change: ControlChange
@@ -61,19 +61,19 @@ def controls(
     which: Iterable[str] = CONTROLS,
     near: float = NEAR_IDENTICAL,
 ) -> Audit:
-    """Audit again with length, truncation, boilerplate, near-copies and shared titles taken away.
+    """Audit again without length, truncation, boilerplate, near-copies and shared titles.
 
     Parameters
     ----------
     collection : Collection
-        What was ranked; twins are found by origin.
+        The ranked collection; twins share an origin.
     rankers : sequence of Ranker
-        What ranks it, in the order of `runs`. A saved run cannot be ranked again: controls that
+        Its rankers, in the order of `runs`. A saved run cannot be ranked again, so controls that
         change texts leave it out and say so.
     runs : sequence of Run
         The raw runs.
     raw : Audit
-        The audit of these runs, whose groups, measures and options hold for every control.
+        The audit of these runs; its groups, measures and options apply to every control.
     which : iterable of str, optional
         Names in `CONTROLS`; all by default.
     near : float, optional
@@ -82,10 +82,9 @@ def controls(
     Returns
     -------
     Audit
-        `raw` with ``controls``: for each run, pair and control Relative Δ under it and by how much
-        it moved, with a paired bootstrap interval. A run is ranked again only where a text that it
-        reads changed. The p of all Relative Δ in the table, raw ones included, are corrected
-        together.
+        `raw` with ``controls``: for each run, pair and control, its Relative Δ and how far that
+        moved, with a paired bootstrap interval. A run is ranked again only if a text that it reads
+        changed. The p of all Relative Δ in the table, raw ones included, are corrected together.
     """
     names = list(dict.fromkeys(which))
     for name in names:

@@ -161,7 +161,7 @@ class Effect:
 
     @property
     def banded(self) -> bool:
-        """Whether random labels are shown beside it, and they give anything but 0."""
+        """Whether a random band is shown with it, because random labels give anything but 0."""
         return not (self.null_low == self.null_high == 0)
 
     @property
@@ -198,7 +198,7 @@ class Effect:
 
     @property
     def null_position(self) -> Literal["inside", "below", "above"]:
-        """Where the value lies beside the random band."""
+        """Where the value lies in relation to the random band."""
         if self.value < self.null_low:
             return "below"
         return "above" if self.value > self.null_high else "inside"
@@ -309,12 +309,12 @@ class Change(Effect):
 
     @property
     def neutral(self) -> float:
-        """The difference that favours nobody: that of both runs' neutral values."""
+        """The difference that favours nobody: between both runs' neutral values."""
         return self.neutral_new - self.neutral_old
 
     @property
     def unit(self) -> str:
-        """What stands behind a difference."""
+        """The unit printed after a difference."""
         return (
             " points"
             if self.of_tilt or isinstance(self.estimand, Measure)

@@ -270,8 +270,8 @@ def _nothing_to_compare(collection: Collection, by: str, names: Sequence[str]) -
     factor = next((name for name in collection.docs.columns if name.startswith("factor:")), None)
     if by == "source" and not names and not factor:
         advice = (
-            "name the source of each document (field source, or --groups FILE), or measure all as "
-            "one (--by none)"
+            "name the source of each document (field source, or --groups FILE), or measure all "
+            "together (--by none)"
         )
         return file + no_source(collection, advice=advice)
     expected = (
@@ -289,7 +289,7 @@ def _nothing_to_compare(collection: Collection, by: str, names: Sequence[str]) -
             f"or --by {factor}"
         )
     elif file and not collection.spec.get("label_file", {}).get("rest"):
-        message += "; what are all others? --rest LABEL"
+        message += "; label all others with --rest LABEL"
     return message
 
 
@@ -365,7 +365,7 @@ def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
     if not (number.isascii() and number.isdigit() and int(number) in BINS):
         raise UserError(
             f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {name}:3, or a value with a "
-            f"point that parts it in two, such as {name}:.5; got {number!r}"
+            f"decimal point to split at, such as {name}:.5; got {number!r}"
         )
     known = values.drop_nulls().to_numpy()
     edges = _edges(known, int(number))

@@ -34,7 +34,7 @@ CARD_ROWS = 6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inferences:
-    """What the measurements show, and the samples that `ranktilt.compare` needs to ask again."""
+    """Inferences from measurements, and the samples that `ranktilt.compare` needs for its own."""
 
     tilts: tuple[Effect, ...]
     """Relative Δ of every run, pair and measure."""

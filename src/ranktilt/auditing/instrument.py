@@ -44,7 +44,7 @@ class InstrumentRow:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the share may be that of chance, or is below it."""
+        """Whether the share is compatible with chance, or below it."""
         return self.low <= CHANCE
 
 
@@ -81,7 +81,7 @@ def check_instrument(
         One for each ranker, with the exact 95 % interval of the share (Clopper and Pearson, 1934).
     """
     if len(collection.sources) < 2:
-        raise UserError("the instrument needs two sources, such as human and llm, to exchange")
+        raise UserError("the instrument needs two sources to exchange, such as human and llm")
     for ranker in rankers:
         if isinstance(stages_of(ranker)[0], LiveEngine | Replay):
             raise UserError(

@@ -16,7 +16,7 @@ from ranktilt.statistics.variation import Reason, Variation
 
 
 class ListVariation:
-    """What could vary in one run's lists; made once a run."""
+    """How much one run's lists could vary; made once per run."""
 
     def __init__(self, judged_run: JudgedRun, groups: Groups, *, missing: str) -> None:
         self.judged_run = judged_run
@@ -34,7 +34,7 @@ class ListVariation:
         self._known: dict[Estimand, Variation] = {}
 
     def for_estimand(self, estimand: Estimand) -> Variation:
-        """Return what could vary in the answer to one question."""
+        """Return how much the answer to one question could vary."""
         if estimand not in self._known:
             self._known[estimand] = self._variation(estimand)
         return self._known[estimand]

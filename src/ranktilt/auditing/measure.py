@@ -20,7 +20,7 @@ from ranktilt.measures.twins.head_to_head import pair_counts
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurements:
-    """What was measured of each run."""
+    """The measurements of each run."""
 
     values: Floats
     """Shape (runs, measures, 1 + groups, queries), the first group being all documents.

@@ -404,7 +404,7 @@ def without_fitted(
         number = counted(len(judged), "query", "queries")
         raise UserError(
             f"nothing left to test on: {' and '.join(files)} learned from all {number}; audit "
-            "others, such as a test split"
+            "other queries, such as a test split"
         )
     note = FittedQueriesLeftOut(queries=len(judged) - len(remaining), files=tuple(files))
     return collection.only_queries(remaining), [note]

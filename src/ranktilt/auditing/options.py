@@ -26,7 +26,7 @@ FEWEST_RESAMPLES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions:
-    """How an audit groups, measures and infers; `ranktilt.audit` has the meaning of each field."""
+    """Options for grouping, measuring and inference; `ranktilt.audit` explains each field."""
 
     by: str | None
     pairs: tuple[Pair, ...] | None

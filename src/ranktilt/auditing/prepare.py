@@ -202,7 +202,7 @@ def _check_kinds(estimands: Sequence[Estimand], *, has_judgments: bool) -> None:
         if isinstance(question, Measure) and not has_judgments:
             raise UserError(
                 f"{question!r} needs judgments, and there are none: name them (--qrels FILE), or "
-                f"ask what needs none, such as {SHARE}, or HeadToHead of twins"
+                f"ask a question that needs none, such as {SHARE}, or HeadToHead for twins"
             )
 
 
@@ -278,7 +278,7 @@ def _check_grouped(estimands: Sequence[Estimand], options: AuditOptions) -> None
         raise UserError(f"{subject} a column to group by; omit --by none")
     if not estimands:
         raise UserError(
-            "no judgments, so no measure can be computed, and no groups to ask about: name them "
+            "no judgments, so no measure can be computed, and no groups to compare: name them "
             "(--by)"
         )
 
@@ -317,10 +317,10 @@ def _check_judged(
     hint = ""
     beyond = np.unique(judgments.row[judgments.row >= len(groups.code)])
     if len(beyond):
-        noun = counted(len(beyond), "relevant document", "relevant documents")
+        noun = counted(len(beyond), "relevant document has", "relevant documents have")
         hint = (
-            f"; of {noun} no {groups.by} is known (first: {judgments.ids[int(beyond[0])]!r}; known "
-            f"ids look like {collection.ids[0]!r}): write the judgments with these ids"
+            f"; {noun} no known {groups.by} (first: {judgments.ids[int(beyond[0])]!r}; known "
+            f"ids look like {collection.ids[0]!r}): use these ids in the judgments"
         )
     raise UserError(
         f"nothing to compare: no document of {groups.by} {missing[0]!r} is judged relevant{hint}"

@@ -63,7 +63,7 @@ Obstacle = Literal["no twins", "saved run", "engine", "no tokens", "no token lim
 
 @dataclass(frozen=True, kw_only=True)
 class ControlChange:
-    """What a control did to what a run ranks."""
+    """How a control changed the texts that a run ranks."""
 
     outcome: Literal["raw", "changed", "unchanged", "not applicable", "nothing left", "refused"]
     """``unchanged``: nothing that the run reads; ``nothing left``: nothing to compare is left;
@@ -82,7 +82,7 @@ class ControlChange:
 
 @dataclass(frozen=True, kw_only=True)
 class Controlled:
-    """What one run says under one control about one pair of groups."""
+    """One run's answer under one control about one pair of groups."""
 
     run: str
     control: str
@@ -221,7 +221,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def margin(self) -> Margin:
-        """Half-width of what counts as level: points, or a number with the primary unit."""
+        """Largest tilt that counts as level: points, or a number with the primary unit."""
         margin: Margin = self.spec["margin"]
         return margin
 
@@ -232,7 +232,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def noun(self) -> str:
-        """What groups are of, in sentences; labels alone hold no texts."""
+        """The noun for the grouped documents, in sentences; labels alone have no texts."""
         collection = self.spec["collection"]
         has_texts = bool(collection.get("layout")) or not collection.get("labels")
         return "text" if self.spec["by"] == "source" and has_texts else "documents"

@@ -37,7 +37,7 @@ Decision = Literal["level", "tilted", "inconclusive"]
 
 
 class Look(NamedTuple):
-    """What was known after some queries; in the unit of the estimand."""
+    """The state after some queries, in the unit of the estimand."""
 
     queries: int
     """Queries that say something, so far."""
@@ -60,7 +60,7 @@ class SequentialAudit(
     noun="a sequential audit",
     command="ranktilt audit --stop-at-tilt",
 ):
-    """What `sequential_audit` found; immutable."""
+    """The result of `sequential_audit`; immutable."""
 
     spec: Mapping[str, Any]
     """How it was made: ranker, seed, confidence, collection, versions."""
@@ -112,30 +112,30 @@ def sequential_audit(
 
     The order of the queries is random. The audit ends when the ranker is shown to favour a group,
     or not to favour one by `stop_at_tilt`. You may look after every batch because the interval is a
-    confidence sequence (Waudby-Smith and Ramdas, JRSS B 2024): it holds the mean at all looks
-    together with a probability of 95 %. The mean is that of all queries of which these are a
-    sample. A second sequence holds what documents add when their labels are first used, so that
-    queries that bring back the same documents decide nothing.
+    confidence sequence (Waudby-Smith and Ramdas, JRSS B 2024): it includes the mean at all looks
+    with a probability of 95 %. The mean covers all queries from which these are a sample. A second
+    sequence bounds what documents add when their labels are first used, so that queries that return
+    the same documents decide nothing.
 
     Parameters
     ----------
     collection : Collection
         Queries, and documents with their groups; texts where the ranker reads them.
     ranker : Ranker
-        As a rule a live engine.
+        Usually a live engine.
     stop_at_tilt : float
-        The tilt that is to be decided, in points, above 0: the audit ends where 0 is excluded, or a
-        tilt of this size.
+        The tilt to decide, in points, above 0. The audit ends when it excludes 0, or a tilt of this
+        size.
     measure : str or Estimand, optional
-        ``Share@k``: how much more of the first k ranks than of the candidates a group holds.
+        ``Share@k``: a group's share of the first k ranks minus its share of the candidates.
     by : str, optional
         Document column of the groups.
     pair : (str, str), optional
-        The groups; needed where there are more than two. Positive values favour the first.
+        The groups; needed if there are more than two. Positive values favour the first.
     max_queries : int, optional
-        Queries to ask at most; all by default.
+        Maximum number of queries; all by default.
     seed : int, optional
-        Of the order of the queries.
+        Random seed of the order.
     """
     of = _share(measure)
     if not 0 < stop_at_tilt < math.inf:
@@ -197,7 +197,7 @@ def sequential_audit(
 
 
 def decided(look: Look, until: float, variation: Variation) -> Decision:
-    """Return what a look decides; `until` is in the estimand's unit, as the look is."""
+    """Return the decision after a look; `until` is in the estimand's unit, like the look."""
     if look.low > 0 or look.high < 0:
         return "tilted"
     is_within = -until <= look.low and look.high <= until

@@ -75,7 +75,7 @@ class Columns:
 
     @property
     def sizes(self) -> Floats:
-        """Number of queries that each distinct query stands for."""
+        """Number of queries that each distinct query represents."""
         return self._sum_repeats(np.ones(len(self.mask)))
 
     def _sum_repeats(self, column: Floats) -> Floats:
@@ -159,7 +159,7 @@ class Sample:
         return self.null.median
 
     def influence(self) -> Influence:
-        """Return what queries and documents add to the error of the value."""
+        """Return how much queries and documents contribute to the error of the value."""
         return influence_of_ratio(
             self.estimand,
             self.rows,
@@ -188,7 +188,7 @@ def influence_of_ratio(
     distinct: Ints | None,
     is_centred: bool,
 ) -> Influence:
-    """Return what queries and documents add to the error of an estimand's value.
+    """Return how much queries and documents contribute to the error of an estimand's value.
 
     `rows` are its two columns over the distinct queries that count, whose numbers are `numbers`.
     `is_centred` says that documents' totals are those of labels, less what any label would add.
@@ -489,7 +489,7 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
 
 
 def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
-    """Compare what two columns make, such as Relative Δ, both runs resampled together."""
+    """Compare values of two columns each, such as Relative Δ, with both runs resampled together."""
 
     def compared(members: list[ChangeTask]) -> Iterator[Change]:
         means = resampled([task.columns for task in members], resamples=resamples, seed=seed)

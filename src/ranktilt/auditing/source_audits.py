@@ -73,7 +73,7 @@ class SourceAudits(
 
     @property
     def margin(self) -> Margin:
-        """Half-width of what counts as level: see `Audit.margin`."""
+        """Largest tilt that counts as level; see `Audit.margin`."""
         return self.audits[0].margin
 
     @property
@@ -136,7 +136,7 @@ class SourceAudits(
 
     @property
     def next_steps(self) -> tuple[NextStep, ...]:
-        """What to do next, by the audit with the largest finding."""
+        """The next steps, from the audit with the largest finding."""
         sources = [compared.source for compared in self.sources]
         _, source = min(product(self.runs, sources), key=self._finding_order)
         return next_steps(self.audit_of(source))
@@ -173,9 +173,9 @@ def audit_sources(
 ) -> SourceAudits:
     """Audit each source with the reference alone, and ask whether temperature moves the tilt.
 
-    All sources are compared over the same documents, those that every one of them rewrote:
-    judgments of other documents do not count. Every document of the reference stays in, as a
-    competitor. See Dai et al., KDD 2024, sec. 3.5.
+    All sources are compared over the documents that every one of them rewrote; judgments of other
+    documents do not count. Every document of the reference stays in, as a competitor. See Dai et
+    al., KDD 2024, sec. 3.5.
 
     Parameters
     ----------
@@ -187,15 +187,14 @@ def audit_sources(
     measures : str, Estimand or sequence of them, optional
         As in `audit`.
     reference : str, optional
-        What each source is compared with, favoured by positive values; ``human`` by default, or the
-        first source where there is none of this name.
+        The source to compare the others with; positive values favour it. By default ``human``, or
+        the first source if there is none of that name.
     sources : sequence of str, optional
-        What is compared with it; all other sources by default. Their temperatures stand in a column
-        ``temperature``, or are read from the ends of their names (``-tmp0.2``, ``_0.2``), with a
-        note.
+        The sources to compare with it; by default all others. Their temperatures come from a column
+        ``temperature``, or from the ends of their names (``-tmp0.2``, ``_0.2``), with a note.
     **options
         All other options of `audit`, such as ``card`` and ``correction``: every p on the primary
-        question (run × source) is corrected together, and every other one.
+        question (run × source) is corrected together, and so are all others.
 
     Returns
     -------

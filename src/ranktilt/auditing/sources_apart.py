@@ -69,7 +69,7 @@ class SourcesApart:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """What each collection compares."""
+        """The pair that each collection compares."""
         return [(self.reference, compared.source) for compared in self.sources]
 
 
@@ -88,9 +88,12 @@ def take_apart(
         reference = HUMAN if HUMAN in names else next(iter(names), HUMAN)
     others = [name for name in names if name != reference]
     if not others:
-        raise UserError(f"nothing to compare: only source {reference!r}; name others (--source)")
+        raise UserError(
+            f"nothing to compare: {reference!r} is the only source; name others (--source)"
+        )
     collection.only_sources([reference, *others]).require_few_sources(
-        "choose some (--source), rank all as one (--mixed), or group otherwise (--by COLUMN)"
+        "choose some (--source), rank all as one (--mixed), or group by another column "
+        "(--by COLUMN)"
     )
     temperatures, temperature_notes = _temperatures(collection, others)
     series = _series(collection, temperatures)
@@ -129,8 +132,8 @@ def _require_known(collection: Collection, names: Iterable[str]) -> None:
     strange = next((name for name in names if name not in collection.sources), None)
     if strange is not None:
         raise UserError(
-            f"{collection.unknown_source(strange)}: they stand in the column 'source' of the "
-            "documents; choose with --source and --reference"
+            f"{collection.unknown_source(strange)}: sources are in the documents' column "
+            "'source'; choose with --source and --reference"
         )
 
 

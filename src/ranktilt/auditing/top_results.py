@@ -36,7 +36,7 @@ class TopResults:
 
     @classmethod
     def from_runs(cls, runs: Sequence[Run], depth: int = KEEP_TOP) -> TopResults:
-        """Keep the top results of some runs, as deep as asked, but no more results than `MOST`."""
+        """Keep the top results of some runs to a depth, but no more than `MOST` results."""
         cut = min(depth, max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0))
         while cut > _FEWEST and sum(_results(run, cut) for run in runs) > MOST:
             cut = max(cut * 3 // 4, _FEWEST)
@@ -50,7 +50,7 @@ class TopResults:
         return sum(len(run.docs) for run in self.runs)
 
     def row(self) -> dict[str, Any]:
-        """Return what a file holds.
+        """Return the row for a file.
 
         Ids come once for all runs; arrays are little-endian, compressed (zlib), written as base64.
         """

@@ -51,7 +51,7 @@ from ranktilt.statistics.regression import Regression, regress
 SCORE_GAP, RANK_GAP = "score gap", "rank gap"
 QUESTION = (
     "Which properties of texts go with the gap between twins, and what remains? All of it is "
-    "correlation: a ranker may go by something that comes with a property."
+    "correlation: a ranker may use something else that comes with a property."
 )
 CITATION = (
     "shares of R²: Lindeman, Merenda & Gold 1980; clustered errors: Cameron, Gelbach & Miller 2011"
@@ -239,10 +239,10 @@ def _too_few_pairs(
     properties = [f"{name} ({count:,})" for name, count in lacking.items()]
     fault = ": rank deeper, or more queries"
     if lacking:
-        fault = f", less those without {join_words(properties)}"
+        fault = f", minus those without {join_words(properties)}"
     return UserError(
         f"attribution needs {FEWEST_PAIRS} pairs of {reference} and {source} in the same rankings; "
-        f"{run.name} holds {counted(pairs, 'pair', 'pairs')}{fault}"
+        f"{run.name} has {counted(pairs, 'pair', 'pairs')}{fault}"
     )
 
 

@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreGap:
-    """The numbers of one run's score gap, and what they do not hold."""
+    """The numbers of one run's score gap, and what they leave out."""
 
     rows: Sequence[Row]
     unvarying: tuple[str, ...]
@@ -85,7 +85,7 @@ def _figure(rows: Sequence[Row], ends: tuple[float, ...]) -> ProbeFigure:
     )
     return ProbeFigure(
         kind="forest",
-        title=f"{_subject(remains)}: what the mean score gap goes with",
+        title=f"{_subject(remains)}: what goes with the mean score gap",
         axis=_PART,
         edges=ends,
         series={row["property"]: _part(row) for row in rows},

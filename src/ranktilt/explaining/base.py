@@ -132,7 +132,7 @@ def effect_size(source: str, unit: str, reference: Floats, values: Floats) -> Ef
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeFigure:
-    """A figure as data: what is drawn, and the same in words."""
+    """A figure as data: what to draw, and the same in words."""
 
     kind: Literal["histogram", "curve", "forest"]
     title: str
@@ -150,7 +150,7 @@ class ProbeFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeTable:
-    """A table as data, for probes whose rows are not what a reader should see."""
+    """A table as data, for probes whose rows do not suit a reader."""
 
     title: str
     rows: tuple[Mapping[str, Any], ...]
@@ -164,7 +164,7 @@ class ProbeTable:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeResult:
-    """What one probe found."""
+    """The result of one probe."""
 
     probe: str
     question: str
@@ -185,12 +185,12 @@ class ProbeResult:
 
     @property
     def summary(self) -> str:
-        """What it found in words, as reports have it."""
+        """The result in words, as in reports."""
         return presenter().sentence(self)
 
 
 class Probe(ABC, Generic[M]):
-    """A question about the texts of a collection's sources; called with a collection it answers."""
+    """A question about the texts of a collection's sources; call it with a collection."""
 
     name: ClassVar[str]
     """The name that you type: ``overlap``."""
@@ -230,7 +230,7 @@ class Probe(ABC, Generic[M]):
         return self.describe(collection, first, self.measure(collection, first, ranker))
 
     def check(self) -> None:
-        """Refuse, before others take their time, what it cannot measure.
+        """Refuse what it cannot measure, before other probes take their time.
 
         `UserError` says why.
         """
@@ -241,7 +241,7 @@ class Probe(ABC, Generic[M]):
 
     @abstractmethod
     def describe(self, collection: Collection, reference: str, measured: M) -> ProbeResult:
-        """Answer the question by what was measured."""
+        """Answer the question from the measured values."""
 
     def result(
         self,
@@ -252,7 +252,7 @@ class Probe(ABC, Generic[M]):
         figures: Sequence[ProbeFigure] = (),
         findings: Sequence[Note] = (),
     ) -> ProbeResult:
-        """Return what was found under the probe's own name, question and citation."""
+        """Return the result with the probe's name, question and citation."""
         return ProbeResult(
             probe=self.name,
             question=self.question,
@@ -266,7 +266,7 @@ class Probe(ABC, Generic[M]):
 
 
 class TextProbe(Probe[Floats]):
-    """A probe that measures a number of every document."""
+    """A probe that measures one number per document."""
 
     unit: ClassVar[str]
     """Unit of the measured numbers, as it follows a number: ``words``."""
@@ -280,15 +280,15 @@ class TextProbe(Probe[Floats]):
     def of_pairs(
         self, collection: Collection, measured: Floats, queries: Rows, documents: Rows
     ) -> Floats:
-        """Return the value of each document beside a query, both by their rows in the collection.
+        """Return the value of each pair of query and document, both by their rows.
 
-        That is what `measure` found for the document, unless a probe of texts that depend on the
-        query says otherwise.
+        It is the document's value from `measure`, unless a probe of texts that depend on the query
+        says otherwise.
         """
         return measured[documents]
 
     def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
-        """Describe the values of every source, and compare those of twins."""
+        """Describe the values of every source, and compare twins."""
         source = collection.docs["source"].to_numpy()
         compared_sources = others(collection, reference)
         distributions = {

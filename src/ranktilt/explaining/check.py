@@ -46,48 +46,50 @@ def check(
     ----------
     collection : Collection
         With two sources or more, whose documents are twins by ``origin``. Documents without a
-        source are on no side, and counted; where one source is left beside them, its texts are
-        examined, and compared with none. Load it with ``ignore_unknown=True``, so that judgments of
-        unknown documents are counted.
+        source are counted, but on no side. If only one source is left, its texts are examined
+        without a comparison. Load it with ``ignore_unknown=True`` to count judgments of unknown
+        documents.
     rankers : sequence of Ranker, optional
-        Ranked on each side alone, and compared query by query; none leaves effectiveness out.
+        Rank each side alone with these, and compare effectiveness query by query; none to skip
+        this.
     measures : sequence of str or Measure, optional
-        Of effectiveness, ``nDCG@10`` by default; with `instrument` those of its audits, too.
+        Measures of effectiveness, ``nDCG@10`` by default; with `instrument` also those of its
+        audits.
     reference : str, optional
         The source that the others are compared with: ``"human"`` where there is one, or else the
         first.
     limits : CheckLimits, optional
-        From where on a fault voids the comparison.
+        How large a fault must be to void the comparison.
     similarity : Ranker, optional
-        An encoder, such as ``dense:minilm``, whose vectors of twins are compared; None leaves
-        similarity out.
+        An encoder, such as ``dense:minilm``, to compare the vectors of twins with; None to skip
+        this.
     map_pairs : int, optional
-        Most pairs in the picture of both sides; 0 for no picture.
+        Maximum number of pairs in the picture of both sides; 0 for no picture.
     equivalence : float, optional
         The largest difference in effectiveness that would not matter, in the measure's own unit (0
         to 1).
     alpha : float, optional
-        Level of the tests of equivalence and of difference.
+        Significance level of the tests of equivalence and of difference.
     instrument : bool, optional
-        Also toss coins for the sources, 200 times: how often does an audit of the rankers name a
-        side?
+        Also toss coins for the sources, 200 times, to see how often an audit of the rankers names a
+        side.
     seed : int, optional
-        Of every random draw.
+        Random seed of every draw.
     examples : int, optional
-        Most ids to name for a fault.
+        Maximum number of ids to name for a fault.
 
     Returns
     -------
     CheckResult
-        What each source holds (Table 1 of the paper), faults, text features, terms (its Figure 3),
+        Contents of each source (Table 1 of the paper), faults, text features, terms (its Figure 3),
         the map and similarity (Figures 4 and 5), effectiveness (Table 2) and the instrument. Faults
         and the instrument decide whether it is fair.
 
     Raises
     ------
     UserError
-        If the collection is empty or names too many sources, the reference is no source, a ranker
-        or measure is given twice, a number is out of range, or a model is not there.
+        If the collection is empty or names too many sources, the reference is not a source, a
+        ranker or measure is given twice, a number is out of range, or a model is missing.
 
     References
     ----------

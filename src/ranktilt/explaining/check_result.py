@@ -22,7 +22,7 @@ from ranktilt.explaining.text_probes import Overlap
 class CheckResult(
     Result, format="ranktilt-check", version=1, noun="a check", command="ranktilt check"
 ):
-    """What `check` found; immutable.
+    """The result of `check`; immutable.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ class ComparedSources:
         )
 
     def feature_effects(self) -> Iterator[EffectSize]:
-        """Compare each feature of each source's texts with that of their twins, by source."""
+        """Compare each feature of each source's texts with their twins, by source."""
         if not self.twinned:
             return
         values = {
@@ -74,7 +74,7 @@ class ComparedSources:
                 yield effect_size(source, name, value[reference_rows], value[source_rows])
 
     def shared_terms(self) -> tuple[Overlap, ...]:
-        """Measure what twins share in words."""
+        """Measure how many words twins share."""
         if not self.twinned:
             return ()
         return OverlapProbe().measure(self.collection, self.reference, None)

@@ -40,7 +40,7 @@ def split_by_source(
 
 
 def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection:
-    """Return a collection of some documents only, with all queries and these documents' judgments.
+    """Return a collection with only some documents, all queries, and these documents' judgments.
 
     Its spec names them by `source`.
     """

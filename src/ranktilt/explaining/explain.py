@@ -38,7 +38,7 @@ def explain(
     lm: Sequence[str] = (),
     attribute: Sequence[Ranker | Run] = (),
 ) -> Explanation:
-    """Look at the texts of a collection with probes: what differs between twins, and by how much.
+    """Measure how the texts of twins differ, with probes.
 
     Parameters
     ----------
@@ -47,10 +47,10 @@ def explain(
     probes : sequence of str or Probe, optional
         Names such as ``"overlap"``, ``"perplexity:FOLDER(every=0)"`` or ``"spectrum(values=64)"``,
         those of installed packages, or probes themselves. By default all of RankTilt's own that can
-        run; none where `attribute` asks for something else.
+        run; none if you give `attribute`.
     ranker : Ranker, optional
-        Whose view is asked for; ``similarity``, ``spectrum`` and ``truncation`` need one with an
-        encoder, such as ``ranker("dense:minilm")``.
+        The ranker whose view counts; ``similarity``, ``spectrum`` and ``truncation`` need one with
+        an encoder, such as ``ranker("dense:minilm")``.
     reference : str, optional
         The source that the others are compared with: ``"human"`` where there is one, or else the
         first.
@@ -58,32 +58,31 @@ def explain(
         Column whose groups are compared, such as ``"gender"``, where documents of one origin are
         twins.
     lm : sequence of str, optional
-        Language models, folders or names on the hub, by which ``perplexity`` is measured in place
-        of trigrams.
+        Language models (folders or hub names) that measure ``perplexity`` instead of trigrams.
     attribute : sequence of Ranker or Run, optional
-        Whose gaps between twins are attributed to the properties that `probes` measure, or to those
-        that need no model.
+        Rankers whose gaps between twins are attributed to the properties that `probes` measure, or
+        to those that need no model.
 
     Returns
     -------
     Explanation
         A `ProbeResult` for each probe: rows with a ``source``, Hedges' g on twins with its 95 %
-        interval, figures as data, and a sentence. That twins differ in a property does not show
-        that a ranker goes by it.
+        interval, figures as data, and a sentence. A difference between twins does not show that a
+        ranker uses it.
 
     Raises
     ------
     UserError
-        If a probe is unknown or named twice, cannot use the ranker, or the reference is no source;
-        if no other source has twins.
+        If a probe is unknown or named twice, cannot use the ranker, or the reference is not a
+        source; if no other source has twins.
     """
     texts = compared_texts(collection, by)
     first = reference_of(texts, reference, to="explain")
     if not twin_sources(texts, first):
         raise UserError(
             f"nothing to explain: no other source has twins of {first} "
-            "(documents with the same origin); "
-            "which properties go with a ranker's gap without twins: --attribution -r RANKER"
+            "(documents with the same origin); to relate a ranker's gap to properties without "
+            "twins: --attribution -r RANKER"
         )
     if probes is None and not attribute:
         selection = _default_probes(lm, has_encoder=ranker is not None)

@@ -21,7 +21,7 @@ class Explanation(
     noun="an explanation",
     command="ranktilt explain",
 ):
-    """What `explain` found; immutable.
+    """The result of `explain`; immutable.
 
     Parameters
     ----------

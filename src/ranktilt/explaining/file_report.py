@@ -59,7 +59,7 @@ _MOST_GRADES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class FileReport:
-    """The kind of a file, and what to do with it."""
+    """The kind of a file, and what you can do with it."""
 
     path: str
     """The file as its user named it."""
@@ -88,7 +88,7 @@ class FileReport:
 
 
 def describe_file(text: str | Path) -> FileReport:
-    """Say what a file is; ``FILE:query=qid,id=url`` names its columns.
+    """Describe a file; ``FILE:query=qid,id=url`` names its columns.
 
     Raises
     ------
@@ -198,17 +198,17 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
         "queries": f"{len(run.queries):,}",
         "documents": f"{len(run.ids):,}",
         "results": f"{frame.height:,}",
-        "results a query": f"{median_length:g} (median)",
-        "scores": "yes" if run.scored else "no: their order alone",
+        "results per query": f"{median_length:g} (median)",
+        "scores": "yes" if run.scored else "no, only their order",
     }
     answers = [
-        "With labels of its documents you can ask whose documents stand on top "
+        "With labels for its documents, you can ask whose documents are on top "
         "(Share@10, exposure).",
-        "With judgments, too, you can ask whose relevant documents rank higher (Relative Δ).",
+        "With judgments as well, you can ask whose relevant documents rank higher (Relative Δ).",
     ]
     if run.scored:
         answers.append(
-            "With twins (column origin of the labels) you can ask which of two versions wins."
+            "With twins (a column origin in the labels), you can ask which of two versions wins."
         )
     return FileReport(
         path=text,
@@ -255,9 +255,8 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
         contents=contents,
         first=recognition.first,
         answers=(
-            "With runs and labels you can ask whose relevant documents rank higher.",
-            "With grades of another judge you can ask how far the two agree, "
-            "and whom each favours.",
+            "With runs and labels, you can ask whose relevant documents rank higher.",
+            "With another judge's grades, you can ask how far the two agree and whom each favours.",
         ),
         missing=(
             "a run (--run RUN) with labels (--groups LABELS), or a judge's grades (--judge JUDGE)",
@@ -283,14 +282,14 @@ def _label_report(text: str, recognition: Recognition) -> FileReport:
     by_words = [] if by == "source" else ["--by", by]
     has_twins = "origin" in labels.columns
     missing = ["a run of these documents (--run RUN)", "judgments (--qrels QRELS)"]
-    missing += [] if has_twins else ["a column origin, where documents are versions of each other"]
+    missing += [] if has_twins else ["a column origin, if documents are versions of each other"]
     return FileReport(
         path=text,
         kind=LABELS,
         format=_format(recognition),
         contents={"documents": f"{labels.height:,}", f"groups ({by})": groups},
         first=recognition.first,
-        answers=("With a run of these documents you can ask which group stands on top.",),
+        answers=("With a run of these documents, you can ask which group is on top.",),
         missing=tuple(missing),
         commands=(_command(["audit", "--run", "RUN", "--groups", text, *by_words]),),
     )
@@ -322,8 +321,8 @@ def _query_report(text: str, recognition: Recognition) -> FileReport:
         contents={"queries": f"{queries.height:,}"},
         first=recognition.first,
         answers=(
-            "They name the queries of responses that do not.",
-            "A live engine is asked them.",
+            "They name the queries for responses that do not.",
+            "You can send them to a live engine.",
         ),
         missing=(
             "a run (--run RUN) or an engine (-r engine:MODULE:FUNCTION), "
@@ -343,7 +342,7 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
     folder = str(Path(text).parent)
     few = columns_of_few_values(documents)
     has_source = "source" in documents.columns
-    missing = ["queries.jsonl and qrels/test.tsv beside it"]
+    missing = ["queries.jsonl and qrels/test.tsv in the same folder"]
     commands = [_command(["check", folder]), _command(["audit", folder, "-r", "bm25"])]
     if not has_source:
         missing.insert(0, "a field source: who wrote each document")
@@ -364,7 +363,7 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
         contents=contents,
         first=recognition.first,
         answers=(
-            "In a folder with queries and judgments you can ask which source a ranker favours.",
+            "In a folder with queries and judgments, you can ask which source a ranker favours.",
         ),
         missing=tuple(missing),
         commands=tuple(commands),
@@ -378,10 +377,10 @@ def _evaluation_report(text: str, recognition: Recognition) -> FileReport:
         format=_format(recognition),
         first=recognition.first,
         answers=(
-            "With values of the same systems under another judge you can ask whether they change "
+            "With values of the same systems from another judge, you can ask whether they change "
             "places.",
         ),
-        missing=("a second file of values: first those under human grades, then each judge's",),
+        missing=("a second file of values: the human one first, then each judge's",),
         commands=(_command(["judge", "--scores", "HUMAN", "--scores", text]),),
     )
 
@@ -416,7 +415,7 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
         format=f"{Audit.header.format}, version {Audit.header.version}",
         contents=contents,
         answers=(
-            "You can make a page of it, ask why and for a remedy, hold it against a limit, or "
+            "You can turn it into a page, ask why, ask for a remedy, gate it with a limit, or "
             "compare it with another audit.",
         ),
         commands=tuple(map(_command, commands)),

@@ -74,7 +74,7 @@ class PerplexityProbe(TextProbe):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What makes this probe again: ``PerplexityProbe(**options)``."""
+        """Options that make this probe again: ``PerplexityProbe(**options)``."""
         return {"lm": self.lm, **self._options, "context": self.context, "seed": self.seed}
 
     def model(self) -> Likelihood:
@@ -108,7 +108,7 @@ class PerplexityProbe(TextProbe):
         return model.score(texts, label=label).perplexity
 
     def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
-        """Describe the values of every source, and compare those of twins.
+        """Describe the values of every source, and compare twins.
 
         Values after an origin are not compared: the reference has none.
         """

@@ -37,7 +37,7 @@ def probe_table() -> ExtensionTable:
 
 def _fault(loaded: object, name: str) -> str:
     is_probe = isinstance(loaded, type) and issubclass(loaded, Probe)
-    return "" if is_probe else "is no subclass of ranktilt's Probe"
+    return "" if is_probe else "is not a subclass of ranktilt's Probe"
 
 
 def probe(name: str | Probe[Any]) -> Probe[Any]:

@@ -142,7 +142,7 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
     def measure(
         self, collection: Collection, reference: str, ranker: Ranker | None
     ) -> tuple[Similarity, ...]:
-        """Compare the vectors of all twins with those of other pairs, at most 10,000 of them.
+        """Compare the vectors of all twins with other pairs, at most 10,000 of them.
 
         Vectors are those that the ranker ranks with, and are cached as for ranking.
         """

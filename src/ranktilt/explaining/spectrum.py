@@ -191,7 +191,7 @@ def _interval(originals: EmbeddedSide, rewrites: EmbeddedSide, seed: int) -> tup
 
 
 class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
-    """Whether the embeddings of rewrites have fewer strong directions than those of the originals.
+    """Whether the embeddings of rewrites have fewer strong directions than the originals'.
 
     `values` says how many singular values are compared, the largest first; all, the default, need
     more twins than a vector has numbers.

@@ -205,7 +205,7 @@ class QueryWordsProbe(TextProbe):
     """
 
     name = "query-words"
-    question = "Do the relevant texts of one source hold more of the query's words?"
+    question = "Do the relevant texts of one source contain more of the query's words?"
     citation = "Askari et al., 2023, sec. 4"
     unit = "share of query words"
     label = "query words"

@@ -27,11 +27,11 @@ def require_encoder(ranker: Ranker | None, for_: str = "similarity") -> Any:
     """
     if ranker is None:
         raise UserError(
-            f"{for_} needs the vectors of an encoder; choose one: --encoder dense:minilm (ranker=)"
+            f"{for_} needs vectors from an encoder; choose one: --encoder dense:minilm (ranker=)"
         )
     if not (hasattr(type(ranker), "encoder") and hasattr(ranker, "text")):
         raise UserError(
-            f"{for_} needs the vectors of an encoder, such as dense:minilm; {ranker!r} makes none"
+            f"{for_} needs vectors from an encoder, such as dense:minilm; {ranker!r} makes none"
         )
     ranker.check()
     return ranker

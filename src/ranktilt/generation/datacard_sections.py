@@ -13,9 +13,9 @@ from ranktilt.generation.generated import Generated
 
 _NONE = "–"
 _COUNTS_NOTE = (
-    "An answer may have several flags. A flagged answer is asked for again; a document whose every "
-    "answer was flagged is left out. `left-out.jsonl` lists each such document with its reason; "
-    "`answers.jsonl.gz` holds every answer as it came. Tokens are as the model counts them, of all "
+    "An answer may have several flags. A flagged answer is requested again; if all answers for a "
+    "document were flagged, it is left out. `left-out.jsonl` lists these documents with reasons; "
+    "`answers.jsonl.gz` holds every answer as it came. Tokens are counted by the model, over all "
     "answers."
 )
 
@@ -34,7 +34,7 @@ def model_section(generated: Generated) -> str:
         "temperature": join_words(temperatures),
         "top_p": f"{spec['top_p']:g}",
     }
-    rows["most tokens of an answer"] = _or_none(spec["max_tokens"], "the server's own limit")
+    rows["maximum tokens per answer"] = _or_none(spec["max_tokens"], "the server's own limit")
     rows["seed"] = _or_none(spec["seed"], "none")
     rows["attempts"] = f"up to {spec['attempts']} until an answer passes the checks"
     rows["first answer"] = _or_none(answers["time"].min(), _NONE)
@@ -42,7 +42,8 @@ def model_section(generated: Generated) -> str:
     section = table(["", ""], list(rows.items()))
     if set(answers["model"].drop_nulls()) <= {llm.get("model")}:
         return section
-    return f"{section}\n\nAnother name answered than was asked for: the names of both are above."
+    note = "The model that answered has another name than the one requested; both are above."
+    return f"{section}\n\n{note}"
 
 
 def prompt_section(generated: Generated, slots: str) -> str:
@@ -70,7 +71,7 @@ def counts_section(generated: Generated, verb: str, *, cut: bool = False) -> str
         *_rows_by_name("left out", [summary.rejected for summary in summaries]),
     ]
     if cut:
-        rows.append(("made of a text that was cut", [summary.cut for summary in summaries]))
+        rows.append(("made from a text that was cut", [summary.cut for summary in summaries]))
     rows += [
         ("answers", [summary.answers for summary in summaries]),
         *_rows_by_name("answers flagged", [summary.flags for summary in summaries]),
@@ -81,9 +82,7 @@ def counts_section(generated: Generated, verb: str, *, cut: bool = False) -> str
     counts = table(["", *(summary.source for summary in summaries)], lines)
     note = _COUNTS_NOTE
     if any(summary.cut for summary in summaries):
-        note += (
-            " Texts that were cut have the number of words that the model was given in `cut_to`."
-        )
+        note += " For texts that were cut, `cut_to` holds the number of words that the model got."
     return f"{counts}\n\n{note}"
 
 
@@ -100,11 +99,11 @@ def files_section(splits: Iterable[str], corpus: str, qrels: str, left_out: str)
     """List the files of the folder with their contents."""
     rows = [
         ("`corpus.jsonl`", corpus),
-        ("`queries.jsonl`", "the queries, as they were"),
+        ("`queries.jsonl`", "the queries, unchanged"),
         *((f"`qrels/{split}.tsv`", qrels) for split in splits),
         ("`left-out.jsonl`", f"documents without {left_out}, each with the reason"),
         ("`answers.jsonl.gz`", "every answer as it came, with its flags and what was removed"),
-        ("`manifest.json`", "how it was made, and SHA-256 hashes of what was read and written"),
+        ("`manifest.json`", "how it was made, and SHA-256 hashes of the files read and written"),
     ]
     return table(["file", "what it holds"], rows)
 
@@ -113,7 +112,7 @@ def trial_note(spec: Mapping[str, Any]) -> str:
     """Say that only the first documents were asked for, if so, after a blank."""
     if not spec["first"]:
         return ""
-    return f" This is a trial: only the first {spec['first']:,} were asked for."
+    return f" This is a trial: only the first {spec['first']:,} were requested."
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

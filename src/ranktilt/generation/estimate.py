@@ -61,7 +61,7 @@ class CostEstimate:
         nouns = f"{self.noun}s"
         documents = counted(self.documents, self.noun, nouns)
         if self.empty:
-            documents += f" (not asked for: {self.empty:,} empty)"
+            documents += f" (not requested: {self.empty:,} empty)"
         tokens_in = f"{self.tokens_in:,}, {self.counted}"
         tokens_out = f"{self.tokens_out:,}, if {self.length}"
         time = f"{duration(self.seconds)}{self.pace}"

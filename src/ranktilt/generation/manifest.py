@@ -92,7 +92,8 @@ def _require_no_other_files(folder: Path, earlier: _Manifest | None, kind: str) 
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.relative_to(folder).as_posix() not in ours:
             raise UserError(
-                f"{path}: is no part of {kind} and would be lost; move it, or choose another folder"
+                f"{path}: is not part of {kind} and would be lost; move it, or choose another "
+                "folder"
             )
 
 

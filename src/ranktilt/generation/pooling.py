@@ -73,7 +73,7 @@ class Pool:
             if reason.name == JUDGED:
                 name = "judged, whatever the grade"
             sentences.append(
-                f"{name}: {reason.documents:,}, of these {reason.alone:,} by nothing else"
+                f"{name}: {reason.documents:,}, {reason.alone:,} of them by nothing else"
             )
         return tuple(sentences)
 

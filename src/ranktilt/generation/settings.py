@@ -81,9 +81,9 @@ class GenerationSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Rewriting(GenerationSettings):
-    """Options of rewritten documents; the defaults are those of Dai et al. (KDD 2024).
+    """Options of `rewrite`; the defaults follow Dai et al. (KDD 2024).
 
-    Limits of None are those that suit the prompt (`ranktilt.generation.checks.RewriteLimits`).
+    Limits of None become those that suit the prompt (`ranktilt.generation.checks.RewriteLimits`).
     """
 
     prompt: str | Path = "paper"
@@ -92,7 +92,7 @@ class Rewriting(GenerationSettings):
     titles: Literal["keep", "rewrite", "drop"] = "keep"
     """Keep titles, rewrite them or drop them."""
     of: str = "human"
-    """Rewrite the documents of this source; where no document has a source, all are called so."""
+    """Rewrite the documents of this source; if no document has a source, all get this one."""
     truncate: bool = False
     """Truncate texts that are too long, instead of leaving them out."""
     shortest: float | None = None
@@ -105,7 +105,7 @@ class Rewriting(GenerationSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class Answering(GenerationSettings):
-    """Options of documents from queries; several for a query need a temperature above 0."""
+    """Options of `answer`; several documents per query need a temperature above 0."""
 
     prompt: str | Path = "passage"
     """``passage``, ``question``, or a file with ``{query}``."""
@@ -116,6 +116,6 @@ class Answering(GenerationSettings):
         super().__post_init__()
         if self.n > 1 and 0 in self.temperatures:
             raise UserError(
-                f"at temperature 0 a model repeats itself: {self.n} documents of a query need "
-                "a higher one"
+                f"at temperature 0 a model repeats itself: {self.n} documents per query need a "
+                "higher one"
             )

@@ -40,14 +40,13 @@ def grade_versions(
 ) -> GradedVersions:
     """Ask a model for the grade of each version with changed facts whose original is judged.
 
-    A version in which nothing was changed says what it said, and keeps the judgments: a judge's own
-    strictness is no effect. The judge is asked as ``ranktilt judge`` asks, and the two share their
-    answers.
+    A version without changed facts keeps the judgments, so that a judge's own strictness is not
+    taken for an effect. The judge is asked as ``ranktilt judge`` asks, and the two share answers.
 
     Parameters
     ----------
     versions : DesignedVersions
-        What `versions` made, with a factor ``facts``.
+        The result of `versions`, with a factor ``facts``.
     judge : LLM
         The model that grades: ``ranktilt.llm.base.llm("openai:NAME")``.
     grading : Grading, optional
@@ -62,7 +61,7 @@ def grade_versions(
     Raises
     ------
     UserError
-        If no version has changed facts, or nothing is to be judged.
+        If no version has changed facts, or there is nothing to judge.
     """
     designed, originals = versions.collection, versions.originals
     design = designed.spec["design"]
@@ -94,8 +93,8 @@ def grade_versions(
     }
     design = {
         **design,
-        "judgments": f"carried over from the original; where {FACTS} are changed "
-        f"those of {grades.judge}",
+        "judgments": f"carried over from the original; from {grades.judge} where {FACTS} are "
+        "changed",
         "judged": judged_versions,
     }
     judged = replace(
@@ -118,7 +117,7 @@ def price_grades(
     grading: Grading | None = None,
     **options: Any,
 ) -> PromptPrice:
-    """Estimate what grading would cost; nothing is asked.
+    """Estimate the cost of grading, without asking the model.
 
     Rules are applied, so that by rule alone these are the pairs to be graded. What prompts will
     make of the texts is not known, and none of it is in the journal: then all pairs are priced.
@@ -143,15 +142,15 @@ def price_grades(
 
 
 def require_gradable(factors: Iterable[str], qrels: pl.DataFrame, grading: Grading) -> None:
-    """Refuse, before anything is paid for, what no judge could grade.
+    """Refuse what no judge could grade, before you pay for anything.
 
     `UserError` where every version keeps the judgments of its original, grades are of no scale, or
     the prompt is none.
     """
     if FACTS not in factors:
         raise UserError(
-            "a judge (--judge) grades versions whose facts are changed: "
-            f"name the factor {FACTS!r}, too"
+            f"a judge (--judge) grades versions whose facts are changed: name the factor {FACTS!r} "
+            "as well"
         )
     scale_of(qrels)
     grade_template(grading.prompt)

@@ -53,7 +53,7 @@ _EXPECTED = (
     "names the query (runid,topic,ndcg@20)"
 )
 
-_GRADES = "grades are named with --human and --judge, runs with --runs"
+_GRADES = "pass grades with --human and --judge, runs with --runs"
 
 
 class Value(NamedTuple):
@@ -130,8 +130,8 @@ def _files_of(folder: Path) -> list[Path]:
 def _repeated(file: Path, value: Value, earlier: str) -> DataError:
     message = (
         f"a second value of {value.measure} for query {value.query!r} of system {value.run!r} "
-        f"(the first: {earlier}); a system is named by a column runid, "
-        "by a line 'runid all NAME' after its queries, or by its file"
+        f"(the first: {earlier}); name systems by a column runid, by a line 'runid all NAME' "
+        "after their queries, or by file"
     )
     return DataError(file, message, line=value.line)
 

@@ -65,7 +65,9 @@ def families_of(
         raise UserError(f"expected systems of two families or more, got only {only!r}")
     smaller_sides = [min(len(members), len(runs) - len(members)) for members in members_of.values()]
     if not joined and max(smaller_sides) < 2:
-        raise UserError("a family needs two systems, and two others, to be compared; no family has")
+        raise UserError(
+            "a family is compared if it has two systems and there are two others; no family does"
+        )
     return members_of
 
 

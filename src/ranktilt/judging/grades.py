@@ -113,7 +113,7 @@ def grade_steps(grades: Sequence[Any]) -> int:
             return steps
     fraction = next(value for value in every if value != round(value))
     raise UserError(
-        f"grades are fractions of no common step (first: {fraction:g}): expected whole grades, "
+        f"grades are fractions without a common step (first: {fraction:g}): expected whole grades, "
         "or fractions such as halves, quarters or tenths; round them"
     )
 

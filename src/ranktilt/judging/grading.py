@@ -38,7 +38,7 @@ _ANSWER_COLUMNS = ("attempt", "grade", "answer", "finish", "model", "revision", 
 
 
 class GradeCounts(NamedTuple):
-    """What became of the requests."""
+    """Counts of requests by outcome."""
 
     pairs: int
     graded: int
@@ -106,13 +106,13 @@ def grade(
     """Grade pairs of query and document with a language model.
 
     Each pair and repeat is one request. The pairs are the top ``grading.pool`` of each of the
-    `runs`, or without runs those that the collection judges, whose grades the model is not told.
-    Each answer is in the journal before it counts, so that an interrupted call costs nothing twice.
-    A grade is read strictly (`parse_grade`); what cannot be read is counted and never a 0. Of
+    `runs`, or without runs those that the collection judges; the model does not see these grades.
+    Each answer goes into the journal first, so you never pay twice for an interrupted call. Grades
+    are read strictly (`parse_grade`); unreadable answers are counted and never taken for 0. With
     several repeats the median counts, the lower of two middle ones.
 
-    `journal` holds what was answered before (by default the model's own, in the cache). `UserError`
-    as of `prepare_grades`, or if the model cannot be asked; what was answered until then is kept.
+    `journal` holds earlier answers (by default the model's own, in the cache). Raises `UserError`
+    as `prepare_grades` does, or if the model cannot be asked; answers until then are kept.
 
     Upadhyay et al., UMBRELA: UMbrela is the (Open-Source Reproduction of the) Bing RELevance
     Assessor, 2024.

@@ -29,7 +29,7 @@ from ranktilt.rankers.base import cut
 GRADE_PROMPTS = {
     "umbrela": "as published: Upadhyay et al., UMBRELA (arXiv 2406.06519), "
     "after Thomas et al. (SIGIR 2024)",
-    "basic": "ours: the four grades in a line each, and a digit as the answer",
+    "basic": "ours: the four grades, one line each, and a digit as the answer",
     "rubric": "ours, after criteria of Farzi and Dietz (2025): four criteria, then a grade, "
     "as JSON",
 }
@@ -42,7 +42,7 @@ _OTHER_ANSWER_TOKENS = 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GradingInputs(GenerationInputs):
-    """What will be asked of a judge, in an order that the seed shuffles.
+    """The requests to a judge, in an order that the seed shuffles.
 
     `pairs` holds ``query_id`` and ``doc_id``; the tasks of pair ``n`` have the rows ``n * repeats``
     and following.
@@ -60,7 +60,7 @@ class GradingInputs(GenerationInputs):
 def prepare_grades(
     collection: Collection, llm: LLM, grading: Grading | None = None, *, runs: Iterable[Run] = ()
 ) -> GradingInputs:
-    """Settle what a judge is asked; nothing is asked yet.
+    """Prepare the requests to a judge, without asking it yet.
 
     Pairs are the top `grading.pool` of each run for each query, or without runs those that the
     collection judges. Requests are shuffled by ``grading.seed`` (0 where none is given), so that no

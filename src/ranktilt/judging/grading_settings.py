@@ -14,7 +14,7 @@ from ranktilt.generation.settings import DRAWS_APART, GenerationSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Grading(GenerationSettings):
-    """How pairs of query and document are graded.
+    """Options of `grade`: how to grade pairs of query and document.
 
     The defaults are those of UMBRELA (arXiv 2406.06519).
     """

@@ -51,14 +51,14 @@ def judge(
     """Compare a judge's grades with human ones.
 
     You learn how far they agree, whether systems change places, and which families of systems and
-    sources of documents the judge favours. Only pairs of query and document that both graded count.
-    Pairs that one side graded are counted and left out, never 0.
+    sources of documents the judge favours. Only pairs of query and document with both grades are
+    used. Others are counted and left out, never taken for 0.
 
     Parameters
     ----------
     judges : path, frame or Grades, sequence of paths, or mapping of names to any of these
         Grades of one judge or several: qrels files (TREC or BEIR), frames with ``query_id``,
-        ``doc_id``, ``grade``, or what `grade` made.
+        ``doc_id``, ``grade``, or results of `grade`.
     human : path or polars.DataFrame, optional
         Human grades; the collection's judgments by default.
     collection : Collection, optional
@@ -67,13 +67,13 @@ def judge(
     runs : Run or iterable of Run, optional
         Systems that both judges evaluate.
     families : mapping, optional
-        The family of each run by its name, such as ``{"rankgpt": "llm", "bm25": "lexical"}``: asks
-        whether a judge favours a family.
+        The family of each run by its name, such as ``{"rankgpt": "llm", "bm25": "lexical"}``: to
+        ask whether a judge favours a family.
     clusters : mapping, optional
         The cluster of each run that is one of several repeats of a system: each cluster counts as
         one system, with the mean of its members.
     measures : str, Measure or sequence of them, optional
-        Of the systems.
+        Measures of the systems.
     pair : (str, str), optional
         Two sources of twins; positive gaps favour the first. By default the first two.
     relevant : int, optional
@@ -82,12 +82,12 @@ def judge(
         Highest grade of the scale, which begins at 0; by default the highest human grade, and 3
         where a model graded.
     human_sample : int, optional
-        Pretend to have only so many human labels, and show what they repair; without it all human
-        queries are used where the judge graded more.
+        Pretend to have only this many human labels, to show what they repair. By default all human
+        queries are used if the judge graded more.
     probed : iterable of JudgeProbes, optional
-        What `ranktilt.judging.probes.probe_judge` found of judges.
+        Results of `ranktilt.judging.probes.probe_judge`.
     correction : {"holm", "bonferroni"}, optional
-        Of the p of grade gaps, of tilts, and of differences between judges.
+        Correction of the p of grade gaps, of tilts, and of differences between judges.
     resamples, seed : int, optional
         Bootstrap resamples and exchanges of labels; random seed.
 

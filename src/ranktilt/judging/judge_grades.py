@@ -44,7 +44,7 @@ class JudgeGrades:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CommonScale:
-    """Human grades and judges', before those of the judges are read, on one scale."""
+    """The common scale of human grades and judges', before the judges' grades are read."""
 
     human: pl.DataFrame
     judges: Mapping[str, GradesOf]
@@ -126,8 +126,8 @@ def named_judges(
     wrong = next((file for file in files if not isinstance(file, str | Path)), None)
     if wrong is not None or judges is None:
         raise UserError(
-            "judges: expected files of grades, frames by name, or what grade made, "
-            f"got {shorten(wrong)}"
+            "judges: expected files of grades, frames by name, or results of grade(), got "
+            f"{shorten(wrong)}"
         )
     paths = [Path(file) for file in files]
     names = [_ENDING.sub("", file_of(path).name) for path in paths]
@@ -172,8 +172,7 @@ def _refuse_ungraded(name: str, grades: Grades) -> None:
         first = f" (first: {shorten(answers[0], 100)})" if len(answers) else ""
         unparsed = f"{counts.rejected[UNREADABLE]:,} of {counts.requests:,} unparsed{first}"
         raise UserError(
-            f"{name}: no answer could be read: {unparsed}; ask another model, or with another "
-            "--prompt"
+            f"{name}: no answer could be read: {unparsed}; try another model, or another --prompt"
         )
     reasons = [f"{number:,} {reason}" for reason, number in counts.rejected.items()]
     raise UserError(

@@ -100,7 +100,7 @@ JUDGE_PROBES: dict[str, Callable[[ProbedPair], str]] = {
 
 
 class ProbeGap(NamedTuple):
-    """What one probe does to grades."""
+    """How one probe changes grades."""
 
     probe: str
     pairs: int
@@ -121,7 +121,7 @@ class ProbeGap(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JudgeProbes:
-    """What fools a judge, and by how much."""
+    """The probes that fool a judge, and by how much."""
 
     judge: str
     gaps: tuple[ProbeGap, ...]

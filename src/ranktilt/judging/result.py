@@ -128,7 +128,7 @@ class RankAgreement:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeComparison:
-    """The difference of two judges' agreement with humans, on what all three graded."""
+    """The difference between two judges' agreement with humans, on pairs that all three graded."""
 
     judge_a: str
     """The judge with the higher value over all that it graded."""
@@ -150,7 +150,7 @@ class JudgeComparison:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the two can be told apart: corrected p < .05."""
+        """Whether the difference is shown: corrected p < .05."""
         return self.p_corrected < ALPHA
 
     def derived(self) -> dict[str, Any]:
@@ -258,7 +258,7 @@ class JudgedTilt:
 
 @dataclass(frozen=True, kw_only=True)
 class Weakness:
-    """What one edit of passages that humans graded 0 does to a judge's grades."""
+    """How one edit of passages that humans graded 0 changes a judge's grades."""
 
     judge: str
     edit: ProbeGap
@@ -268,7 +268,7 @@ class Weakness:
 class JudgeAudit(
     Result, format="ranktilt-judge", version=1, noun="an audit of judges", command="ranktilt judge"
 ):
-    """What `judge` found; immutable."""
+    """The result of `judge`; immutable."""
 
     spec: Mapping[str, Any]
     judges: tuple[str, ...]
@@ -303,7 +303,7 @@ class JudgeAudit(
 
     @cached_property
     def standings(self) -> tuple[JudgeStanding, ...]:
-        """How judges stand by κ, then by τ-b of each measure, the best first."""
+        """Rankings of the judges by κ, then by τ-b of each measure, the best first."""
         kappas = [(row.judge, row.kappa) for row in self.overall]
         standings = self._standings("kappa", "", kappas)
         for measure in dict.fromkeys(row.measure for row in self.rank_agreements):
@@ -312,7 +312,7 @@ class JudgeAudit(
         return tuple(standings)
 
     def standings_by(self, statistic: AgreementStatistic, measure: str) -> list[JudgeStanding]:
-        """Return how judges stand by one statistic and measure, the best first."""
+        """Return the judges' ranking by one statistic and measure, the best first."""
         key = statistic, measure
         return [row for row in self.standings if (row.statistic, row.measure) == key]
 

@@ -159,8 +159,8 @@ def joined(values: SystemValues, clusters: Mapping[str, str]) -> SystemValues:
     for run in values.runs:
         if run not in clusters and run in clusters.values():
             raise UserError(
-                f"cluster {run!r} is also the name of a run outside of it: name the cluster "
-                "otherwise in --systems"
+                f"cluster {run!r} is also the name of a run outside it: rename the cluster in "
+                "--systems"
             )
     members = (np.array(systems)[:, None] == np.array(names)[None, :]).astype(np.float64)
     weights = members / members.sum(axis=1, keepdims=True)

@@ -69,7 +69,7 @@ class Prompt:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How a model draws answers; the defaults are those of Dai et al. (KDD 2024).
+    """Options for sampling answers; the defaults follow Dai et al. (KDD 2024).
 
     With a `temperature` of 0 the model takes the likeliest token each time. Tokens are drawn from
     the likeliest ones that have the share `top_p` of the probability. `max_tokens` limits an

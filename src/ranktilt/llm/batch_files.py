@@ -87,7 +87,7 @@ def read_status(data: dict[str, Any], clean: Callable[[str], str]) -> BatchStatu
     known = status.casefold() if isinstance(status, str) else ""
     if known not in UNDER_WAY | ENDED:
         words = plain_line(clean(message_text(status)))
-        raise ValueError(f"its status is {words!r}, which is none that is known")
+        raise ValueError(f"its status {words!r} is unknown")
     names = [
         name for name in ("output_file_id", "error_file_id") if data.get(name) not in (None, "")
     ]

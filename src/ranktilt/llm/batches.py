@@ -47,7 +47,7 @@ _MOST_PAGES = 1_000
 
 
 def in_batches(llm: LLM, interval: float | None = None, *, give_up: Sequence[str] = ()) -> LLM:
-    """Return a model that is asked in batches, and has the same journal.
+    """Return a model that sends requests in batches, with the same journal.
 
     Its batches are looked up every `interval` seconds. Batches in `give_up`, by their ids, are
     given up: requests that they have not answered are submitted again.
@@ -228,7 +228,8 @@ class _Submission:
             if name not in stored:
                 known = join_words([repr(batch) for batch in stored]) if stored else "none"
                 raise UserError(
-                    f"no batch {name!r} is waited for, and so none is given up; waited for: {known}"
+                    f"not waiting for batch {name!r}, so it cannot be given up; waiting for: "
+                    f"{known}"
                 )
         for name in dict.fromkeys(names):
             self._forget(stored[name])
@@ -243,7 +244,7 @@ class _Submission:
             file = self._call(lambda client: client.upload(content), read_id)
         except FailedRequest as error:
             raise UserError(
-                f"{self._server.where} takes no batch file: {error.message}; omit --batch"
+                f"{self._server.where} rejects the batch file: {error.message}; omit --batch"
             ) from None
         prompts = {key: self._lines[key].digest for key in keys}
         submitted = _Submitted(file=file, batch=None, prompts=prompts)
@@ -264,7 +265,7 @@ class _Submission:
                     self._forget(submitted)
                 if error.kind != "unavailable" or not left:
                     raise UserError(
-                        f"{self._server.where} starts no batch: {error.message}"
+                        f"{self._server.where} did not start the batch: {error.message}"
                     ) from None
                 sent_before = True
                 time.sleep(self._model.interval)
@@ -342,11 +343,10 @@ class _Submission:
         name, seconds = submitted.name, looks * self._model.interval
         period = "" if is_over else f", in {looks} looks over {seconds:.3g} s"
         self._lost.append(
-            f"{self._server.where} says nothing of batch {name}: {message}{period}; nothing of it "
-            "is submitted again, because it may be paid for: run this again later, with the key "
-            "that submitted it, or give it up by "
-            f'--llm "openai:{self._model.name}(give_up_batch={name})", and its requests are '
-            "submitted anew"
+            f"{self._server.where} says nothing about batch {name}: {message}{period}; its "
+            "requests are not submitted again, because you may have paid for them: run this "
+            "again later, with the key that submitted it, or give it up with "
+            f'--llm "openai:{self._model.name}(give_up_batch={name})" to submit its requests anew'
         )
 
     def _settled(self, submitted: _Submitted, lines: BatchLines, *, tried: bool) -> list[Reply]:
@@ -395,11 +395,11 @@ class _Submission:
         name = submitted.name
         if status.status == "cancelled":
             raise UserError(
-                f"batch {name} was cancelled; the same command submits what it did not answer"
+                f"batch {name} was cancelled; run the same command to submit what it did not answer"
             )
         self._refused = self._refused + 1 if status.status == "failed" else 0
         if self._refused > 1 and not self._open:
-            raise UserError(f"{self._server.where} does not take batch {name}: {status.errors}")
+            raise UserError(f"{self._server.where} rejects batch {name}: {status.errors}")
 
     def _fetch(self, work: Callable[[BatchClient], Awaitable[Any]]) -> bytes:
         """Wait for the response to one request of the client."""

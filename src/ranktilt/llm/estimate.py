@@ -57,7 +57,7 @@ def counting(llm: LLM) -> TokenCounter:
     count_tokens = getattr(llm, "count_tokens", None)
     if count_tokens is not None:
         return TokenCounter(count=count_tokens, description="counted by the model's own tokenizer")
-    description = f"estimated, one token for {BYTES_A_TOKEN} bytes of UTF-8"
+    description = f"estimated, one token per {BYTES_A_TOKEN} bytes of UTF-8"
     return TokenCounter(count=_count_by_bytes, description=description)
 
 
@@ -94,7 +94,7 @@ def time_of(llm: LLM, workload: Workload, requests_per_minute: float | None = No
         return by_speed
     by_rate = Pace(
         seconds=60 * requests / requests_per_minute,
-        basis=f", by {requests_per_minute:g} requests a minute",
+        basis=f", at {requests_per_minute:g} requests per minute",
     )
     return max(by_speed, by_rate, key=lambda pace: pace.seconds or 0.0)
 
@@ -112,7 +112,7 @@ def duration(seconds: float | None) -> str:
 
 
 class Rehearsal:
-    """Answers in place of a model and counts what asking it would take.
+    """Answers in place of a model and counts the requests and tokens that asking it would take.
 
     It is called as `journalled` is. Answers come from the journal, or from `answers`, which whoever
     asks sets before each call. Nothing is asked and nothing written. `prompts` counts all prompts,
@@ -224,7 +224,7 @@ class Rehearsal:
             f"{workload.requests:,} ({self.journalled:,} of {self.requests:,} are answered already)"
         )
         if most.requests != workload.requests:
-            requests += f"; at most {most.requests:,}, as the answers go"
+            requests += f"; at most {most.requests:,}, depending on the answers"
         tokens_in = _up_to(f"{workload.tokens_in:,}", f"{most.tokens_in:,}")
         tokens_out = _up_to(f"{workload.tokens_out:,}", f"{most.tokens_out:,}")
         cost = _up_to(_price_text(workload, price), _price_text(most, price))
@@ -233,7 +233,7 @@ class Rehearsal:
         return (
             ("requests", requests),
             ("tokens in", f"{tokens_in}, {self._counting.description}"),
-            ("tokens out", f"{tokens_out}, if every answer has its form"),
+            ("tokens out", f"{tokens_out}, if every answer has the expected form"),
             ("price", cost or _PRICE_HINT),
             ("time", f"{time}{pace.basis}" if time else _UNKNOWN_TIME),
         )

@@ -99,8 +99,8 @@ class Journal:
                 stack.enter_context(alone(f"write {os.path.realpath(self.path)}"))
             except BlockingIOError:
                 raise UserError(
-                    f"{self.path}: another process is writing answers of this model; "
-                    "run this again after it"
+                    f"{self.path}: another process is writing answers of this model; run this "
+                    "again when it is done"
                 ) from None
             self.folder.mkdir(parents=True, exist_ok=True)
             self._connection()
@@ -154,8 +154,8 @@ class Journal:
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version not in (0, _VERSION):
                 raise UserError(
-                    f"{self.path}: is of another version of RankTilt; move it away, and its "
-                    "answers are asked again"
+                    f"{self.path}: belongs to another version of RankTilt; move it away, and its "
+                    "answers will be requested again"
                 )
             if not version:
                 db.execute("PRAGMA journal_mode = WAL")
@@ -173,7 +173,7 @@ class Journal:
         except (OSError, sqlite3.Error) as error:
             raise UserError(
                 f"{self.path}: cannot be used: {error}; choose another place (RANKTILT_CACHE), or "
-                "move a damaged file away, and its answers are asked again"
+                "move a damaged file away, and its answers will be requested again"
             ) from error
 
 

@@ -251,7 +251,7 @@ class EmbeddingClient(ServerClient):
         except FailedRequest as error:
             if error.kind == "unavailable":
                 raise UserError(
-                    f"{where} gave no vectors of model {model!r}: {error.message}"
+                    f"{where} gave no vectors from model {model!r}: {error.message}"
                 ) from None
             if len(work) == 1:
                 position, text = work[0]
@@ -261,7 +261,7 @@ class EmbeddingClient(ServerClient):
                     "; cut texts, as dense:openai:MODEL(max_tokens=…) does" if is_too_long else ""
                 )
                 raise UserError(
-                    f"{where} does not take text {position} ({words}): {error.message}{hint}"
+                    f"{where} rejects text {position} ({words}): {error.message}{hint}"
                 ) from None
             half = len(work) // 2
             return [*await self.serve(number, work[:half]), *await self.serve(number, work[half:])]
@@ -320,7 +320,7 @@ class OpenAI(Portable, LLM):
             return self
         if limit < workers:
             raise UserError(
-                f"requests_per_minute={limit} is too little to be divided among {workers} workers; "
+                f"requests_per_minute={limit} is too few to divide among {workers} workers; "
                 "omit --executor"
             )
         return replace(self, requests_per_minute=limit // workers)
@@ -342,9 +342,9 @@ class OpenAI(Portable, LLM):
         if key is not None and len(key) < SHORT_KEY and not self._warned:
             self._warned = True
             warnings.warn(
-                f"the key in {VARIABLE} has fewer than {SHORT_KEY} characters: an answer may hold "
-                "it by chance, so that texts of answers are kept as they come, even where they "
-                "repeat the key",
+                f"the key in {VARIABLE} has fewer than {SHORT_KEY} characters: an answer may "
+                "contain it by chance, so answers are kept as they come, even if they repeat the "
+                "key",
                 DataWarning,
                 stacklevel=2,
             )

@@ -72,7 +72,7 @@ def classify_error(
         return FailedRequest("too long", f"longer than the model's context {message}")
     if status == 403 and server.has_answered and not isinstance(body, dict):
         # The page of a firewall, which says nothing about the key.
-        return FailedRequest("refused", f"not taken by the server {message}")
+        return FailedRequest("refused", f"rejected by the server {message}")
     has_no_quota = status == 402 or (status == 429 and _QUOTA.search(labels) is not None)
     lasting = _lasting_error(status, message, server, has_no_quota=has_no_quota)
     if lasting is not None:
@@ -80,12 +80,12 @@ def classify_error(
     if wait is not None and wait > LONGEST_WAIT and _may_pass(status):
         return UserError(
             f"{server.where}: the server asks to wait {_duration(wait)} {message}; run the same "
-            "command then: what was answered is kept"
+            "command then: the answers so far are kept"
         )
     if _may_pass(status):
         return FailedRequest("unavailable", f"error of the server {message}")
     return FailedRequest(
-        "too long" if status == 413 else "refused", f"not taken by the server {message}"
+        "too long" if status == 413 else "refused", f"rejected by the server {message}"
     )
 
 

@@ -29,7 +29,7 @@ LONG_KEY = 16
 
 
 def base_url(url: str | None) -> str | None:
-    """Return a base URL in a single form, by default that of ``OPENAI_BASE_URL``.
+    """Return a base URL in canonical form, by default from ``OPENAI_BASE_URL``.
 
     None for OpenAI's server.
     """

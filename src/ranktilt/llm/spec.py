@@ -90,7 +90,7 @@ def read_model(text: str) -> ModelSpec:
         value of a wrong type.
     """
     if any("\ud800" <= sign <= "\udfff" for sign in text):
-        raise UserError("the text of a language model has bytes that are no UTF-8")
+        raise UserError("the text of a language model has bytes that are not UTF-8")
     stages = parse_stages(text)
     stage = stages[0]
     if len(stages) > 1 or stage.k is not None:

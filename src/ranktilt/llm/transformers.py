@@ -119,7 +119,7 @@ class Transformers(Portable, LLM):
     def _require_folder(self) -> None:
         if not self.folder.is_dir():
             raise UserError(
-                f"transformers: {self.folder} is no folder; expected one with a model as "
+                f"transformers: {self.folder} is not a folder; expected one with a model as "
                 "transformers saves it"
             )
 
@@ -187,7 +187,7 @@ class Transformers(Portable, LLM):
         except Exception as error:
             reason = first_line(error)
             return Failure(
-                kind="refused", message=f"the model's chat template does not take it: {reason}"
+                kind="refused", message=f"the model's chat template rejects it: {reason}"
             )
         left = MOST if self.context is None else self.context - len(tokens)
         if left < 1:
@@ -223,8 +223,8 @@ class Transformers(Portable, LLM):
                 written = self._generate(torch, jobs, sampling)
         except torch.OutOfMemoryError as error:
             raise UserError(
-                f"{self.folder}: the memory of {device} is not enough for {len(jobs)} prompts at "
-                "once; choose a smaller batch"
+                f"{self.folder}: {device} has too little memory for {len(jobs)} prompts at once; "
+                "choose a smaller batch"
             ) from error
         replies = []
         for row, job in enumerate(jobs):
@@ -314,8 +314,8 @@ class Transformers(Portable, LLM):
             tokenizer = checkpoint.load_tokenizer(self.folder, for_="transformers")
         if not tokenizer.chat_template:
             raise UserError(
-                f"{self.folder}: its tokenizer has no chat template, so it is no model that "
-                "follows instructions; choose the one made for chat (often named …-instruct or "
+                f"{self.folder}: its tokenizer has no chat template, so the model does not follow "
+                "instructions; choose its chat version (often named …-instruct or "
                 "…-chat)"
             )
         # Callers count the tokens themselves; the tokenizer would only write a warning to stderr.

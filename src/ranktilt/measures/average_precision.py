@@ -32,11 +32,11 @@ class AveragePrecision(Measure):
     """
 
     name = "AP"
-    question = "are the right answers high up, all of them?"
+    question = "are all the right answers high up?"
     term = "AP"
     definition = (
-        "Average precision: the mean, over the relevant documents, of the share of relevant "
-        "results down to each of them."
+        "Average precision: the share of relevant results down to each relevant document, "
+        "averaged over the relevant documents."
     )
     pattern = r"AP(?:@\d+)?"
 

@@ -263,10 +263,9 @@ class Measure(Estimand):
     Parameters
     ----------
     cutoff : int, optional
-        Ranks that count; all where None. P and R need one.
+        Number of ranks that count; all if None. P and R need one.
     rel : int, optional
-        Smallest grade that counts as relevant; of no use to measures that read the grades
-        themselves.
+        Smallest grade that counts as relevant; not for measures that read the grades themselves.
 
     Raises
     ------
@@ -430,7 +429,7 @@ class GroupEstimand(Estimand):
 def estimand(text: object) -> Estimand:
     """Read an estimand's text; the inverse of its ``repr``.
 
-    Names of trec_eval, mteb and ir_measures work, too.
+    Names from trec_eval, mteb and ir_measures work too.
 
     Parameters
     ----------
@@ -487,15 +486,13 @@ def measure(text: object) -> Measure:
     """
     loaded = estimand(text)
     if not isinstance(loaded, Measure):
-        raise UserError(
-            f"{loaded!r} is no measure of relevance, which is needed here, such as nDCG@3"
-        )
+        raise UserError(f"expected a measure of relevance, such as nDCG@3, got {loaded!r}")
     return loaded
 
 
 @cache
 def estimands() -> dict[str, str]:
-    """Return ``module:object`` of every estimand by its name; those of other packages too."""
+    """Return ``module:object`` of every estimand by its name, including other packages'."""
     return _table().paths()
 
 
@@ -510,7 +507,7 @@ def _table() -> ExtensionTable:
 
 
 def _fault(loaded: object, name: str) -> str:
-    return "" if isinstance(loaded, Estimand) else f"is no estimand, but {type(loaded).__name__}"
+    return "" if isinstance(loaded, Estimand) else f"is not an estimand: {type(loaded).__name__}"
 
 
 def _load(name: str) -> Estimand:

@@ -15,7 +15,7 @@ ROUNDINGS = ("none", "paper")
 
 
 def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none") -> Floats:
-    """Compute Relative Δ of two means, in percent: ``100 · (a − b) / ((a + b)/2)``.
+    """Compute the Relative Δ between two means, in percent: ``100 · (a − b) / ((a + b)/2)``.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ class RelativeDelta(Estimand):
     per_ratio = 100.0
     term = "Relative Δ"
     definition = (
-        "The difference of the two sides' means in % of their average, "
-        "200 · (first − second) / (first + second): −200 to +200. Above 0 the ranker puts the "
-        "first side's relevant texts higher, below 0 the second side's."
+        "The difference between the two sides' means in % of their average, 200 · (first − "
+        "second) / (first + second), from −200 to +200. Above 0, the ranker puts the first side's "
+        "relevant texts higher; below 0, the second side's."
     )
 
     def __post_init__(self) -> None:

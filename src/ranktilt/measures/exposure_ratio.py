@@ -38,7 +38,7 @@ class ExposureRatioOfGroups(GroupEstimand):
         "exposure": ("rank", "softmax"),
         "aggregate": ("queries", "means"),
     }
-    question = "who gets more attention, document for document?"
+    question = "who gets more attention per document?"
     bounds = (0.0, np.inf)
     neutral = 1.0
     directed = True
@@ -46,10 +46,9 @@ class ExposureRatioOfGroups(GroupEstimand):
     signed = False
     term = "exposure ratio"
     definition = (
-        "How much of the readers' attention a document of the first group gets for each share of "
-        "one of the second: 1 is equal in one list. Means over queries are above 1 even by "
-        "chance, the more the shorter the counted part, so they are read against random labels. "
-        "The top ranks count most."
+        "Attention per document of the first group, divided by attention per document of the "
+        "second: 1 is equal in one list. Means over queries exceed 1 even by chance, more so if "
+        "few ranks count, so compare them with random labels. Top ranks count most."
     )
     pattern = r"[Ee]xposure ratios?|ExposureRatio(?:\([\w=, ]*\))?(?:@\d+)?"
 

@@ -23,8 +23,8 @@ class NDCG(Measure):
     binary = False
     term = "nDCG"
     definition = (
-        "How high the relevant documents stand, from 0 (none found) to 1 (as high as can be). The "
-        "lower one stands, the less it counts; nDCG@10 looks at the first ten results."
+        "How high the relevant documents are, from 0 (none found) to 1 (as high as possible). The "
+        "lower a document is, the less it counts; nDCG@10 looks at the first ten results."
     )
     pattern = r"nDCG(?:@\d+)?"
 

@@ -25,9 +25,9 @@ class PageShare(GroupEstimand):
     suffix = " points"
     term = "ΔNDSR"
     definition = (
-        "Who fills the page: the first side's share of the first results less the second side's, "
-        "where the top counts most; in points, −100 to +100. It does not ask whether a result is "
-        "relevant. The number behind @ says how many results make the page."
+        "Who fills the page: the first side's share of the top results minus the second side's, "
+        "in points from −100 to +100. The top counts most; relevance does not matter. The number "
+        "after @ says how many results the page has."
     )
     pattern = r"Δ?NDSR(?:@(?:\d+|k))?"
     needs_cutoff = True

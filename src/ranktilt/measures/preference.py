@@ -9,7 +9,7 @@ from ranktilt.measures.base import Estimand
 
 @dataclass(frozen=True, repr=False)
 class PreferenceOfPairs(Estimand):
-    """Share of the choices between two groups that the first one got, less a half.
+    """Share of the choices between two groups that the first one got, minus a half.
 
     −.5 to .5, where 0 is level. Its columns are ``(chosen of the first − chosen of the second)/2``
     and the sum of both. Wang et al., NAACL 2024, whose ratio of both groups' shares is ``(.5 +

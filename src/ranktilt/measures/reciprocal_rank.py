@@ -36,7 +36,7 @@ class ReciprocalRank(Measure):
     """
 
     name = "RR"
-    question = "how soon comes the first right answer?"
+    question = "how soon does the first right answer come?"
     linear = False
     term = "RR"
     definition = "Reciprocal rank: 1 divided by the rank of the first relevant result."

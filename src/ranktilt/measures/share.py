@@ -14,7 +14,7 @@ from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, first_ranks,
 
 @dataclass(frozen=True, repr=False)
 class ShareOfFirstRanks(GroupEstimand):
-    """Share of a group among the first k documents less its share among the candidates, in points.
+    """Share of a group among the first k documents minus its share among the candidates, in points.
 
     Of the documents of both groups: ``a_k/(a_k + b_k) − a/(a + b)``, where a and b are those in the
     query's whole list (the candidates). A query whose candidates are of one group alone says
@@ -22,14 +22,14 @@ class ShareOfFirstRanks(GroupEstimand):
     """
 
     name = "Share"
-    question = "does a group hold more of the first ranks than of the candidates?"
+    question = "does a group get more of the top ranks than of the whole list?"
     bounds = (-1.0, 1.0)
     scale = 100.0
     suffix = " points"
     term = "share@k"
     definition = (
-        "How much of the first ranks the first group holds, less how much of the whole list: in "
-        "points; above 0 it holds more of the top than of the candidates."
+        "The first group's share of the top ranks minus its share of the whole list, in points. "
+        "Above 0, it gets more of the top than of the list."
     )
     pattern = r"[Ss]hare@(?:\d+|k)"
     needs_cutoff = True

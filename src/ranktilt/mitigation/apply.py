@@ -67,8 +67,7 @@ def apply(
     remedy = bench.remedy(candidate.name)
     if correction is None or remedy is None:
         raise UserError(
-            f"{candidate.name} changes the ranker and not its lists; save the ranker, and rank "
-            "with it"
+            f"{candidate.name} changes the ranker, not its lists; save the ranker and rank with it"
         )
     corrected = correct_tops(correction, collection, run, depth=remedy.depth)
     spec = {

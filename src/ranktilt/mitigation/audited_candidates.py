@@ -114,13 +114,13 @@ def check_reference_runs(
     lacking = next((candidate for candidate in runs if candidate not in reference_runs), None)
     if lacking is not None:
         raise UserError(
-            f"{lacking.name} has no run of {reference} documents alone, others have; rank them "
-            "with all or none"
+            f"{lacking.name} has no run of {reference} documents alone, but others have; rank "
+            "them with all candidates or with none"
         )
     for candidate, run in reference_runs.items():
         if (collection_rows(run, alone)[run.docs] < 0).any():
             raise UserError(
-                f"{candidate.name}: its run of {reference} documents alone holds others too"
+                f"{candidate.name}: its run of {reference} documents alone contains others too"
             )
 
 
@@ -133,6 +133,6 @@ def _refuse_other_queries(runs: Sequence[Run]) -> None:
             count = counted(len(differing), "query is", "queries are")
             raise UserError(
                 f"{run.name} and {baseline.name} ranked different queries "
-                f"({count} in one of them only, first {differing[0]!r}); rank the "
+                f"({count} in only one of them, first {differing[0]!r}); rank the "
                 "same queries with both"
             )

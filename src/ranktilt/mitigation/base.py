@@ -36,7 +36,7 @@ KEYS = "query_keys"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fit(Result):
-    """What a correction learned from queries that it is not tested on; one file each."""
+    """What a correction learned from queries that do not test it; one file each."""
 
     spec: Mapping[str, Any]
     """How it was made: ranker, column and groups, seed, versions."""
@@ -131,7 +131,7 @@ class Correction(Ranker):
 
     @abstractmethod
     def rule(self) -> Rule:
-        """Return what it does to a list, as data."""
+        """Return its effect on a list, as data."""
 
     def check(self) -> None:
         if self.chosen_by:
@@ -165,7 +165,7 @@ class Correction(Ranker):
 
 @dataclass(frozen=True)
 class FittedCorrection(Correction):
-    """A correction by what was fitted on other queries: `strength` 0 leaves a run as it is."""
+    """A correction that was fitted on other queries: `strength` 0 leaves a run as it is."""
 
     fit_kind: ClassVar[type[Fit]]
     largest_strength: ClassVar[float] = 1.0
@@ -190,7 +190,7 @@ class FittedCorrection(Correction):
 
     @cached_property
     def fitted(self) -> Fit:
-        """What was fitted; a file is read once."""
+        """The fit; its file is read once."""
         if self.learned is not None:
             return self.learned
         if not self.fit:
@@ -215,7 +215,7 @@ class FittedCorrection(Correction):
         names = [run.name, str(run.spec.get("made_by") or "")]
         if fitted not in [scale_of(name) for name in names]:
             raise UserError(
-                f"{self.fit} was fitted on scores of {fitted}, and the candidates are those of "
+                f"{self.fit} was fitted on scores of {fitted}, but the candidates come from "
                 f"{run.name}"
             )
 

@@ -88,11 +88,13 @@ class Baseline:
 
 
 def only_queries(run: Run, names: Iterable[str]) -> Run:
-    """Return the lists of these queries alone; refuse a run that has none of them."""
+    """Return only the lists of these queries; refuse a run that has none of them."""
     names = set(names)
     numbers = [number for number, query in enumerate(run.queries) if query in names]
     if not numbers:
-        raise UserError(f"{run.name} has none of the {len(names)} queries of a side to rank")
+        raise UserError(
+            f"{run.name} has none of the {len(names)} queries to fit, select or test on"
+        )
     lengths = np.diff(run.offsets)[numbers]
     is_of_query = np.isin(run.entry_queries, numbers)
     return replace(

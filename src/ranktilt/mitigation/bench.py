@@ -68,37 +68,38 @@ def bench(
     Parameters
     ----------
     mixed : Collection
-        The collection that all of them ranked; best with queries that no candidate was made on.
+        The collection that all of them ranked; ideally with queries that no candidate was made
+        with.
     runs : mapping of Candidate to Run
-        The baseline, whose method is empty, and one candidate at least, each with its run of
+        The baseline, whose method is empty, and at least one candidate, each with its run of
         `mixed`.
     measures : iterable of str or Estimand, optional
-        Measures whose Relative Δ is taken, and other estimands of two groups, such as ``Share@10``.
+        Measures to take Relative Δ of, and other estimands of two groups, such as ``Share@10``.
     reference_runs : mapping of Candidate to Run, optional
-        Of each, the run of the reference's documents alone (`reference_alone`).
+        Each candidate's run of the reference's documents alone (`reference_alone`).
     primary : str or Estimand, optional
-        The question that level is judged on, in percent such as a share or a ratio; by default the
-        one of `audit`.
+        The question that decides what is level, in percent such as a share or a ratio; by default
+        as in `audit`.
     effectiveness : str or Measure, optional
-        The measure on which the cost is judged, where anything is judged relevant.
+        The measure of the cost, if anything is judged relevant.
     budget : float, optional
         Effectiveness that a candidate may cost, 0 to 1, .01 by default: over all documents, and on
-        the reference's alone. Where nothing is judged, the share of the baseline's first ten
-        documents that it may replace, .2 by default.
+        the reference's alone. Without judgments, the share of the baseline's first ten documents
+        that it may replace, .2 by default.
     reference : str, optional
-        The group that all others are compared with, favoured by positive values.
+        The group to compare all others with; positive values favour it.
     by : str, optional
         Document column of the groups.
     pairs : sequence of (str, str), optional
-        Groups to compare; by default the reference and each other group. Level is level on all of
-        them.
+        Groups to compare; by default the reference and each other group. Level means level on all
+        of them.
     selected : iterable of str, optional
-        Names of candidates that were chosen on other queries; only these may be chosen then.
+        Names of candidates that other queries chose; then only these may be chosen.
     margin : float, optional
         Half-width, in points, of what counts as level.
     ties, test, correction, resamples, seed
-        As in `audit`, for each candidate separately; p of the changes are corrected over all
-        changes of the bench.
+        As in `audit`, for each candidate separately; the p of all changes of the bench are
+        corrected together.
 
     Returns
     -------
@@ -144,7 +145,7 @@ def bench(
 
 
 def budget_of(collection: Collection, budget: float | None) -> float:
-    """Return the budget, by default that of effectiveness, or of moved lists for no judgments."""
+    """Return the budget, by default of effectiveness, or of moved lists without judgments."""
     if budget is not None:
         return budget
     return BUDGET if collection.qrels.height else MOVEMENT_BUDGET
@@ -158,8 +159,8 @@ def order_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
     others = [candidate for candidate in candidates if candidate.method]
     if len(baselines) != 1 or not others:
         raise UserError(
-            "a bench needs one baseline, the ranker without any correction (no method), and one "
-            f"candidate at least; got {len(baselines)} and {len(others)}"
+            "a bench needs one baseline, the ranker without any correction (no method), and at "
+            f"least one candidate; got {len(baselines)} and {len(others)}"
         )
     methods = list(dict.fromkeys(candidate.method for candidate in others))
     others.sort(key=lambda candidate: (methods.index(candidate.method), candidate.strength))
@@ -177,12 +178,11 @@ def order_questions(
     strange = next((question for question in questions if not question.sided), None)
     if strange is not None:
         raise UserError(
-            f"{strange!r} has no sign between two groups; use one that has, such as Share@10"
+            f"{strange!r} does not say which of two groups it favours; use one that does, such as "
+            "Share@10"
         )
     if not questions:
-        raise UserError(
-            "a bench needs a measure on which level is judged, such as nDCG@3 or Share@10"
-        )
+        raise UserError("a bench needs a measure to judge level by, such as nDCG@3 or Share@10")
     return list(dict.fromkeys(questions))
 
 

@@ -58,7 +58,7 @@ def tilts_of(audited: Audit, questions: Sequence[Estimand], correction: str) -> 
 
 
 def changes_of(audited: Mapping[str, AuditedRuns], options: BenchOptions) -> tuple[Change, ...]:
-    """Return every tilt and effectiveness less the baseline's, over the same queries.
+    """Return how every tilt and effectiveness differs from the baseline's, over the same queries.
 
     p is corrected over all of them.
     """

@@ -62,7 +62,7 @@ class RefusedMethod:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodFits:
-    """What the methods of a bench learned; None for a method that was not tried."""
+    """The fits of a bench's methods; None for a method that was not tried."""
 
     offset: OffsetFit | None = None
     causal: CausalFit | None = None
@@ -87,7 +87,7 @@ class CandidateCheck:
 class Bench(
     Result, format="ranktilt-bench", version=1, noun="a bench", command="ranktilt mitigate"
 ):
-    """What `bench` measured; immutable.
+    """The result of `bench`; immutable.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class Bench(
 
     @property
     def margin(self) -> float:
-        """Half-width, in percent, of what counts as level."""
+        """Largest tilt that counts as level, in percent."""
         return float(self.spec["margin"])
 
     @property
@@ -242,7 +242,7 @@ class Bench(
         return next((remedy for remedy in self.remedies if remedy.candidate == name), None)
 
     def loss(self, name: str) -> float:
-        """Return what a candidate costs, in points.
+        """Return a candidate's loss, in points.
 
         The largest loss of effectiveness, or the share of replaced documents where nothing is
         judged.
@@ -364,7 +364,7 @@ class Choice:
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What an audit says of the baseline, pair by pair."""
+        """An audit's verdicts on the baseline, pair by pair."""
         noun = "text" if self.bench.spec["by"] == "source" else "documents"
         return tuple(
             verdict_for(self.bench.primary, [effect], self.margin, noun=noun)
@@ -394,7 +394,7 @@ class Choice:
 
     @cached_property
     def outcome(self) -> MitigationOutcome:
-        """What becomes of the ranker, in a word."""
+        """The outcome for the ranker, in a word."""
         if not self.is_tilted:
             is_shown = self.outcome_of(self.bench.baseline.name) in ("level", "within")
             return "level" if is_shown else "inconclusive"

@@ -117,9 +117,7 @@ class Causal(FittedCorrection):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.by != "source":
-            raise UserError(
-                f"causal is fitted on sources and knows no other group, got by={self.by}"
-            )
+            raise UserError(f"causal is fitted on sources and on no other column, got by={self.by}")
 
     def rule(self) -> Rule:
         fitted = cast(CausalFit, self.fitted)
@@ -231,8 +229,8 @@ def fit_causal(
     pair_count = main_gaps.used.height
     if pair_count < _FEWEST:
         raise UserError(
-            f"causal needs at least {_FEWEST} pairs of which {last!r} scores both sides, "
-            f"got {pair_count} of {frames[0].height}"
+            f"causal needs at least {_FEWEST} pairs with both sides scored by {last!r}, got "
+            f"{pair_count} of {frames[0].height}"
         )
     ratio, perplexity_gap = main_gaps.ratio, float(main_gaps.perplexity.mean())
     _check_strength(ratio, perplexity_gap, groups, force=options.force)
@@ -268,8 +266,8 @@ def _check_strength(ratio: Ratio, perplexity_gap: float, groups: str, *, force: 
         return
     raise UserError(
         f"causal: {groups} differ too little in perplexity (first-stage F "
-        f"{np.nan_to_num(ratio.f):.1f}, expected at least {LEAST_F:g}), so what that does to "
-        f"scores cannot be told{'; force goes on' if perplexity_gap else ''}"
+        f"{np.nan_to_num(ratio.f):.1f}, expected at least {LEAST_F:g}), so its effect on scores "
+        f"cannot be estimated{'; set force to go on anyway' if perplexity_gap else ''}"
     )
 
 

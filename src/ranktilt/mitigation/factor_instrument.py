@@ -46,15 +46,15 @@ def factor_instrument(
         raise unknown("factor", factor, names)
     if factor in collection.spec.get("design", {}).get("failed", ()) and not force:
         raise UserError(
-            f"factor {factor!r} failed its manipulation check and is no instrument; force goes on"
+            f"factor {factor!r} failed its manipulation check, so it is not an instrument; set "
+            "force to go on anyway"
         )
     columns = [PREFIX + name for name in names]
     docs = collection.docs.drop_nulls(columns)
     pairs = _pairs(docs, PREFIX + factor, (LOW, HIGH), columns)
     if not pairs.height:
         raise UserError(
-            f"no two versions differ in {factor} alone: a fraction of a design has none, a full "
-            "one does"
+            f"no two versions differ in {factor} alone: fractional designs have none, full ones do"
         )
     by_source = pairs.clear()
     if SOURCE in names and factor != SOURCE:

@@ -104,7 +104,7 @@ class FairReRank(Correction):
 
     @property
     def aim(self) -> float:
-        """The target, or what favours neither side."""
+        """The target, or the value that favours neither side."""
         neutral = 1.0 if self.method == "exposure" else 0.0
         return neutral if self.target is None else self.target
 
@@ -472,7 +472,7 @@ class FairReRankMethod(Method):
         if not math.isfinite(value):
             raise UserError(
                 f"{self.name}: {question!r} is undefined on the queries to fit on: no list has "
-                f"{group} beside others"
+                f"both {group} and others"
             )
         ranker = FairReRank(
             method=self.variant or METHODS[0],

@@ -43,7 +43,7 @@ class _RankedSide:
 
 @dataclass(frozen=True, kw_only=True)
 class Levelling:
-    """What the steps of a mitigation share."""
+    """Data that the steps of a mitigation share."""
 
     split: QuerySplit
     baseline: Baseline

@@ -29,7 +29,7 @@ from ranktilt.spec import Stage
 
 @dataclass(frozen=True, kw_only=True)
 class FittingQueries:
-    """Queries that are not tested on, and the baseline's run of them: what methods learn from."""
+    """Queries for methods to learn from, which test nothing, and the baseline's run of them."""
 
     collection: Collection
     """Collection with the queries to fit on."""
@@ -97,7 +97,7 @@ class FittingQueries:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedMethod:
-    """What a method learned: its ranker at each strength, from 0, nothing, to 1."""
+    """A fitted method: its ranker at each strength, from 0, nothing, to 1."""
 
     full: Any
     """The correction, or the changed ranker, at strength 1."""

@@ -61,14 +61,14 @@ def method_options(name: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedMethods:
-    """What the methods learned, by their labels, and those that could not be tried."""
+    """The fitted methods, by label, and those that could not be tried."""
 
     by_label: Mapping[str, FittedMethod]
     refused: tuple[RefusedMethod, ...] = ()
 
     @property
     def fits(self) -> MethodFits:
-        """What methods learned, as a result keeps it."""
+        """The methods' fits, as a result keeps them."""
         offset, causal, direction = None, None, None
         for fitted in self.by_label.values():
             if isinstance(fitted.fit, OffsetFit):

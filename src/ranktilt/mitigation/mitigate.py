@@ -52,44 +52,43 @@ def mitigate(
     margin: float = DEFAULT_MARGIN,
     resamples: int = RESAMPLES,
 ) -> Bench:
-    """Compare effectiveness and tilt of corrections of a ranker, on queries that none of them saw.
+    """Compare corrections of a ranker by tilt and effectiveness, on queries that none of them saw.
 
-    The ranker is tested first, over all queries: where it is not shown to be tilted, nothing is
-    fitted, and the bench has no candidates (`MitigationOptions.always` goes on all the same). Else
-    each method learns from the queries to fit on. Of its strengths the smallest is chosen whose
-    tilt on the queries to select by lies within half of `margin`, at a loss within the budget;
-    where none does, the one nearest to level. On the test queries the chosen ones are judged, and
-    all strengths are shown. A method that cannot be tried is listed with the reason
-    (`Bench.refused`).
+    First the ranker is tested over all queries. If it is not shown to be tilted, nothing is fitted,
+    and the bench has no candidates (unless you set `MitigationOptions.always`). Otherwise each
+    method learns from the queries to fit on. The queries to select by then choose its smallest
+    strength with a tilt within half of `margin` and a loss within the budget, or else the one
+    nearest to level. The test queries judge the chosen ones and show all strengths. A method that
+    cannot be tried is listed with the reason (`Bench.refused`).
 
     Parameters
     ----------
     collection : Collection or QuerySplit
         A collection, whose queries are drawn into three sets (`split_queries`), or those sets.
     ranker : Ranker or Run
-        The ranker to level; of an engine that cannot be changed, its run.
+        The ranker to level, or the run of an engine that cannot be changed.
     measures : sequence of str or Estimand, optional
-        Measures whose Relative Δ is taken, and questions of two groups, such as ``Share@10``.
+        Measures to take Relative Δ of, and questions about two groups, such as ``Share@10``.
     fit : Collection, optional
-        Another collection, which the methods learn from: strengths are chosen on a third of the
-        queries, or those that a split selects by, and the others test. What it shares with them is
+        Another collection for the methods to learn from. A third of the queries, or those that a
+        split selects by, then choose strengths, and the others test. What it shares with them is
         left out.
     folder : str or Path, optional
-        Where fits are saved, which ranking with a correction needs; by default they are not, and
-        the result names their files alone.
+        Where to save fits, which you need to rank with a correction. By default they are not saved,
+        and the result only names their files.
     options : MitigationOptions, optional
         Methods, strengths, groups.
     primary : str or Estimand, optional
-        The question that level is judged on, in percent: by default as in `audit`, Share@10 where
-        nothing is judged relevant.
+        The question that decides what is level, in percent: by default as in `audit`, or Share@10
+        if nothing is judged relevant.
     effectiveness, budget, ties, test, correction, margin, resamples
         As in `bench`.
 
     Returns
     -------
     Bench
-        On the test queries, with the candidates that were chosen on others (`Bench.selected`); or
-        of the ranker alone.
+        Results on the test queries, with the candidates that other queries chose
+        (`Bench.selected`); or those of the ranker alone.
 
     Raises
     ------
@@ -163,7 +162,8 @@ def _pair(collection: Collection, options: MitigationOptions) -> Pair:
     united = [name for name in pairs[0] if name not in known]
     if united:
         raise UserError(
-            f"a correction knows single groups, and {united[0]!r} is none; name two to level: "
+            f"a correction works on single groups, and {united[0]!r} is not one; name two to "
+            "level: "
             "--pair A,B"
         )
     return pairs[0]

@@ -65,7 +65,7 @@ class Movement:
         return not (math.isnan(self.replaced.low) or math.isnan(self.replaced.high))
 
     def outcome(self, budget: float) -> Outcome:
-        """Decide whether lists move by less than a budget: a share of the first ten, 0 to 1."""
+        """Decide whether lists move less than a budget: a share of the first ten, 0 to 1."""
         if not (self.testable and self.has_interval):
             return "inconclusive"
         if self.replaced.high <= 100 * budget:

@@ -55,7 +55,7 @@ def fit_offset(
     reference: str | None = None,
     seed: int = 0,
 ) -> OffsetFit:
-    """Find the constants that make the scores of all groups match those of one, by quantiles.
+    """Find the constants that make all groups' scores match one group's, by quantiles.
 
     In each query's list, the i-th best document of a group is compared with the reference's
     document at the same quantile, counted from the top. The median of the differences is the
@@ -113,7 +113,7 @@ def _offset(lists: Lists, number: int, reference_number: int, seed: int) -> Grou
     if not gaps:
         queries = counted(len(lists.run.queries), "query", "queries")
         raise UserError(
-            f"no offset for {name}: no list of the {queries} to fit on lets it be compared with "
+            f"no offset for {name}: no list of the {queries} to fit on allows a comparison with "
             f"{reference}"
         )
     values = np.array(gaps)
@@ -124,7 +124,7 @@ def _offset(lists: Lists, number: int, reference_number: int, seed: int) -> Grou
 
 
 def quantile_gap(first: Floats, second: Floats, n_first: int, n_second: int) -> float:
-    """Return the median of the first scores less the second at equal quantiles, from the top.
+    """Return the median of the first scores minus the second at equal quantiles, from the top.
 
     Both must fall. `n_first` and `n_second` count the scores before any were cut off. NaN where no
     two scores can be compared.
@@ -168,7 +168,7 @@ class Offset(FittedCorrection):
         fitted = cast(OffsetFit, self.fitted)
         if fitted.by != self.by:
             message = (
-                f"was fitted to groups of {fitted.by!r}, not of {self.by!r}: say by={fitted.by}"
+                f"was fitted to groups of {fitted.by!r}, not of {self.by!r}: set by={fitted.by}"
             )
             raise DataError(self.fit, message)
         constants = {offset.group: offset.value for offset in fitted.offsets}
@@ -176,7 +176,9 @@ class Offset(FittedCorrection):
         strange = [name for name in lists.groups.names if name not in constants]
         if strange:
             groups = [fitted.reference, *(offset.group for offset in fitted.offsets)]
-            message = f"was fitted to {join_words(groups)}; here is {join_words(strange)} too"
+            message = (
+                f"was fitted to {join_words(groups)}; these lists also have {join_words(strange)}"
+            )
             raise DataError(self.fit, message)
         self.require_scale(lists.run)
         if self.strength == 0:

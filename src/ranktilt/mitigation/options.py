@@ -17,7 +17,7 @@ from ranktilt.mitigation.offset import OffsetMethod
 
 @dataclass(frozen=True, kw_only=True)
 class MitigationOptions:
-    """What is tried to level a ranker; the default methods need nothing but a run with scores."""
+    """Methods and strengths to try; the default methods only need a run with scores."""
 
     methods: tuple[Method, ...] = (OffsetMethod(), InterleaveMethod(), FairReRankMethod())
     """Methods to try, distinct ones."""
@@ -50,7 +50,7 @@ class MitigationOptions:
             if max(self.strengths) > method.largest_strength:
                 raise UserError(
                     f"{method.label} has strengths up to {method.largest_strength:g}, got "
-                    f"{max(self.strengths):g}; offset alone goes further"
+                    f"{max(self.strengths):g}; only offset goes further"
                 )
             if method.learns_from_twins and self.by != "source":
                 raise UserError(

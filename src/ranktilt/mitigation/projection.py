@@ -134,8 +134,8 @@ class ProjectionMethod(Method):
         dense = queries.need_ranker(self.name)
         if not isinstance(dense, Dense):
             raise UserError(
-                f"projection takes a direction out of vectors, and {dense!r} has none; it is for "
-                "dense rankers"
+                f"projection removes a direction from vectors, and {dense!r} has none; use it "
+                "with dense rankers"
             )
         queries.need_groups(queries.pair)
         reference, source = queries.pair

@@ -84,8 +84,8 @@ class QuerySplit:
             )
         if not rest.qrels.height:
             raise UserError(
-                "no query to fit on is left: every document that is relevant to one is relevant to "
-                "a query of the other sides too"
+                "no query is left to fit on: every document relevant to one is also relevant to a "
+                "query of the other sides"
             )
         lost = judgments_before - rest.qrels.height
         return cls(
@@ -120,8 +120,8 @@ class QuerySplit:
         left = [query for query in judged if query not in repeated]
         if not left or (fit.qrels.height and not rest.qrels.height):
             raise UserError(
-                f"no query of {name} is left to fit on: each is one to select by or to test on, or "
-                "what is relevant to it is relevant to one"
+                f"no query of {name} is left to fit on: each is used to select or to test, or its "
+                "relevant documents are relevant to one that is"
             )
         left_out = LeftOut(
             judgments=fit.qrels.height - rest.qrels.height,
@@ -157,14 +157,14 @@ def split_queries(
     """Draw the queries to fit on, to select by and to test on.
 
     Queries that share a relevant document, in any version, stay on one side. With hundreds of
-    relevant documents a query, this may link so many queries that a side would get nearly all or
-    none. They are then parted all the same, and the queries to fit on lose the judgments that they
-    share with others.
+    relevant documents per query, this may link so many queries that a side would get nearly all or
+    none. Linked queries are then split anyway, and the queries to fit on lose the judgments that
+    they share with others.
 
     Parameters
     ----------
     collection : Collection
-        With three queries at least.
+        With at least three queries.
     shares : sequence of float, optional
         Shares of the queries that go to each side.
     seed : int, optional

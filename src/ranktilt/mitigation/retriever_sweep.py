@@ -90,7 +90,7 @@ def retriever_sweep(
     """
     trainings = _trainings(options, Path(folder))
     if len(trainings) < 2:
-        raise UserError("a sweep needs an alpha above 0, or other negatives, beside the baseline")
+        raise UserError("besides the baseline, a sweep needs an alpha above 0, or other negatives")
     check_limits(options.margin, options.budget)
     sources = options.training.sources or train.sources
     if not sources:

@@ -93,7 +93,8 @@ def _download(name: str, typed: str, for_: str) -> Path:
     except (OSError, ValueError) as error:
         known = typed if name == typed else f"{typed}: {name}"
         message = (
-            f"model {known!r} is no folder, not in the hub's cache, and could not be fetched{hint}"
+            f"model {known!r} is not a folder, not in the hub's cache, and could not be "
+            f"fetched{hint}"
         )
         raise UserError(message) from error
 
@@ -169,8 +170,8 @@ def require(folder: Path, *, ranker: str = "", tokenizer: bool = True) -> dict[s
     refuse_code(folder)
     if tokenizer and not any((folder / name).is_file() for name in _TOKENIZERS):
         raise UserError(
-            f"{folder}: no tokenizer: expected a tokenizer.json (or the vocabulary of one) beside "
-            "the model"
+            f"{folder}: no tokenizer: expected a tokenizer.json (or the vocabulary of one) in the "
+            "model's folder"
         )
     if not any(any(folder.glob(pattern)) for pattern in _WEIGHTS):
         raise UserError(f"{folder}: no weights: expected a model.safetensors or pytorch_model.bin")
@@ -183,7 +184,7 @@ def refuse_code(folder: Path) -> None:
     sentence-transformers runs the modules of a local folder even with ``trust_remote_code=False``,
     so this looks for them first. transformers is imported only where the files leave a doubt.
     """
-    refused = "is code of the model's own, which is never run"
+    refused = "is the model's own code, which is never run"
     for module in read_json(folder / "modules.json", list):
         kind = module.get("type") if isinstance(module, dict) else module
         if not str(kind).startswith("sentence_transformers."):
@@ -315,13 +316,13 @@ def require_weights(
     missing = _missing_weights(info, pooler=pooler)
     if missing:
         raise UserError(
-            f"{folder}: its weights lack {_first(missing)} of a {kind}; at random in their place, "
-            "what it gives would mean nothing"
+            f"{folder}: its weights lack {_first(missing)} of a {kind}; with random ones in their "
+            "place, its output would be meaningless"
         )
     unused = _unused_weights(model, info)
     if unused:
         raise UserError(
-            f"{folder}: its weights hold {_first(unused)}, which a {kind} as its config.json says "
+            f"{folder}: its weights hold {_first(unused)}, which the {kind} of its config.json "
             "has no place for; without them, its output would be meaningless"
         )
 
@@ -362,8 +363,8 @@ def require_vocabulary(folder: Path, model: Any) -> None:
         return
     if highest >= size:
         raise UserError(
-            f"{folder}: its tokenizer has tokens up to number {highest:,}, its model vectors of "
-            f"{size:,}; take the tokenizer that it was trained with"
+            f"{folder}: its tokenizer has tokens up to number {highest:,}, its model only vectors "
+            f"for {size:,}; use the tokenizer that it was trained with"
         )
 
 

@@ -122,7 +122,8 @@ class Likelihood(Portable):
             )
         if self.resolved_kind == "masked" and self._tokenizer.mask_token_id is None:
             raise UserError(
-                f"{self.folder}: its tokenizer has no mask token, so it is no masked language model"
+                f"{self.folder}: its tokenizer has no mask token, so it is not a masked language "
+                "model"
             )
 
     @cached_property

@@ -299,7 +299,7 @@ class PairScorer(Portable, ABC):
             raise UserError(f"{self.folder}: cannot score pairs: {first_line(error)}") from error
         if scores.shape[1] != self.outputs:
             raise UserError(
-                f"{self.folder}: expected {self.outputs} a pair, got scores of the shape "
+                f"{self.folder}: expected {self.outputs} per pair, got scores of shape "
                 f"{scores.shape}"
             )
         if not np.isfinite(scores).all():

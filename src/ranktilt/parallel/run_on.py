@@ -173,16 +173,15 @@ def _do(job: tuple[str, int | None, Stage[Any, Any]], part: list[Any]) -> _PartR
 
 @contextmanager
 def run_on(where: str = "local") -> Iterator[None]:
-    """Let what is computed inside the ``with`` block be computed elsewhere, with the same results.
+    """Run the computations inside a ``with`` block elsewhere, with the same results.
 
     Parameters
     ----------
     where : {"local", "ray", "ray:ADDRESS"}
         ``local``: in this process. ``ray``: on a Ray cluster of this machine alone, with a worker
-        for each processor (and GPU), which is started here and ended with the block.
-        ``ray:ADDRESS``: on a cluster that is up, from one of its machines; ``ray:auto`` finds it.
-        Each machine reads models from the same folders as this one. Results come back to this
-        process, which alone writes them.
+        for each processor (and GPU), which the block starts and stops. ``ray:ADDRESS``: on a
+        running cluster, from one of its machines; ``ray:auto`` finds it. Each machine reads models
+        from the same folders as this one. Results come back to this process; only it writes them.
 
     Raises
     ------

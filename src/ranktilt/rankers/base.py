@@ -138,7 +138,7 @@ class TemplatedQueries(Ranker):
         slots = set(_SLOT.findall(self.query_template))
         if "query" not in slots or slots - {"query", "attribute"}:
             expected = (
-                f"expected {QUERY}, and {{attribute}} beside it or not, got {self.query_template!r}"
+                f"expected {QUERY}, with or without {{attribute}}, got {self.query_template!r}"
             )
             raise UserError(f"{self.name}: query_template: {expected}")
         if ("attribute" in slots) != bool((self.attribute or "").strip()):

@@ -38,9 +38,9 @@ def train_cross_encoder(
     """Fine-tune an encoder into a cross-encoder that re-ranks BM25's documents.
 
     Each group of one relevant document and its negatives is a choice among them: the loss is the
-    cross-entropy of the softmax over their scores, or with ``loss="binary"`` that of each pair by
-    itself. sentence-transformers' ``CrossEncoderTrainer`` does the rest; an interrupted training
-    goes on from its last checkpoint.
+    cross-entropy of the softmax over their scores, or with ``loss="binary"`` of each pair
+    separately. The ``CrossEncoderTrainer`` of sentence-transformers does the rest. An interrupted
+    training continues from its last checkpoint.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def train_cross_encoder(
     model : str or Path
         The encoder: a folder, ``minilm``, or a hub name.
     folder : str or Path
-        Where the model goes: new, or with an unfinished training of the same options, which is
-        continued.
+        Where the model goes: a new folder, or one with an unfinished training of the same options
+        to continue.
     options : RerankerTraining, optional
         Schedule, texts, positives, negatives and loss.
 
@@ -62,8 +62,8 @@ def train_cross_encoder(
     Raises
     ------
     UserError
-        Before any work: where there is nothing to learn from, the encoder cannot be used, or the
-        folder holds something else. Later: if the loss stops being a number, or the disk is full.
+        Before any work: if there is nothing to learn from, the encoder cannot be used, or the
+        folder has other content. Later: if the loss stops being a number, or the disk is full.
     """
     began, options = time.monotonic(), options or RerankerTraining()
     library = need("sentence_transformers", extra="train", for_=FOR)

@@ -96,7 +96,7 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
             measure = estimand(measure_name)
             if not isinstance(measure, Measure):
                 raise UserError(
-                    f"{_FOR}: {measure!r} is no measure of relevance; expected one such as nDCG@10"
+                    f"{_FOR}: expected a measure of relevance, such as nDCG@10, got {measure!r}"
                 )
             self.measures.append(repr(measure))
         self.mixed = collection

@@ -123,7 +123,7 @@ def _adapted_model(peft: Any, chat: Transformers, options: LoraTraining) -> Any:
     ]
     if not names:
         raise UserError(
-            f"{chat.folder}: no layer of it is called attention; LoRA has nothing to adapt"
+            f"{chat.folder}: no layer is called attention, so LoRA has nothing to adapt"
         )
     config = peft.LoraConfig(
         r=options.rank,

@@ -87,7 +87,7 @@ class Miner:
         rows = np.setdiff1d(every_row, self.training_set.barred[query])
         if not len(rows):
             raise UserError(
-                "training: a query to which every document is relevant has no negatives; "
+                "training: a query to which every document is relevant has no negatives; use "
                 "negatives=in-batch"
             )
         return rows
@@ -110,7 +110,7 @@ class Miner:
     def _from_model(self) -> tuple[Ints, ...]:
         if self.encode is None:
             raise UserError(
-                "training: negatives=ann searches with the model that is trained, and there is none"
+                "training: negatives=ann searches with the model in training, and there is none"
             )
         texts = self.encode()
         results = search(

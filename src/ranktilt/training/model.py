@@ -34,7 +34,7 @@ def require_encoder(name: str, query_tokens: int, document_tokens: int) -> tuple
     checkpoint.refuse_code(model_folder)
     folder = _transformer_folder(model_folder)
     checkpoint.require(folder, ranker="a cross-encoder")
-    with checkpoint.loading(f"{model_folder}: cannot be made a cross-encoder", for_=FOR):
+    with checkpoint.loading(f"{model_folder}: cannot be turned into a cross-encoder", for_=FOR):
         tokenizer = checkpoint.load_tokenizer(folder, for_=FOR)
         config = checkpoint.load(folder, "AutoModel", for_=FOR, pooler=False).config
     if not tokenizer.is_fast or tokenizer.pad_token is None:
@@ -47,7 +47,7 @@ def require_encoder(name: str, query_tokens: int, document_tokens: int) -> tuple
     positions = getattr(config, "max_position_embeddings", None)
     if isinstance(positions, int) and 0 < positions < pair_tokens:
         raise UserError(
-            f"{folder}: has {positions} places for tokens, and max_query_tokens={query_tokens}, "
+            f"{folder}: takes {positions} tokens, but max_query_tokens={query_tokens}, "
             f"max_document_tokens={document_tokens} and {special_tokens} special tokens need "
             f"{pair_tokens}; lower one of them"
         )
@@ -64,7 +64,7 @@ def new_cross_encoder(folder: Path, limit: int, seed: int) -> Any:
     modules = need("sentence_transformers.base.modules", extra="train", for_=FOR)
     with (
         torch.random.fork_rng(devices=[]),
-        checkpoint.loading(f"{folder}: cannot be made a cross-encoder", for_=FOR),
+        checkpoint.loading(f"{folder}: cannot be turned into a cross-encoder", for_=FOR),
     ):
         torch.manual_seed(seed)
         local_files = {"trust_remote_code": False, "local_files_only": True}

@@ -83,8 +83,8 @@ class Training(Schedule):
         for name, most in self.limits:
             if most < 1 or name not in (self.sources or ()):
                 raise UserError(
-                    "training: expected at least 1 document of a source that is learned from, "
-                    f"got {name}={most}"
+                    "training: expected at least 1 document of a source to learn from, got "
+                    f"{name}={most}"
                 )
         if self.sources is not None and not self.sources:
             raise UserError("training: expected at least one source, got none")
@@ -124,13 +124,11 @@ class RerankerTraining(Training):
             )
         if kind == "random" and self.positives == "retrieved":
             raise UserError(
-                "training: positives=retrieved are those of BM25's best K, "
-                "which negatives=bm25:K names"
+                "training: positives=retrieved come from BM25's best K; set K with negatives=bm25:K"
             )
         if self.triples is not None and (self.negatives, self.positives) != (None, None):
             raise UserError(
-                "training: triples say what is positive and negative; "
-                "leave out positives and negatives"
+                "training: triples already name positives and negatives; omit these two options"
             )
 
     @classmethod
@@ -138,7 +136,7 @@ class RerankerTraining(Training):
         """Return a preset's training options; `overrides` replace them field by field."""
         defaults = {} if name is None else dict(preset(name).training)
         if name is not None and not defaults:
-            raise UserError(f"preset {name!r} is about no training of a cross-encoder")
+            raise UserError(f"preset {name!r} does not train a cross-encoder")
         if overrides.get("triples"):
             # Triples name positives and negatives themselves, and are refused beside these options.
             defaults.pop("negatives", None)

@@ -75,8 +75,8 @@ def pair_examples(
     right_answers = _right_answers(pairs["kind"])
     if len({answer.text for answer in right_answers}) < 2:
         raise UserError(
-            f"{counted(pairs.height, 'pair', 'pairs')} to train on: expected four or more, "
-            "so that either answer is right; judge more"
+            f"{counted(pairs.height, 'pair', 'pairs')} to train on: expected four or more, so "
+            "that each answer is right sometimes; judge more"
         )
     tasks = [
         question.task(answer) for question, answer in zip(questions, right_answers, strict=True)

@@ -32,9 +32,9 @@ def train_retriever(
 ) -> Trained:
     """Fine-tune an encoder as a retriever, with or without the debiased constraint.
 
-    Each relevant document is a row: a query, this document, its twin where there is a constraint,
-    and mined negatives. Loss and trainer are sentence-transformers' own; no dropout. An interrupted
-    training goes on from its last checkpoint.
+    Each relevant document is a row: a query, this document, its twin if there is a constraint, and
+    mined negatives. Loss and trainer come from sentence-transformers, without dropout. An
+    interrupted training continues from its last checkpoint.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def train_retriever(
     model : str or Path
         The encoder: a folder, ``minilm``, or a hub name.
     folder : str or Path
-        Where the model goes: new, or with an unfinished training of the same options, which is
-        continued.
+        Where the model goes: a new folder, or one with an unfinished training of the same options
+        to continue.
     options : RetrieverTraining, optional
         Schedule, texts, negatives, loss and constraint.
     dev : Collection, optional
@@ -59,9 +59,9 @@ def train_retriever(
     Raises
     ------
     UserError
-        Before any work: where there is nothing to learn from, no twin, the encoder cannot be used,
-        or the folder holds something else. Later: if the loss stops being a number, memory does not
-        suffice, or the disk is full.
+        Before any work: if there is nothing to learn from, there is no twin, the encoder cannot be
+        used, or the folder has other content. Later: if the loss stops being a number, or memory or
+        disk is full.
 
     References
     ----------
@@ -137,8 +137,7 @@ def _evaluator(dev: Collection, training_set: TrainingSet, options: RetrieverTra
 
     if not training_set.part.sources:
         raise UserError(
-            f"{FOR}: the dev collection compares sources, "
-            "and no document that is learned from has one"
+            f"{FOR}: the dev collection compares sources, and no document to learn from has one"
         )
     source = training_set.part.sources[0]
     return SourceBiasEvaluator(dev, name="dev", source=source, text=options.text)
@@ -148,7 +147,7 @@ def _base_encoder(model: str | Path, device: str | None) -> Encoder:
     base = Dense(str(model), device=device).encoder
     if not isinstance(base, Encoder):
         raise UserError(
-            f"{FOR}: {model} is a server's model; only one on this machine can be trained"
+            f"{FOR}: {model} is a server's model; only a model on this machine can be trained"
         )
     return base
 
@@ -169,6 +168,6 @@ def _require_negatives(training_set: TrainingSet, options: RetrieverTraining) ->
     pairs = sum(len(rows[: options.positives_per_query]) for rows in training_set.positives)
     if options.negatives == "in-batch" and pairs < 2:
         raise UserError(
-            f"{FOR}: one relevant document to train on, and negatives=in-batch are those of "
-            "others; judge more, or choose negatives=bm25"
+            f"{FOR}: negatives=in-batch belong to other relevant documents, and there is only "
+            "one; judge more, or choose negatives=bm25"
         )

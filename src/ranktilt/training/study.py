@@ -32,10 +32,10 @@ def training_study(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> TrainingStudy:
-    """Train each encoder on the documents of either side, and compare what the rankers do.
+    """Train each encoder on each side's documents, and compare the rankers.
 
-    Everything is resumed: a training goes on from its last checkpoint, one that is done is not
-    repeated, and pairs that were scored once are scored no more.
+    You can interrupt a study and run it again: trainings continue from their last checkpoint, and
+    finished trainings and scored pairs are not repeated.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def training_study(
     work_dir : str or Path
         Where models and runs go.
     options : StudyOptions, optional
-        What is trained, and on what it is tested.
+        What to train, and what to test it on.
     ties : str, optional
         How tied documents count; see `audit`.
     resamples : int, optional
@@ -64,7 +64,7 @@ def training_study(
     Raises
     ------
     UserError
-        Before any training where a collection has no judgments or only one side, or a model is no
+        Before any training, if a collection has no judgments or only one side, or a model is not an
         encoder.
     """
     options = options or StudyOptions()

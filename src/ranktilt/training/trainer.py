@@ -89,8 +89,8 @@ class TrainingRun:
         before, now = record.get("spec", {}), json.loads(json.dumps(self.spec))
         if not isinstance(before, dict) or not isinstance(record.get("figures", {}), dict):
             raise UserError(
-                f"{self.folder / RECORD}: is no record of a training; "
-                "remove the folder, or name another"
+                f"{self.folder / RECORD}: is not a record of a training; remove the folder, or "
+                "name another"
             )
         changed = [name for name in now if before.get(name) != now[name]]
         if changed:
@@ -158,7 +158,7 @@ class TrainingRun:
                     raise
                 raise UserError(
                     f"{self.label}: not even a batch of one row fits into memory; "
-                    "cut documents earlier (--set max_document_tokens=N)"
+                    "cut documents shorter (--set max_document_tokens=N)"
                 ) from error
             except UserError:
                 if _clock(trainer).has_diverged:

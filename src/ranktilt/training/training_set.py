@@ -99,7 +99,7 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
         if options.retrieved_only and options.triples is None:
             depth = f" among BM25's best {options.pool[1]}"
         raise UserError(
-            f"{collection_name(collection)}: no relevant document{_of(sources)} beside "
+            f"{collection_name(collection)}: no query has relevant documents{_of(sources)} and "
             f"others{depth}; there is nothing to learn"
         )
     limited = replace(positives, frame=_limited(collection, positives.frame, options))
@@ -159,9 +159,9 @@ def _require_twins(collection: Collection, training_set: TrainingSet) -> None:
         split = str(collection.spec.get("split") or "train")
         arguments = shlex.join([path, "--split", split])
         raise UserError(
-            f"{collection_name(collection)}: no relevant document that is learned from has a twin, "
-            "and the constraint compares the two; write them: "
-            f"ranktilt generate rewrite {arguments} --llm MODEL -o NEW"
+            f"{collection_name(collection)}: no relevant document to learn from has a twin, and "
+            f"the constraint compares the two; write twins: ranktilt generate rewrite {arguments} "
+            "--llm MODEL -o NEW"
         )
 
 
@@ -360,7 +360,7 @@ def _limited(collection: Collection, positives: pl.DataFrame, options: Training)
         if len(rows) < limit:
             raise UserError(
                 f"{collection_name(collection)}: asked to learn from {limit:,} relevant documents "
-                f"of source {name!r}, and there are {len(rows):,}"
+                f"of source {name!r}, but there are {len(rows):,}"
             )
         is_drawn[rng.permutation(rows)[limit:]] = False
     return positives.filter(pl.Series(is_drawn))

@@ -238,10 +238,10 @@ def test_refusals() -> None:
     with refused("property 'url': expected a column of numbers"):
         explain_gaps(collection, run, ["url"], by="kind")
     without_numbers = shop_documents().select("id", "kind")
-    with refused("nothing to explain the gap by: pages.csv has no column of numbers…"):
+    with refused("nothing to explain the gap with: pages.csv has no column of numbers…"):
         explain_gaps(with_docs(without_numbers), run, by="kind")
     with refused(
-        "nothing to explain the gap by: pages.csv has no column of numbers (lang holds none)…"
+        "nothing to explain the gap with: pages.csv has no column of numbers (lang holds none)…"
     ):
         explain_gaps(with_docs(without_numbers.with_columns(lang=pl.lit("en"))), run, by="kind")
     with refused("expected a cutoff of at least 1, got 0"):

@@ -147,12 +147,12 @@ def test_every_answer_is_kept_as_it_came(rewrite_humans: RewriteHumans, tmp_path
         (
             "audit.json",
             "{}",
-            "{out}/audit.json: is no part of rewrites and would be lost; move it, or",
+            "{out}/audit.json: is not part of rewrites and would be lost; move it, or",
         ),
         (
             "manifest.json",
             "{}",
-            "{out}/README.md: is no part of rewrites and would be lost; move it, or",
+            "{out}/README.md: is not part of rewrites and would be lost; move it, or",
         ),
         ("manifest.json", "{", "{out}/manifest.json: expected a manifest as JSON: "),
         (
@@ -218,12 +218,12 @@ def test_the_card_says_model_sampling_dates_titles_pool_licence_files_and_splits
     assert cells(text, "asked for") == ["`lab/tiny`"]
     assert cells(text, "answered") == ["`tiny-v1` (2), `other` (1)"]
     assert cells(text, "revision") == ["`fp_1`"]
-    assert "Another name answered than was asked for" in text
+    assert "The model that answered has another name" in text
     text = card(temperatures=(0.2, 1.0), max_tokens=400, seed=7, top_p=0.9)
     expected = {
         "temperature": "0.2 and 1.0",
         "top_p": "0.9",
-        "most tokens of an answer": "400",
+        "maximum tokens per answer": "400",
         "seed": "7",
     }
     assert {name: cells(text, name) for name in expected} == {
@@ -234,19 +234,19 @@ def test_the_card_says_model_sampling_dates_titles_pool_licence_files_and_splits
     llm = Scripted(lambda prompt, times: "A title" if "title" in prompt else good(prompt, times))
     for titles, sentence in {
         "keep": "Both twins carry the title of the original.",
-        "rewrite": "Titles were rewritten too, each by a request of its own",
-        "drop": "Rewrites have no title, the originals keep theirs",
+        "rewrite": "Titles were rewritten too, each with its own request",
+        "drop": "Rewrites have no title, but originals keep theirs",
     }.items():
         assert f"## Titles\n\n{sentence}" in card(llm=llm, titles=titles)
     pooled, chosen = card(only=pool(humans(), [BM25()], depth=1)), card(only=["d1"])
     assert "Queries chose the documents" in pooled
     assert "- pool: 2 of 3 documents chosen by 2 queries" in pooled
     assert "- top 1 of bm25" in pooled
-    assert "- only documents that were named were rewritten" in chosen
+    assert "- only named documents were rewritten" in chosen
     assert "Queries chose" not in chosen
     assert "## Pool" not in card()
     text = card()
-    assert "The source texts keep the licence they came with" in text
+    assert "The source texts keep their licence" in text
     assert "The terms of the model" in text
     assert [name for name in (*NAMES[1:], "qrels/dev.tsv") if f"| `{name}` |" not in text] == []
     assert "Judgments (dev, test) hold for a document and its rewrites alike." in text
@@ -256,8 +256,8 @@ def test_card_of_a_collection_without_sources_says_who_named_the_side(card: Any)
     text = card(humans(source=[None] * 3), of="people")
     assert "Documents of source `people`" in text
     assert (
-        "The collection names no source: 3 documents are called `people` because whoever had them "
-        "rewritten said so."
+        "The collection names no source: 3 documents are called `people` because the person who "
+        "had them rewritten said so."
     ) in text
     assert "human" not in text
     assert "names no source" not in card()
@@ -291,17 +291,16 @@ def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_p
         )
 
     text = card(humans({"d1": long}), Scripted(says), truncate=True, attempts=1)
-    assert cells(text, "made of a text that was cut") == ["1"]
+    assert cells(text, "made from a text that was cut") == ["1"]
     assert "`cut_to`" in text
     file = tmp_path / "mine.txt"
     file.write_text("```\nAnew: {title}\n{text}\n```\nOnly the text.\n", encoding="utf-8")
     text = card(prompt=file)
     assert "````text\n```\nAnew: {title}\n{text}\n```\nOnly the text.\n````" in text
     assert (
-        f"From `{file}`; `{{text}}` stands for the document. It is given the document's text and "
-        f"title,"
+        f"From `{file}`; `{{text}}` stands for the document. The model gets the document's text and title,"
     ) in text
-    assert "nothing of the queries or judgments" in text
+    assert "nothing from the queries or judgments" in text
     assert "```text\nPlease rewrite the following text: {text}\n```" in card()
 
 

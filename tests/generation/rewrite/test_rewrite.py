@@ -311,7 +311,7 @@ def test_sources_of_a_collection_share_the_choice_of_an_earlier_pool(do: Do) -> 
         assert both.docs.filter(source="human")["pool"].to_list() == [True, False, True]
     llm = Scripted()
     with pytest.raises(
-        UserError, match=r"^this collection's rewrites are those of a pool of 2 documents; "
+        UserError, match=r"^this collection's rewrites come from a pool of 2 documents, "
     ):
         do(first, llm, ["d1-human"], temperatures=(1.0,))
     assert llm.prompts == []
@@ -336,7 +336,7 @@ ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
             humans(),
             {"source": "human"},
             None,
-            "source 'human' is in this collection already, and a document has one",
+            "source 'human' is already in this collection, and a document has one",
         ),
         (
             humans(),
@@ -348,7 +348,7 @@ ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
             ONE_ORIGIN,
             {},
             None,
-            "documents 'd1' and 'd2' of source 'human' have one origin, 'd1': nobody could",
+            "documents 'd1' and 'd2' of source 'human' have the same origin, 'd1': nobody could",
         ),
         (
             humans({**TEXTS, f"d1-{SOURCE}": "x"}),

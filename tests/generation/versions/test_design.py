@@ -188,5 +188,5 @@ def test_designs_that_are_none_are_refused(
 
 
 def test_cells_beyond_the_design_are_refused() -> None:
-    with refused("expected 2 to 4 cells an origin of a and b, got 5"):
+    with refused("expected 2 to 4 cells per origin of a and b, got 5"):
         drawn_cells(design("ab"), ["d1"], 5)

@@ -395,7 +395,7 @@ def test_own_functions_and_prompts_are_factors(
     assert loud.edit is not None
     assert loud.edit("a", Origin(id="d1")) == "A!"
     assert (warm.name, warm.by, warm.prompt) == ("warm", "model", str(prompt))
-    with refused("factor 'my_edits:broken': expected a text of document 'd1', got 5"):
+    with refused("factor 'my_edits:broken': expected a text for document 'd1', got 5"):
         versions(humans(), read_factors(["my_edits:broken"]))
 
 
@@ -479,7 +479,7 @@ def test_versions_take_the_judgments_of_a_collection_by_origin(tmp_path: Path) -
             "one: --factor tone=LOW,HIGH",
         ),
         ({"levels": {"size": ("a", "b")}}, "--factor size: no such factor (--factors length)"),
-        ({}, "versions.tsv: origin 'a' has two versions of one cell, 'a'"),
+        ({}, "versions.tsv: origin 'a' has two versions in one cell, 'a'"),
         (
             {"rows": [row[:4] for row in ROWS[:3]]},
             (
@@ -556,11 +556,11 @@ def test_collections_that_cannot_be_designed_are_refused() -> None:
     with pytest.raises(UserError, match="unknown source 'gpt'"):
         designed_by("length", of="gpt")
     with refused(
-        "this collection is designed already: its documents have a column 'factor:length'"
+        "this collection already has a design: its documents have a column 'factor:length'"
     ):
         designed_by("words", designed_by("length").collection)
     docs = humans().docs.with_columns(origin=pl.lit("d1"))
-    with refused("documents 'd1' and 'd2' of source 'human' have one origin, 'd1'"):
+    with refused("documents 'd1' and 'd2' of source 'human' have the same origin, 'd1'"):
         designed_by("length", Collection(docs, humans().queries, humans().qrels))
     with refused("factor 'source' needs a language model: name one (--llm), or use --by-rule"):
         versions(humans(), read_factors(["source"]))

@@ -273,7 +273,7 @@ def test_error_messages_are_counted_and_left_out_where_asked(
         dict(summary(built))["repeated"]
         == "1 text is an answer to questions of more than one split"
     )
-    with refused("no answer of chatgpt is left without those that are error messages"):
+    with refused("no answer of chatgpt is left after dropping error messages"):
         only_errors = AnsweredQuestion(text="Why!", domain="law", human=("So!",), llm=failed)
         build([only_errors], QARules(drop_errors=True))
 
@@ -306,7 +306,7 @@ def test_error_messages_are_counted_and_left_out_where_asked(
         (
             questions(9),
             {"sources": ("a", "a")},
-            "the two sides need different names, both are called 'a'",
+            "the two sides need different names; both are called 'a'",
         ),
         (
             questions(9),
@@ -423,7 +423,7 @@ def test_what_cannot_be_written_leaves_all_as_it_was(
     monkeypatch.undo()
     (tmp_path / "qa").mkdir()
     (tmp_path / "qa" / "mine.txt").write_text("mine")
-    with refused(f"{tmp_path / 'qa'}: holds files already; name a new folder"):
+    with refused(f"{tmp_path / 'qa'}: already holds files; name a new folder"):
         save_retrieval_qa(build(questions(4)), tmp_path / "qa")
     with refused(f"{tmp_path / 'qa' / 'mine.txt'}: expected a folder to write to, this is a file"):
         save_retrieval_qa(build(questions(4)), tmp_path / "qa" / "mine.txt")

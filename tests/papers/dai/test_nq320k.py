@@ -157,7 +157,7 @@ def test_a_page_is_one_document_a_question_of_the_development_set_a_query_and_or
             '{"document_title": "T", "document_text": "x"}',
             "expected the fields example_id and question_text",
         ),
-        (json.dumps(DEV[0]), "example_id 21 came before; is a file named twice?"),
+        (json.dumps(DEV[0]), "example_id 21 is repeated; is a file named twice?"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
@@ -182,7 +182,7 @@ def test_files_that_are_missing_or_do_not_say_what_they_hold(tmp_path: Path) -> 
         DataWarning, match="no training file: only the pages of the development set are there"
     ):
         assert build_nq320k([dev]).collection.docs.height == 3
-    with refused("expected at least 1 word a text, got 0"):
+    with refused("expected at least 1 word per text, got 0"):
         build_nq320k([dev, train], words=0)
 
 

@@ -250,7 +250,7 @@ MORE = (
         ),
         (ODD, BOTH, "female", {"items": 40}, MORE),
         (ODD, BOTH, "female", {"items": 6, "blocks": (0, 0, 3, 3), "min_judged": 1}, MORE),
-        (ODD, BOTH, "female", {"items": 1}, "expected at least 2 items a query, got 1"),
+        (ODD, BOTH, "female", {"items": 1}, "expected at least 2 items per query, got 1"),
         (
             ODD,
             BOTH,

@@ -99,22 +99,27 @@ def test_what_is_odd_is_counted_and_told_in_one_line() -> None:
         (
             "d1-human 2 d2-human 1 d1-human 0.5",
             "d1-human d2-human",
-            "came before in the same answer",
+            "is already in the same answer",
             "duplicates",
         ),
         (
             "d1-human 2 d9 1.5 d2-human 1",
             "d1-human d9",
-            "places are kept (first: 'd9' for query 'q1')",
+            "ranks are kept (first: 'd9' for query 'q1')",
             "unknown",
         ),
         (
             "d1-human 2 d2-human nan",
             "d1-human d2-human",
-            "a score that is no finite number",
+            "a score that is not a finite number",
             "not_finite",
         ),
-        ("d1-human 2 d2-human 7", "d1-human d2-human", "a score above the one before", "rising"),
+        (
+            "d1-human 2 d2-human 7",
+            "d1-human d2-human",
+            "a higher score than the result before",
+            "rising",
+        ),
         ("d2-llm 1 d2-human 1", "d2-llm d2-human", "", "tied"),
     ):
         words = hits.split()
@@ -127,7 +132,9 @@ def test_what_is_odd_is_counted_and_told_in_one_line() -> None:
     with data_warnings() as lines:
         run = Fake(answer=lambda query, k: GOOD, k=5).rank(many(12))
     assert run.spec["answers"] == {"fewer": 12}
-    assert lines == ["fake: no query got more than 3 of the 5 documents asked for, as if cut there"]
+    assert lines == [
+        "fake: no query got more than 3 of the 5 documents requested, as if the engine cuts there"
+    ]
     sizes = {text: n for n, text in enumerate(QUERIES.values())}
     run = Fake(answer=lambda query, k: GOOD[: sizes[query]]).rank(toy())
     assert [len(ranked) for ranked in entries(run).values()] == [0, 1, 2]
@@ -154,7 +161,9 @@ def test_a_failed_query_is_left_out_and_told_of_and_an_engine_that_never_answers
     assert all(entries(run).values())
     reasons = {f"q{i}": f"ConnectionError: no line for words {i}" for i in (7, 30)}
     assert run.spec["failed"] == reasons
-    assert lines == [f"fake: 2 of 40 queries failed, not in the run (first: 'q7': {reasons['q7']})"]
+    assert lines == [
+        f"fake: 2 of 40 queries failed and are not in the run (first: 'q7': {reasons['q7']})"
+    ]
     message = "fake: 3 of 3 queries failed, max_failures=1 allows 40 of 40: 'q2': Connection"
     with pytest.raises(UserError, match=message):
         Fake(
@@ -297,7 +306,7 @@ def test_distances_are_refused_until_the_order_is_named() -> None:
             "d1-human",
             "d3-llm",
         ]
-    assert "6 results with a score above the one before" in lines[0]
+    assert "6 results with a higher score than the result before" in lines[0]
     with refused("unknown score_order of fake 'up' (valid: score, ascending, rank)"):
         replace(engine, score_order="up")
 
@@ -326,7 +335,7 @@ def test_engine_may_answer_with_its_response_and_a_partial_one_fails() -> None:
     with data_warnings() as lines:
         run = Fake(answer=answer, k=3).rank(many(40))
     assert run.spec["failed"] == {"q7": "timed out"}
-    assert lines == ["fake: 1 of 40 queries failed, not in the run (first: 'q7': timed out)"]
+    assert lines == ["fake: 1 of 40 queries failed and are not in the run (first: 'q7': timed out)"]
     error = {"error": {"type": "es_rejected_execution_exception", "reason": None}, "status": 429}
     with pytest.raises(UserError, match=r"'q.': es_rejected_execution_exception \(status 429\)"):
         Fake(answer=lambda query, k: error).rank(toy())
@@ -477,7 +486,8 @@ def test_an_engine_that_drips_is_waited_for_no_longer_than_the_time_limit() -> N
         assert run.spec["failed"] == dict.fromkeys(["q7", "q8"], "no answer within 1.5 s")
         assert len(run.queries) == 38
         assert lines == [
-            "fake: 2 of 40 queries failed, not in the run (first: 'q7': no answer within 1.5 s)"
+            "fake: 2 of 40 queries failed and are not in the run (first: 'q7': no answer within "
+            "1.5 s)"
         ]
         with pytest.raises(UserError, match=r"'q[01]': no answer within 0\.5 s"):
             Fake(answer=lambda query, k: answer("words 7", k), timeout=0.5, concurrency=2).rank(

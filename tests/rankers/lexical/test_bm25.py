@@ -198,7 +198,7 @@ class TestWhatGoesWrong:
         (path / file).unlink()
         if change is not None:
             (path / file).write_bytes(change(data))
-        with pytest.warns(DataWarning, match="a damaged lexical index is made anew: "):
+        with pytest.warns(DataWarning, match="rebuilding a damaged lexical index: "):
             assert counted(terms(collection(*TEXTS), "english", "text")) == expected
         again = terms(collection(*TEXTS), "english", "text")
         assert counted(again) == expected

@@ -190,7 +190,7 @@ def test_reasoning_around_live_and_journalled_answers_is_no_ranking(
 def test_several_rankings_and_reasoning_alone_are_counted_and_named(served) -> None:
     for answer, kind, reason in (
         (say_two, "ambiguous", "6 with more than one ranking or choice"),
-        (think_on, "cut off", "6 cut off within their reasoning"),
+        (think_on, "cut off", "6 cut off in their reasoning"),
     ):
         candidates = worths(4, queries=6, seed=len(kind))
         run, _ = served("listwise:openai:tiny", candidates, answer)

@@ -181,7 +181,7 @@ def test_what_cannot_be_told_is_said_and_which_queries_it_may_be_about() -> None
     for logged_call, reason in (
         (
             call(prompt("how long do fleas live", [RIVERS, FLEAS[:70]])),
-            "passage [2] is no candidate of query 'q1'",
+            "passage [2] is not a candidate of query 'q1'",
         ),
         (call("Rank these."), "shows fewer than two passages [1], [2], …"),
         (
@@ -190,11 +190,11 @@ def test_what_cannot_be_told_is_said_and_which_queries_it_may_be_about() -> None
         ),
         (
             call(prompt("clock bells", ["one " * 40, "two " * 40])),
-            "shows passages that are no candidates",
+            "shows passages that are not candidates",
         ),
-        (call(prompt("watches", [OTHERS, RIVERS])), "asks another query than its passages'"),
-        (call("", ids=("d6", "d2"), query="q9"), "query 'q9' is none of the candidates'"),
-        (call("", ids=("d6", "d1"), query="q3"), "document 'd1' is no candidate of its query"),
+        (call(prompt("watches", [OTHERS, RIVERS])), "asks a different query from its passages"),
+        (call("", ids=("d6", "d2"), query="q9"), "query 'q9' is not a query of the candidates"),
+        (call("", ids=("d6", "d1"), query="q3"), "document 'd1' is not a candidate of its query"),
         (call("", ids=("d6", "d6"), query="q3"), "shows one document twice"),
     ):
         assert SEVERAL.match(logged_call) == reason
@@ -215,7 +215,7 @@ def test_equal_texts_can_be_either_document_and_queries_of_equal_text_are_not_to
     )
     fleas = call(prompt("fleas", [FLEAS, RIVERS]))
     assert different.match(fleas) == MatchedCall(0, ((0,), (1,)))
-    assert same.match(fleas) == "fits 2 queries of equal passages"
+    assert same.match(fleas) == "fits 2 queries with equal passages"
     assert same.match(fleas._replace(query="b")) == MatchedCall(1, ((0,), (1,)))
 
 

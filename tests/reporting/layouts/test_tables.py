@@ -351,7 +351,7 @@ def test_rankers_with_their_own_table_are_named() -> None:
     assert (
         "Without BM25+MiniLM: re-rankers have a table of their own (dai-5, dai-6)." in first.notes
     )
-    assert "Without TF-IDF: the table holds re-rankers and what they start from." in again.notes
+    assert "Without TF-IDF: the table holds re-rankers and their first stages." in again.notes
     (block,) = panels([sourced("llama-2-7b-chat-tmp0.2", runs=("bm25", "tfidf"))], "dai-3")
     assert not [note for note in block.notes if note.startswith("Without ")]
 

@@ -35,7 +35,7 @@ StepKind = Literal["check", "explain", "twins", "mitigate", "keep", "fail", "que
 
 @dataclass(frozen=True, kw_only=True)
 class NextStep:
-    """One command to run next, and what it is for."""
+    """A command to run next, and its purpose."""
 
     kind: StepKind
     """``keep``, ``fail``: a gate in CI, for a run that is level or one that is tilted."""
@@ -49,7 +49,7 @@ class NextStep:
 
 
 def next_steps(audit: Audit) -> tuple[NextStep, ...]:
-    """Return what to do next; nothing where no command could read the same data."""
+    """Return the next steps; none if no command could read the same data."""
     verdicts = audit.verdicts() if audit.pairs else []
     if not verdicts or not audit_words(audit):
         return ()

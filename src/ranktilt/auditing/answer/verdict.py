@@ -155,7 +155,7 @@ def effect_row(effect: Effect, margin: Margin) -> dict[str, Any]:
 
 
 def finding_order(kind: FindingKind, size: float) -> tuple[int, float]:
-    """Return what findings are sorted by: their kind, and the largest first."""
+    """Return the sort key of findings: their kind, then the largest first."""
     return _ORDER.index(kind), 0.0 if math.isnan(size) else -size
 
 

@@ -30,29 +30,29 @@ def compare(
 ) -> Comparison:
     """Compare two audits or pairwise audits, or one run of an audit with its others.
 
-    Only queries that both hold count. Every difference is new − old: in points, or in the unit of
-    an estimand such as ExposureRatio. Where each side has one run, these are compared whatever
-    their names, otherwise runs of one name. Measures, estimands and pairs of groups that only one
-    audit holds are left out and noted.
+    Only queries in both count. Every difference is new − old: in points, or in the unit of an
+    estimand such as ExposureRatio. If each side has one run, these two are compared whatever their
+    names; otherwise runs of the same name are. Measures, estimands and pairs of groups in only one
+    audit are left out and noted.
 
     Parameters
     ----------
     new : Audit or PairwiseAudit
         The new audit, or the only one.
     old : Audit or PairwiseAudit, optional
-        With the same column of groups and the same rule for ties; of pairwise audits with the same
-        groups and the same rule for counting.
+        Its column of groups and rule for ties must be the same; for pairwise audits, its groups and
+        rule for counting.
     baseline_run : str, optional
-        In place of an old audit: the run of `new` that all its other runs are compared with, such
-        as the one with a neutral prompt.
+        Instead of an old audit, the run of `new` to compare all its other runs with, such as the
+        one with a neutral prompt.
     resamples, seed : int, optional
         Bootstrap resamples; their random seed.
     correction : {"holm", "bonferroni"}, optional
-        Over every p of the comparison: Relative Δ, effectiveness and estimands, all runs, measures
-        and pairs.
+        Correct every p of the comparison together: Relative Δ, effectiveness and estimands, all
+        runs, measures and pairs.
     max_left_out : float, optional
-        Percent of all queries that only one of the two may hold: they are left out and noted; more
-        are refused.
+        Percentage of all queries that may be in only one of the two. They are left out and noted;
+        more are refused.
 
     Returns
     -------

@@ -18,7 +18,7 @@ from ranktilt.errors import UserError
 def compare_choices(
     new: Audit | PairwiseAudit, old: Audit | PairwiseAudit | None, options: ComparisonOptions
 ) -> Comparison:
-    """Compare what two models chose of the same queries' pairs, each kind by itself."""
+    """Compare two models' choices on the same queries' pairs, each kind separately."""
     if not isinstance(new, PairwiseAudit) or not isinstance(old, PairwiseAudit):
         raise UserError("expected two audits, or two pairwise audits: NEW.json OLD.json")
     matched = match_choices(new, old, max_left_out=options.max_left_out)

@@ -10,7 +10,7 @@ from ranktilt.statistics.variation import Variation
 
 
 def with_less_variation(change: Change, new: Audit, old: Audit) -> Change:
-    """Tell a change how much could vary in that of its two runs in which less could."""
+    """Add to a change the variation of whichever of its two runs could vary less."""
     sides = [
         _variation(new, change.run, change.measure),
         _variation(old, change.old_run, change.measure),

@@ -104,7 +104,7 @@ class Match:
     def clusters(
         self, runs: RunPair, estimand: str, pair: Pair
     ) -> tuple[Clusters | None, Clusters | None]:
-        """Return what documents add to both runs' answers, numbered alike."""
+        """Return the documents' contributions to both runs' answers, with common numbers."""
         if (
             self.numberings is None
             or self.new.contributions is None
@@ -128,7 +128,7 @@ class Match:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CommonQueries:
-    """The queries that two results both hold."""
+    """The queries that two results have in common."""
 
     rows: tuple[Ints, Ints]
     """Rows of the common queries in the new and the old result.
@@ -182,7 +182,7 @@ class CommonQueries:
 def match(
     new: Audit, old: Audit, *, baseline_run: str | None = None, max_left_out: float = MAX_LEFT_OUT
 ) -> Match:
-    """Put two audits side by side on the queries that both hold.
+    """Match two audits on the queries that they have in common.
 
     Runs are partners as `ranktilt.compare` says.
     """
@@ -313,7 +313,7 @@ def _refuse_other_settings(new: Audit, old: Audit) -> None:
         if new_setting != old_setting:
             raise UserError(
                 f"the audits differ in {name}: {new_setting!r} (new) and {old_setting!r} (old); "
-                "make both with the same"
+                "use the same for both"
             )
 
 
@@ -323,9 +323,9 @@ def common_queries(
     *,
     max_left_out: float,
     noun: str = "audit",
-    hint: str = "make both with the same judgments",
+    hint: str = "use the same judgments for both",
 ) -> CommonQueries:
-    """Return the queries that both results hold.
+    """Return the queries that both results have.
 
     Raises
     ------
@@ -353,7 +353,7 @@ def common_queries(
         digits = digits_apart([common.percent_left_out], [max_left_out], 1)
         share = f"{common.left_out} of {common.total} ({common.percent_left_out:.{digits}f} %)"
         raise UserError(
-            f"the {noun}s are over different queries: {common.differences('one')}; that is {share},"
+            f"the {noun}s cover different queries: {common.differences('one')}; that is {share},"
             f" more than --max-left-out {max_left_out:g}; {hint}"
         )
     return common

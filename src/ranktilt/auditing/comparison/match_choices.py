@@ -75,14 +75,14 @@ def _common_queries(
         [row.query for row in old_rows],
         max_left_out=max_left_out,
         noun="pairwise audit",
-        hint="ask both about the same (--queries)",
+        hint="ask both about the same queries (--queries)",
     )
 
 
 def _no_common_kind(notes: Sequence[Note]) -> UserError:
     if not notes:
         return UserError(
-            "the pairwise audits hold no choices per query; make both again (ranktilt pairwise)"
+            "the pairwise audits have no choices per query; run both again (ranktilt pairwise)"
         )
     reasons = "; ".join(note.sentence for note in notes)
     return UserError(f"the pairwise audits have no kind of pairs in common: {reasons}")
@@ -95,13 +95,13 @@ def _refuse_other_choices(new: PairwiseAudit, old: PairwiseAudit) -> None:
     )
     if new_groups != old_groups:
         raise UserError(
-            f"the pairwise audits compare other groups: {new_groups} (new), {old_groups} (old)"
+            f"the pairwise audits compare different groups: {new_groups} (new), {old_groups} (old)"
         )
     new_rule, old_rule = new.spec["count_rule"], old.spec["count_rule"]
     if new_rule != old_rule:
         raise UserError(
             f"the pairwise audits count choices differently: {new_rule!r} (new), {old_rule!r} "
-            "(old); make both with the same --count-rule"
+            "(old); use the same --count-rule for both"
         )
 
 

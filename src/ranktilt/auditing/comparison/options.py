@@ -11,7 +11,7 @@ from ranktilt.statistics.correction import CORRECTIONS
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions:
-    """How changes are tested; `ranktilt.compare` has the meaning of each field."""
+    """Options for testing changes; `ranktilt.compare` explains each field."""
 
     resamples: int
     seed: int

@@ -55,7 +55,7 @@ class ChangeVerdict:
 class Comparison(
     Result, format="ranktilt-comparison", version=1, noun="a comparison", command="ranktilt compare"
 ):
-    """What `compare` found; immutable."""
+    """The result of `compare`; immutable."""
 
     spec: Mapping[str, Any]
     """Options, the number of tests in the family, and the commands behind both audits."""

@@ -35,51 +35,49 @@ def gate(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Gate:
-    """Judge an audit by fixed limits, and by the rule of its own verdicts.
+    """Check an audit against limits, by the same rule as its verdicts.
 
-    The answer is checked against `max_tilt`. Where its 95 % interval lies within `max_tilt` of its
-    neutral value, ends included, it is *level*, or *within* the limit if a side is shown to be
-    favoured all the same. It is *tilted* if a side is shown to be favoured, and the interval lies
-    wholly beyond either limit; else *inconclusive*.
+    The answer is checked against `max_tilt`. If its whole 95 % interval, ends included, lies within
+    `max_tilt` of its neutral value, it is *level*, or *within* the limit if it still shows a
+    favoured side. It is *tilted* if it shows a favoured side and the whole interval lies beyond a
+    limit; else *inconclusive*.
 
     The growth ``|Δ new| − |Δ old|`` since `baseline` (distances from the neutral values) is checked
-    against `min_effect`. It is resampled on the queries that both hold. It is *tilted* if the
-    interval lies wholly above `min_effect`, so that a larger growth is shown; *level* if no part of
-    it lies above, so that one is excluded; else *inconclusive*. At `min_effect` 0 only an unchanged
-    ranking or a tilt that shrank for sure is level; to show "no worse than before", allow some
-    points.
+    against `min_effect`. It is resampled on the queries in both. It is *tilted* if the whole
+    interval lies above `min_effect`, which shows a larger growth; *level* if no part of it lies
+    above, which excludes one; else *inconclusive*. At `min_effect` 0, only an unchanged ranking or
+    a tilt that certainly shrank is level; to show "no worse than before", allow some points.
 
     The change of effectiveness over all documents since `baseline` is checked against `max_loss`.
-    It is *level* if its interval lies wholly above ``−max_loss``, so that a greater loss is
-    excluded; *tilted* if it lies wholly below, so that one is shown; else *inconclusive*.
+    It is *level* if its whole interval lies above ``−max_loss``, which excludes a greater loss;
+    *tilted* if it lies below, which shows one; else *inconclusive*.
 
     The worst outcome of all checks counts; an undefined tilt or growth is inconclusive.
 
     Parameters
     ----------
     audit : Audit or SourceAudits
-        With groups; of several sources each is judged by itself.
+        With groups. With several sources, each is checked separately.
     max_tilt : float, str or None, optional
-        Limit in points of percent, at least 0 and below 200, or with the unit of another estimand
-        (``"2 ranks"``). None: 5 points, or no limit where a baseline is given.
+        Limit in percentage points, at least 0 and below 200, or with the unit of another estimand
+        (``"2 ranks"``). None: 5 points, or no limit if you give a baseline.
     measures, runs, pairs : iterable, optional
         What must pass: measures (by their Relative Δ) and other estimands of the audit; by default
         its primary question, every run and every pair of groups.
     baseline : Audit, SourceAudits or None, optional
-        An earlier audit that holds the same runs (or one run, as this one does), measures and
-        pairs.
+        An earlier audit with the same runs (or one run, if this one has one), measures and pairs.
     min_effect : float, optional
-        Growth in points that is allowed, at least 0.
+        Allowed growth in points, at least 0.
     max_loss : float or None, optional
-        Loss of effectiveness in points that is allowed, at least 0, on the measures of `measures`,
-        or else the one that the audit prints first. None: effectiveness is not asked about.
+        Allowed loss of effectiveness in points, at least 0, on the measures in `measures`, or else
+        on the one that the audit prints first. None: effectiveness is not checked.
     max_left_out : float or None, optional
-        Percent of all queries that only one of audit and baseline may hold: they are left out of
-        the growth and noted; more are refused. None: 10.
+        Percentage of all queries that may be in only one of audit and baseline. They are left out
+        of the growth and noted; more are refused. None: 10.
     inconclusive : {"fail", "pass"}, optional
         Exit code of an inconclusive outcome: 3 or 0.
     resamples, seed : int, optional
-        Of the growth's bootstrap; the tilt's interval is the audit's own.
+        For the growth's bootstrap; the tilt's interval comes from the audit.
     """
     options = GateOptions(
         max_tilt=None if max_tilt is None else read_margin(max_tilt, "--max-tilt"),

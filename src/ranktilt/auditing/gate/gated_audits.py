@@ -15,7 +15,7 @@ from ranktilt.measures.base import Estimand
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GatedAudit:
-    """An audit, what must pass of it, and an earlier audit of the same."""
+    """An audit, the answers that must pass, and an earlier audit."""
 
     audit: Audit
     requirements: Requirements
@@ -31,7 +31,7 @@ def gated_audits(
     pairs: Iterable[Pair] | None,
     needs_judgments: bool,
 ) -> list[GatedAudit]:
-    """Return what is judged of an audit; of several sources each by itself.
+    """Return the audits to gate; several sources are judged separately.
 
     Raises
     ------
@@ -40,7 +40,10 @@ def gated_audits(
         are needed and there are none.
     """
     if baseline is not None and type(baseline) is not type(audit):
-        raise UserError("audit and baseline: one is of several sources, the other of one audit")
+        raise UserError(
+            "audit and baseline differ in kind: one covers several sources, the other "
+            "is a single audit"
+        )
     if isinstance(audit, Audit):
         audits = {"": audit}
     else:
@@ -50,7 +53,7 @@ def gated_audits(
     for source, audited in audits.items():
         earlier = baseline.audit_of(source) if isinstance(baseline, SourceAudits) else baseline
         if needs_judgments and not audited.measures:
-            raise UserError("--max-loss needs effectiveness, and nothing was judged in this audit")
+            raise UserError("--max-loss needs effectiveness, and this audit has no judgments")
         requirements = Requirements.from_names(audited, measures=measures, runs=runs, pairs=pairs)
         gated.append(GatedAudit(audit=audited, requirements=requirements, baseline=earlier))
     return gated

@@ -18,7 +18,7 @@ from ranktilt.measures.margin import Margin, require_unit
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedAudit:
-    """What a gate says of one audit."""
+    """A gate's outcome for one audit."""
 
     rows: tuple[GateRow, ...]
     notes: tuple[Note, ...]

@@ -17,7 +17,7 @@ POLICIES = ("fail", "pass")
 
 @dataclass(frozen=True, kw_only=True)
 class GateOptions:
-    """What a gate allows, and how it resamples; see `gate`."""
+    """Options of a gate: its limits and resampling; see `gate`."""
 
     max_tilt: Margin | None
     min_effect: float
@@ -54,7 +54,7 @@ class GateOptions:
         }
 
     def check(self) -> None:
-        """Refuse what no gate takes: limits out of range, or that need a baseline."""
+        """Refuse limits that are out of range, or that need a baseline."""
         self._check_limits()
         if self.inconclusive not in POLICIES:
             raise unknown("policy for inconclusive", self.inconclusive, POLICIES)
@@ -67,8 +67,8 @@ class GateOptions:
             )
         if isinstance(self.max_tilt, float | int) and self.max_tilt >= MOST:
             raise UserError(
-                f"--max-tilt: expected less than {MOST:g}, the most Relative Δ can be; "
-                f"got {self.max_tilt:g}"
+                f"--max-tilt: expected less than {MOST:g}, the largest possible Relative Δ; got "
+                f"{self.max_tilt:g}"
             )
         if self.max_loss is not None and not 0 <= self.max_loss < 100:
             raise UserError(

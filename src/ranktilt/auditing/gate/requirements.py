@@ -18,13 +18,13 @@ EffectKey = tuple[str, str, str, str]
 
 
 def effect_key(effect: Effect) -> EffectKey:
-    """Return what tells an answer from all others of an audit."""
+    """Return the key that identifies an answer in an audit."""
     return effect.run, effect.measure, effect.a, effect.b
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requirements:
-    """What must pass a gate."""
+    """The answers that must pass a gate."""
 
     effects: tuple[Effect, ...]
     """Answers of the audit: by run, pair and question."""
@@ -40,7 +40,7 @@ class Requirements:
         runs: Iterable[str] | None,
         pairs: Iterable[Pair] | None,
     ) -> Requirements:
-        """Look up what the caller names; see `gate`."""
+        """Look up the answers that the caller names; see `gate`."""
         questions = None
         if measures is not None:
             questions = [repr(estimand(measure)) for measure in measures]

@@ -85,7 +85,7 @@ class GateRow:
 class Gate(
     Result, format="ranktilt-gate", version=1, noun="a gate's report", command="ranktilt gate"
 ):
-    """What `gate` found; immutable."""
+    """The result of `gate`; immutable."""
 
     spec: Mapping[str, Any]
     """Options of the gate, and the command behind the audit."""
@@ -107,7 +107,7 @@ class Gate(
 
     @property
     def passes_inconclusive(self) -> bool:
-        """Whether an inconclusive outcome lets a build go on."""
+        """Whether an inconclusive outcome lets a build continue."""
         return bool(self.spec["inconclusive"] == "pass")
 
     def derived(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 def worst_first(rows: Iterable[GateRow]) -> list[GateRow]:
-    """Put what fails before what passes; rows of one outcome stay in their order."""
+    """Sort rows by outcome, the worst first; rows of the same outcome keep their order."""
     return sorted(rows, key=lambda row: _WORST.index(row.outcome))
 
 

@@ -21,7 +21,7 @@ from ranktilt.errors import UserError
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SinceBaseline:
-    """An audit beside an earlier one, over the queries that both hold."""
+    """An audit and an earlier one, over the queries that both have."""
 
     matched: Match
     options: GateOptions
@@ -83,7 +83,7 @@ def _refuse_lacking(effects: Sequence[Effect], changes: Mapping[EffectKey, Chang
         if effect_key(effect) not in changes:
             known = [f"{run} {measure} {a},{b}" for run, measure, a, b in changes]
             raise UserError(
-                f"the growth of {effect.run} {effect.measure} {effect.a},{effect.b} is not known: "
-                "the baseline lacks it, or audits hold no answer of it for each query; "
-                f"known: {', '.join(dict.fromkeys(known))}"
+                f"the growth of {effect.run} {effect.measure} {effect.a},{effect.b} is unknown: "
+                "the baseline lacks it, or the audits do not hold it per query; known: "
+                f"{', '.join(dict.fromkeys(known))}"
             )

@@ -34,10 +34,10 @@ def pairwise(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> PairwiseAudit:
-    """Ask which of a protected and an unprotected document is more relevant, in both orders.
+    """Ask a model whether a protected or an unprotected document is more relevant, in both orders.
 
-    See Wang et al., NAACL 2024, sec. 3.2 and table 3. That both orders must agree, and 20 pairs a
-    query, are ours.
+    See Wang et al., NAACL 2024, sec. 3.2 and table 3. Two rules are ours: both orders must agree,
+    and a query has 20 pairs.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def pairwise(
         With a column of groups.
     choices : Pairwise or Decisions
         The model to ask, such as ``ranker("pairwise:openai:MODEL(prompt=pairwise-neutral)")`` (its
-        method and top do not matter), or earlier choices, from `ask_pairs` or `read_decisions`.
+        method and top do not matter), or earlier choices from `ask_pairs` or `read_decisions`.
     by, protected : str
         Column of the groups, and the protected one: by default the smaller of two. All others are
         the other side.
@@ -57,13 +57,13 @@ def pairwise(
         Ids of the queries that count, such as those that an adapter did not learn from; all by
         default.
     count_rule : {"both-agree", "each"}, optional
-        Whether a pair counts where both orders agree, or each answer by itself.
+        Count a pair if both orders agree, or each answer separately.
     margin : float, optional
         Half-width of what counts as level, in points around 50 %.
     correction : {"holm", "bonferroni"}, optional
-        Of the p-values of both kinds of pairs.
+        Correction of the p-values of both kinds of pairs.
     resamples, seed : int, optional
-        Of the bootstrap and of the pairs.
+        Bootstrap resamples; random seed of these and of the pairs.
     """
     options = PairwiseOptions(
         count_rule=count_rule,

@@ -44,7 +44,7 @@ COUNT_NAMES = tuple(count.name for count in fields(Counts))
 def count_choices(
     decisions: Decisions, collection: Collection, kind: Kind, count_rule: str
 ) -> pl.DataFrame:
-    """Count what was chosen of each pair of one kind.
+    """Count the choices in each pair of one kind.
 
     Returns a row for each pair: the query, its text, the origins of both documents, and the fields
     of `Counts`.
@@ -109,7 +109,7 @@ def count_choices(
 
 
 def query_choices(kind: Kind, table: pl.DataFrame) -> Iterator[QueryChoices]:
-    """Sum what was chosen over the pairs of each query; queries of one text count as one."""
+    """Sum the choices over the pairs of each query; queries with the same text count as one."""
     sums = table.group_by("query_text", maintain_order=True).agg(
         pl.col("query").first(), pl.col(COUNT_NAMES).sum()
     )
@@ -118,7 +118,7 @@ def query_choices(kind: Kind, table: pl.DataFrame) -> Iterator[QueryChoices]:
 
 
 def pair_table(kind: Kind, table: pl.DataFrame) -> PairTable:
-    """Keep what was chosen of each pair; queries of one text have the first id."""
+    """Keep the choices in each pair; queries with the same text have the first id."""
     query = table.select(pl.col("query").first().over("query_text"))["query"]
     return PairTable(
         kind=kind,

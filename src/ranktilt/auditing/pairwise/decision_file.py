@@ -52,7 +52,7 @@ class _Choice(msgspec.Struct):
         if self.choice is msgspec.UNSET and self.answer is None:
             return "expected choice or answer, got neither"
         if self.choice and self.choice not in (self.first, self.second):
-            return f"choice {shorten(self.choice)} is none of {self.first!r} and {self.second!r}"
+            return f"choice {shorten(self.choice)} is neither {self.first!r} nor {self.second!r}"
         try:
             stored_answer(self.answer)
         except ValueError as error:
@@ -111,7 +111,7 @@ def _read_choices(path: Path, queries: set[str], documents: Mapping[str, int]) -
         fault = choice.fault(queries, documents)
         key = choice.query, choice.first, choice.second
         if key in lines:
-            fault = f"the same query and documents in this order came in line {lines[key]}"
+            fault = f"line {lines[key]} has the same query and documents in this order"
         if fault:
             raise DataError(path, fault, line=line)
         lines[key] = line

@@ -26,7 +26,7 @@ SCHEMA = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Decisions:
-    """What was chosen of each pair and order."""
+    """The choice in each pair and order."""
 
     frame: pl.DataFrame
     """One row for each answer.

@@ -11,7 +11,7 @@ from ranktilt.errors import unknown
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseOptions:
-    """How choices are counted and tested; `ranktilt.pairwise` has the meaning of each field."""
+    """Options for counting and testing choices; `ranktilt.pairwise` explains each field."""
 
     count_rule: str
     margin: float

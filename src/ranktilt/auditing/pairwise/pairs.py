@@ -32,7 +32,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TwoGroups:
-    """The protected group and the others, and what the judgments say of each document."""
+    """The protected group and the others, and the judgments of each document."""
 
     by: str
     protected: str
@@ -124,7 +124,7 @@ def draw_pairs(
     candidates: Run | None = None,
     queries: Sequence[str] | None = None,
 ) -> DrawnPairs:
-    """Draw pairs for every judged query, seeded and none twice.
+    """Draw pairs for every judged query, with a seed and without repeats.
 
     Of each query, `pairs` pairs are of two relevant documents, and as many of two others.
     """
@@ -150,7 +150,7 @@ def draw_pairs(
     if not rows:
         raise UserError(
             f"no pairs to ask about: no query has both {sides.protected} and {sides.unprotected} "
-            "documents that are relevant to it, nor that are not"
+            "documents that are relevant, or both that are not"
         )
     frame = pl.DataFrame(
         rows,
@@ -177,7 +177,7 @@ def _pools(run: Run, collection: Collection) -> dict[str, Ints]:
         if len(rows):
             fault = f"first: {run.ids[int(run.docs[int(rows.argmin())])]!r}"
         raise DataError(
-            run.spec.get("file", run.name), f"expected candidates of the collection ({fault})"
+            run.spec.get("file", run.name), f"expected candidates from the collection ({fault})"
         )
     return {
         query: rows[start:stop]

@@ -34,7 +34,7 @@ class Share:
 
     @property
     def odds(self) -> Share:
-        """Ratio of the share to the rest, with its interval; infinite where there is no rest."""
+        """Ratio of the share to the rest, with its interval; infinite if there is no rest."""
         with np.errstate(divide="ignore"):
             low, value, high = (
                 float(np.float64(share) / np.float64(1 - share))
@@ -50,7 +50,7 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class PairOutcome:
-    """What was chosen of the pairs of one kind."""
+    """The choices in the pairs of one kind."""
 
     kind: Kind
     queries: int
@@ -124,7 +124,7 @@ class QueryChoices:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairTable:
-    """What was chosen of each pair of one kind, for `compare`: a row a pair and query."""
+    """The choices in each pair of one kind, for `compare`: one row per pair and query."""
 
     kind: Kind
     queries: tuple[str, ...]
@@ -162,7 +162,7 @@ class PairwiseAudit(
 
     @property
     def margin(self) -> float:
-        """Half-width of what counts as level, in points."""
+        """Largest tilt that counts as level, in points."""
         return float(self.spec["margin"])
 
     def effect(self, outcome: PairOutcome) -> Effect:

@@ -25,7 +25,7 @@ from ranktilt.statistics.correction import correct
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceTotals:
-    """What was chosen of all kinds of pairs together, by query and by pair."""
+    """The choices in all kinds of pairs together, by query and by pair."""
 
     outcomes: tuple[PairOutcome, ...]
     by_query: tuple[QueryChoices, ...]

@@ -102,8 +102,8 @@ def replay_calls(
             rankings = of_whole_answers
     if rankings.restarted is not None:
         raise UserError(
-            f"call {rankings.restarted} of the log ranks a query again from its first order: "
-            "it holds several runs; keep one log per run"
+            f"the log holds several runs: call {rankings.restarted} ranks a query again from its "
+            "first order; keep one log per run"
         )
     return rankings
 
@@ -200,7 +200,7 @@ class _Replay:
         if len(starts) == 1:
             return order[starts[0] : starts[0] + size]
         if any(len(candidates) > 1 for candidates in matched.passages):
-            return "shows passages of equal text in another order than the calls before it leave"
+            return "shows passages of equal text in another order than earlier calls left them"
         window = [candidates[0] for candidates in matched.passages]
         if len(set(window)) < size:
             return "shows one document twice"

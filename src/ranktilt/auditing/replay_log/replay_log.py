@@ -30,29 +30,28 @@ def replay_log(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> ReplayedLog:
-    """Split what a published run shows into the input order, the model's part, and the parser's.
+    """Split a published run's measures into the parts of input order, model and parser.
 
-    The published run is the ranking that RankGPT's and rank_llm's code makes of the answers: any
-    number anywhere counts, and what is not named keeps its place. Strictly read, an answer without
-    one ranking decides nothing.
+    The published run is the ranking that the code of RankGPT and rank_llm makes from the answers:
+    any number anywhere counts, and passages not named keep their place. Read strictly, an answer
+    that is not exactly one ranking decides nothing.
 
     Parameters
     ----------
     replayed : LogRuns
-        Of `log_runs`.
+        The result of `log_runs`.
     collection : Collection
-        With judgments, and groups where they are compared; without judgments only answers are
-        counted.
+        With judgments, and groups if you compare any; without judgments only answers are counted.
     measures : iterable of str or Estimand, optional
         Measures and group estimands; by default nDCG@10, and with groups ExposureRatio.
     by, pairs, correction, resamples, seed : optional
         As in `ranktilt.audit`; no groups by default.
     max_failures : float, optional
-        Most calls without a ranking or that cannot be matched, as a share of all;
-        `ReplayedLog.passed` tells.
+        Maximum share of calls without a ranking or without a match; `ReplayedLog.passed` tells you
+        the outcome.
     """
     if max_failures is not None and not 0 <= max_failures <= 1:
-        raise UserError(f"expected a share of 0 to 1 as max_failures, got {max_failures:g}")
+        raise UserError(f"expected a share from 0 to 1 as max_failures, got {max_failures:g}")
     check_resamples(resamples)
     questions = LogQuestions(
         collection=collection,

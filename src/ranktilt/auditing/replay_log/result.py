@@ -1,4 +1,4 @@
-"""What the published run of a log owes to the input order, the model and the parser."""
+"""The parts of input order, model and parser in the published run of a log."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ReplayedLog(
     noun="a replayed log",
     command="ranktilt tools replay-log",
 ):
-    """What the published run of a log owes to the input order, the model and the parser."""
+    """The parts of input order, model and parser in the published run of a log."""
 
     spec: Mapping[str, Any]
     """How it was made: log, candidates, options."""
@@ -94,7 +94,7 @@ class ReplayedLog(
 
     @property
     def passed(self) -> bool:
-        """Whether no more calls fail than are allowed."""
+        """Whether few enough calls fail."""
         max_failures = self.spec.get("max_failures")
         if max_failures is None:
             return True

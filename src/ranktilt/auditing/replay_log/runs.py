@@ -35,7 +35,7 @@ class LogRuns:
 
 
 def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: int = 0) -> LogRuns:
-    """Read the stored calls of an LLM ranker, and rank with them again.
+    """Rank again with the stored calls of an LLM ranker.
 
     A query is ranked if it has a call and all of its calls match.
 
@@ -46,10 +46,9 @@ def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: 
     candidates : Run
         The first stage's lists that were ranked.
     collection : Collection
-        With the texts of queries and documents, by which prompts are matched; a log of ids needs
-        none.
+        With the texts of queries and documents, to match prompts with; a log of ids needs none.
     seed : int, optional
-        Of what is shuffled where no answer decides.
+        Random seed of the order where no answer decides.
     """
     calls = read_log(Path(log))
     lists = _candidate_texts(candidates, collection)
@@ -75,9 +74,9 @@ def _nothing_to_replay(
     first = rankings.unmatched[0]
     reason = f"none of its {counted(len(calls), 'call', 'calls')} fits the candidates"
     if rankings.answers:
-        reason = "no query is whole"
+        reason = "no query is complete"
     has_texts = any(lists.texts) or calls[0].ids
-    hint = "" if has_texts else "; prompts are matched by texts: name a collection"
+    hint = "" if has_texts else "; prompts are matched by text: name a collection"
     return f"{reason}: call {first.call} {first.reason}{hint}"
 
 

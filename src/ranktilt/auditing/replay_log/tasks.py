@@ -20,7 +20,7 @@ from ranktilt.measures.base import Estimand, GroupEstimand, Measure
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogQuestions:
-    """What is asked of the runs of a log."""
+    """The questions about the runs of a log."""
 
     collection: Collection
     runs: Sequence[Run]

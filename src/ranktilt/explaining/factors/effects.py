@@ -140,7 +140,7 @@ class FactorDesign:
         return np.stack([levels[:, list(term.factors)].prod(axis=1) for term in terms], axis=1)
 
     def analysed(self, term: DesignTerm) -> bool:
-        """Tell whether none of a term's factors failed its check."""
+        """Return whether all of a term's factors passed their checks."""
         return all(self.factors[number].analysed for number in term.factors)
 
 
@@ -247,11 +247,11 @@ def factor_effects(
     rankers : sequence of Ranker or Run
         Rankers search as many times deeper as a document has versions; runs are taken as they are.
     adopters : sequence of float, optional
-        Shares of all other documents, 0 to 1, that have an edit too: what it then does to the
-        document that has it, and to one that has not.
+        Shares of all other documents, 0 to 1, that also have an edit, to see what it then does to
+        documents with and without it.
     failed_too : bool, optional
-        Analyse factors that failed their checks too; by default they are held in the regression and
-        not told.
+        Also report factors that failed their checks; by default the regression only holds them
+        constant.
 
     Returns
     -------
@@ -262,7 +262,7 @@ def factor_effects(
     Raises
     ------
     UserError
-        If there are no factors, or their effects cannot be told apart; if no version is judged or
+        If there are no factors, or their effects cannot be separated; if no version is judged or
         retrieved.
     """
     if not rankers:

@@ -27,7 +27,7 @@ _CELLS = 1 << 22
 
 
 class Outcome(NamedTuple):
-    """Values of versions on one estimand; those of one query and origin are neighbours."""
+    """Values of versions on one estimand; versions of the same query and origin are neighbours."""
 
     values: Floats
     group: Ints
@@ -122,7 +122,7 @@ class Standings:
 
     @cached_property
     def grades(self) -> Floats:
-        """Return the grade of each version, or that of its document: (n_targets, most)."""
+        """Return the grade of each version, or of its document: (n_targets, most)."""
         query, row, grade = self._judgments
         width = self.collection.docs.height + 1
         judged_keys = query * width + row
@@ -204,7 +204,7 @@ class Standings:
         return ranks
 
     def won(self) -> Floats:
-        """Return the share of its document's versions that each beats, less that which beats it."""
+        """Return the share of a document's versions that each beats, minus those that beat it."""
         net_wins = np.zeros(self.rows.shape)
         present = self.rows >= 0
         for part, wins, _ in self._contests():
@@ -225,7 +225,7 @@ class Standings:
             yield part, row_scores > column_scores, row_scores == column_scores
 
     def rank_gap(self, weights: Floats) -> Outcome:
-        """By how many ranks each version stands up: its rank, negated."""
+        """How high each version ranks: its rank, negated."""
         return self._outcome(-self.ranks(weights))
 
     def exposure(self, weights: Floats) -> Outcome:

@@ -50,13 +50,13 @@ UNITS = {
             name=HEAD_TO_HEAD,
             unit="%",
             digits=1,
-            about="pairs of versions of one document that it wins less those that it loses",
+            about="pairs of versions of one document that it wins minus those it loses",
         ),
         EstimandUnit(
             name="nDCG",
             unit="points",
             digits=2,
-            about="what the version adds to its query's nDCG, of 100",
+            about="what the version adds to its query's nDCG, out of 100",
         ),
     )
 }
@@ -66,7 +66,7 @@ _NOTHING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class DesignedFactor:
-    """A factor of the design, and what its two levels are."""
+    """A factor of the design, and its two levels."""
 
     name: str
     low: str
@@ -77,7 +77,7 @@ class DesignedFactor:
 
 @dataclass(frozen=True, kw_only=True)
 class FactorEffect:
-    """What a factor does, or how one factor changes what another does (``length × words``)."""
+    """The effect of a factor, or how one factor changes another's effect (``length × words``)."""
 
     ranker: str
     estimand: str
@@ -122,7 +122,7 @@ class FactorEffect:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceEffect:
-    """What a text by a model gains: with what comes with it, and by itself."""
+    """What a text by a model gains, with and without the other factors."""
 
     ranker: str
     estimand: str
@@ -162,7 +162,7 @@ class FactorEffects(
     noun="effects of factors",
     command="ranktilt explain --by-factor",
 ):
-    """What `factor_effects` found; immutable.
+    """The result of `factor_effects`; immutable.
 
     Parameters
     ----------
@@ -173,9 +173,10 @@ class FactorEffects(
     rows : tuple of FactorEffect
         Main effects and two-factor interactions of every ranker and estimand.
     sources : tuple of SourceEffect
-        The source before and after the other factors are held; empty without a factor ``source``.
+        The source's effect before and after holding the other factors; empty without a factor
+        ``source``.
     adoptions : tuple of AdoptionEffect
-        What edits do to exposure as ever more documents have them; empty where no share was given.
+        What edits do to exposure as more and more documents have them; empty without shares.
     notes : tuple of Note
         What a reader should know.
     variations : mapping of str to Variation
@@ -202,7 +203,7 @@ class FactorEffects(
 
     @property
     def estimands(self) -> tuple[str, ...]:
-        """What effects are on: ``rank gap`` first."""
+        """Estimands of the effects: ``rank gap`` first."""
         return tuple(dict.fromkeys(row.estimand for row in self.rows))
 
     def of(self, estimand: str, ranker: str | None = None) -> tuple[FactorEffect, ...]:

@@ -61,15 +61,14 @@ def explain_gaps(
     seed: int = 0,
     correction: str = "holm",
 ) -> ExplainedGaps:
-    """Split the gap between groups within lists among properties of their documents.
+    """Attribute the gap between groups within lists to properties of their documents.
 
     Parameters
     ----------
     collection : Collection
-        Documents with groups and properties; of labels alone (`labelled`) or with texts.
+        Documents with groups and properties; with texts, or labels alone (`labelled`).
     runs : Run or sequence of Run
-        Lists as they were ranked. A run that holds only the best of what was scored answers for
-        what it holds.
+        Lists as they were ranked. A run cut to the best results answers only for these.
     properties : sequence of str or TextProbe, optional
         Columns of numbers, or probes of texts such as ``"readability"``; by default all columns of
         numbers, and length, sentence length, readability, type/token ratio and query words where
@@ -77,13 +76,13 @@ def explain_gaps(
     by : str, optional
         Column that groups the documents.
     pairs : sequence of (str, str), optional
-        Groups to compare, the first standing higher where a gap is above 0; all by default.
+        Groups to compare; if a gap is above 0, the first ranks higher. All by default.
     cutoff : int, optional
-        How many ranks count as the first ones.
+        Number of ranks that count as the first ones.
     draws, seed : int, optional
         Joint draws behind the intervals of parts, and their seed.
     correction : {"holm", "bonferroni"}, optional
-        Of the p of all gaps in one outcome together, and of all parts in one outcome.
+        Correct the p of all gaps in one outcome together, and the p of all its parts.
 
     Returns
     -------

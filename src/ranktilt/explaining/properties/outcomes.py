@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunEntries:
-    """Every document of a run's lists that the collection knows; higher outcomes stand higher."""
+    """Every document of a run's lists that the collection has; higher outcomes rank higher."""
 
     query: Ints
     """Number of the list."""

@@ -49,7 +49,7 @@ class LeftOutProperty:
 
 @dataclass(frozen=True, kw_only=True)
 class ListCoverage:
-    """How much of what could be ranked a run's lists hold."""
+    """How much of the rankable documents a run's lists hold."""
 
     run: str
     queries: int
@@ -101,7 +101,7 @@ class GapPart:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedGap:
-    """The gap between two groups in one run, and what it goes with."""
+    """The gap between two groups in one run, and the properties that it goes with."""
 
     run: str
     outcome: Outcome
@@ -176,7 +176,7 @@ class ExplainedGaps(
     noun="an explanation of gaps",
     command="ranktilt explain",
 ):
-    """What `explain_gaps` found; immutable.
+    """The result of `explain_gaps`; immutable.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class PairRows:
 
     @classmethod
     def from_entries(cls, entries: RunEntries, measured: GroupedProperties, pair: Pair) -> PairRows:
-        """Take the entries of both groups, and the properties that can be told apart."""
+        """Take the entries of both groups, and the properties that can be separated."""
         first, second = (measured.groups.number(name) for name in pair)
         group = measured.groups.code[entries.document]
         of_pair = np.flatnonzero((group == first) | (group == second))

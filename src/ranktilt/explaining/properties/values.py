@@ -59,7 +59,7 @@ class MeasuredProperty:
         return cls(about=about, values=values, probe=feature)
 
     def of_entries(self, collection: Collection, query: Ints, document: Ints) -> Floats:
-        """Return the value of each document beside a query, both by their rows."""
+        """Return the value of each pair of query and document, both by their rows."""
         if self.probe is None:
             return self.values[document]
         return self.probe.of_pairs(collection, self.values, query, document)
@@ -67,7 +67,7 @@ class MeasuredProperty:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PropertyTable:
-    """Everything that was measured, and what holds no numbers."""
+    """All measured properties, and those without numbers."""
 
     measured: tuple[MeasuredProperty, ...]
     left_out: tuple[LeftOutProperty, ...]
@@ -84,8 +84,8 @@ class NoPropertiesError(UserError):
             names = join_words([single.name for single in left_out])
             columns = f"no column of numbers ({names} {'hold' if left_out[1:] else 'holds'} none)"
         super().__init__(
-            f"nothing to explain the gap by: {holder} has {columns}; add a column of what could go "
-            "with it, such as words, age, price or clicks of each document, and explain again"
+            f"nothing to explain the gap with: {holder} has {columns}; add a column that could go "
+            "with it, such as each document's words, age, price or clicks, and explain again"
         )
 
 
@@ -191,7 +191,9 @@ def _named_probe(
         raise unknown("property", name, [*columns, *probe_classes()])
     feature = probe(name)
     if not isinstance(feature, TextProbe) or feature.needs_encoder:
-        raise UserError(f"{feature.name} gives no number of each text, so it is no property")
+        raise UserError(
+            f"{feature.name} does not give a number for each text, so it cannot be a property"
+        )
     feature.check()
     return MeasuredProperty.from_probe(feature, collection, groups)
 

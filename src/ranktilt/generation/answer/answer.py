@@ -121,11 +121,11 @@ def answer(
 ) -> AnsweredQueries:
     """Write documents from queries with a language model.
 
-    Each answer is in the journal before it counts, so that an interrupted call costs nothing twice.
-    Wrappers such as "Sure, here is …" are removed. If an answer fails a check, another one is asked
-    for, up to ``answering.attempts``. A prompt holds the query and nothing else: no document, no
-    judgment. Askari et al., A Test Collection of Synthetic Documents for Training Rankers, CIKM
-    2023.
+    Each answer goes into the journal first, so you never pay twice for an interrupted call.
+    Wrappers such as "Sure, here is …" are removed. If an answer fails a check, another one is
+    requested, up to ``answering.attempts``. A prompt contains the query and nothing else: no
+    document, no judgment. Askari et al., A Test Collection of Synthetic Documents for Training
+    Rankers, CIKM 2023.
 
     Parameters
     ----------
@@ -142,12 +142,12 @@ def answer(
     Returns
     -------
     AnsweredQueries
-        `unanswered` is the number of documents that the same call would ask for again.
+        `unanswered` is the number of documents that the same call would request again.
 
     Raises
     ------
     UserError
-        As by `prepare_answers`, or if the model cannot be asked; answers until then are in the
+        As in `prepare_answers`, or if the model cannot be asked; answers until then are in the
         journal.
     """
     inputs = prepare_answers(collection, llm, answering or Answering())

@@ -18,16 +18,15 @@ from ranktilt.generation.output_folder import SavedFolder, open_folder, write_fo
 
 KIND = "answers"
 _JUDGMENTS = (
-    "Made, not judged: each document is taken as relevant (grade 1) to the query it was written "
-    "from, because it was written from it. Nobody has looked whether it answers the query, or "
-    "whether it is true. Measures computed with these judgments alone say how well a ranker finds "
-    "a document's own query, and no more."
+    "Made, not judged: each document counts as relevant (grade 1) to the query it was written "
+    "from. Nobody has checked whether it answers the query, or whether it is true. Measures "
+    "computed with these judgments alone only say how well a ranker matches a document with its "
+    "own query."
 )
 _LICENCE = (
-    "The queries keep the licence they came with. The terms of the model, or of whoever serves it, "
-    "say what may be done with its answers, such as whether a model may be trained on them. "
-    "Neither is known to the program that wrote this card. Look both up before you pass this "
-    "folder on."
+    "The queries keep their licence. The terms of the model, or of its provider, say what you may "
+    "do with its answers, such as whether you may train a model on them. The program that wrote "
+    "this card knows neither. Look both up before you pass this folder on."
 )
 
 
@@ -74,9 +73,7 @@ def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
 
 def datacard(answered: AnsweredQueries, splits: Iterable[str]) -> str:
     """Write the data card of documents from queries as Markdown; `splits` names the qrels files."""
-    slots = (
-        "`{query}` stands for the query. The model is given nothing else: no document, no judgment."
-    )
+    slots = "`{query}` stands for the query. The model gets nothing else: no document, no judgment."
     parts = [
         "# Documents written from queries",
         _opening(answered),
@@ -84,7 +81,7 @@ def datacard(answered: AnsweredQueries, splits: Iterable[str]) -> str:
         model_section(answered),
         "## Prompt",
         prompt_section(answered, slots),
-        "## What came of the queries",
+        "## What became of the queries",
         counts_section(answered, "written"),
         "## Judgments",
         _JUDGMENTS,
@@ -94,7 +91,7 @@ def datacard(answered: AnsweredQueries, splits: Iterable[str]) -> str:
         files_section(
             splits,
             "the documents, with `source`, `query_id`, `model`, `temperature`, `prompt`",
-            "each document beside its query, grade 1: made, not judged",
+            "each document with its query, grade 1: made, not judged",
             "a good answer",
         ),
     ]

@@ -21,20 +21,19 @@ _TITLES = {
         "twice, so the twins differ less than their texts do; `--text text` ranks without titles."
     ),
     "rewrite": (
-        "Titles were rewritten too, each by a request of its own; a document whose title failed is "
+        "Titles were rewritten too, each with its own request; a document whose title failed is "
         "left out."
     ),
     "drop": (
-        "Rewrites have no title, the originals keep theirs: a ranker that reads titles sees more "
-        "of their side. Rank with `--text text`."
+        "Rewrites have no title, but originals keep theirs, so a ranker that reads titles sees "
+        "more of the originals. Rank with `--text text`."
     ),
 }
 _LICENCE = (
-    "The source texts keep the licence they came with, and a rewrite is made from them: what that "
-    "licence asks for (naming the authors, no commercial use, sharing alike) holds for the "
-    "rewrites too. The terms of the model, or of whoever serves it, say what may be done with its "
-    "answers. Neither is known to the program that wrote this card. Look both up before you pass "
-    "this folder on."
+    "The source texts keep their licence, and rewrites are made from them, so its conditions "
+    "(naming the authors, no commercial use, sharing alike) apply to the rewrites too. The terms "
+    "of the model, or of its provider, say what you may do with its answers. The program that "
+    "wrote this card knows neither. Look both up before you pass this folder on."
 )
 
 
@@ -53,7 +52,7 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
         model_section(rewritten),
         "## Prompt",
         _prompt(rewritten),
-        "## What came of the documents",
+        "## What became of the documents",
         counts_section(rewritten, "rewritten", cut=True),
         *_pool(rewritten),
         "## Titles",
@@ -77,9 +76,9 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
         judgments = f"Judgments ({', '.join(splits)}) hold for a document and its rewrites alike."
     notes = _source_note(spec) + _earlier_note(rewritten) + trial_note(spec)
     return (
-        f"Documents of source `{spec['of']}`{collection}, and beside them their rewrites by a "
-        f"language model, as {noun} {sources}. A rewrite and what it was made of have the same "
-        f"`origin`. {judgments}{notes} Made by ranktilt {spec['ranktilt']}."
+        f"Documents of source `{spec['of']}`{collection} and their rewrites by a language model, "
+        f"as {noun} {sources}. A rewrite and its original have the same `origin`. "
+        f"{judgments}{notes} Made by ranktilt {spec['ranktilt']}."
     )
 
 
@@ -90,8 +89,8 @@ def _source_note(spec: Mapping[str, Any]) -> str:
         return ""
     documents = counted(stated["documents"], "document is", "documents are")
     return (
-        f" The collection names no source: {documents} called `{stated['source']}` because whoever "
-        "had them rewritten said so."
+        f" The collection names no source: {documents} called `{stated['source']}` because the "
+        "person who had them rewritten said so."
     )
 
 
@@ -103,8 +102,8 @@ def _earlier_note(rewritten: Rewritten) -> str:
         return ""
     pronoun = "it" if len(earlier) == 1 else "them"
     return (
-        f" The collection came with {join_words(earlier)} already; counts and figures below are "
-        f"not about {pronoun}."
+        f" The collection already had {join_words(earlier)}; counts and figures below leave "
+        f"{pronoun} out."
     )
 
 
@@ -114,8 +113,8 @@ def _prompt(rewritten: Rewritten) -> str:
         content += " and title"
     return prompt_section(
         rewritten,
-        f"`{{text}}` stands for the document. It is given {content}, and nothing of the queries or "
-        "judgments.",
+        f"`{{text}}` stands for the document. The model gets {content}, and nothing from the "
+        "queries or judgments.",
     )
 
 
@@ -124,17 +123,17 @@ def _pool(rewritten: Rewritten) -> list[str]:
     spec = rewritten.spec
     if not spec["partial"]:
         return []
-    reasons = spec["pool"] or ["only documents that were named were rewritten"]
+    reasons = spec["pool"] or ["only named documents were rewritten"]
     bullets = "\n".join(f"- {reason}" for reason in reasons)
     note = (
-        "The column `pool` says which; the rest of the collection stands on the side of "
-        f"`{spec['of']}` alone."
+        "The column `pool` says which; the rest of the collection is only on the side of "
+        f"`{spec['of']}`."
     )
     if spec["pool"]:
         note = (
-            "Queries chose the documents: only what is judged, or what a ranker found for a query, "
-            "was rewritten. The column `pool` says which. The rest of the collection stands on the "
-            f"side of `{spec['of']}` alone, so a ranker outside of the pool may find its text "
-            "without a twin; figures hold for the cutoffs and rankers that the pool covers."
+            "Queries chose the documents: only those judged, or found for a query by a ranker, "
+            "were rewritten. The column `pool` says which. The rest of the collection is only on "
+            f"the side of `{spec['of']}`, so a ranker outside the pool may find texts without "
+            "twins; figures hold for the cutoffs and rankers that the pool covers."
         )
     return ["## Pool", f"{bullets}\n\n{note}"]

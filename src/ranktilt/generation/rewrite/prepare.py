@@ -81,8 +81,8 @@ def prepare_rewrites(
     if earlier is not None and only is not None:
         documents = counted(len(earlier), "document", "documents")
         raise UserError(
-            f"this collection's rewrites are those of a pool of {documents}; further ones are of "
-            "the same: leave the choice out (--pool), or rewrite the collection it was made of"
+            f"this collection's rewrites come from a pool of {documents}, and further ones must "
+            "come from the same: omit --pool, or rewrite the collection that it was made from"
         )
     if earlier is not None:
         only = earlier
@@ -136,14 +136,14 @@ def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewr
     for source in sources:
         if source in collection.sources:
             raise UserError(
-                f"source {source!r} is in this collection already, and a document has one rewrite "
-                "of a source; name another with --source-name, or omit that source"
+                f"source {source!r} is already in this collection, and a document has one rewrite "
+                "per source; name another with --source-name, or omit that source"
             )
     repeated = _repeated_ids(collection, sources, rewriting.of)
     if repeated:
         raise UserError(
-            f"two documents would be called {min(repeated)!r} beside the rewrites, where each id "
-            "ends with its source; rename one, or name another --source-name"
+            f"two documents would be called {min(repeated)!r}, because a rewrite's id ends with "
+            "its source; rename one, or choose another --source-name"
         )
 
 
@@ -187,9 +187,9 @@ def _chosen_rows(collection: Collection, rewriting: Rewriting, only: Any) -> pl.
     if repeated.height:
         first, second = repeated["id"][:2]
         raise UserError(
-            f"documents {first!r} and {second!r} of source {rewriting.of!r} have one origin, "
-            f"{repeated['origin'][0]!r}: nobody could tell which rewrite belongs to which; remove "
-            "one, or give them origins of their own"
+            f"documents {first!r} and {second!r} of source {rewriting.of!r} have the same origin, "
+            f"{repeated['origin'][0]!r}, so nobody could tell which rewrite belongs to which; "
+            "remove one, or give each its own origin"
         )
     return side["row"]
 

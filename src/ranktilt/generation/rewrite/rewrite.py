@@ -77,11 +77,12 @@ def rewrite(
 ) -> Rewritten:
     """Rewrite documents and unite the rewrites with the collection.
 
-    Each answer is in the journal before it counts, so that an interrupted call costs nothing twice.
-    Wrappers such as "Sure, here is …" are removed. If an answer fails a check, another one is asked
-    for, up to ``rewriting.attempts``, and a document without a good answer is left out and listed.
-    A prompt holds the document and nothing else of the collection: no query, no judgment. Dai et
-    al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec. 2.
+    Each answer goes into the journal first, so you never pay twice for an interrupted call.
+    Wrappers such as "Sure, here is …" are removed. If an answer fails a check, another one is
+    requested, up to ``rewriting.attempts``; documents without a good answer are left out and
+    listed. A prompt contains the document and nothing else from the collection: no query, no
+    judgment. Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec.
+    2.
 
     Parameters
     ----------
@@ -99,12 +100,12 @@ def rewrite(
     Returns
     -------
     Rewritten
-        `unanswered` is the number of documents that the same call would ask for again.
+        `unanswered` is the number of documents that the same call would request again.
 
     Raises
     ------
     UserError
-        As by `prepare_rewrites`, or if the model cannot be asked; answers until then are in the
+        As in `prepare_rewrites`, or if the model cannot be asked; answers until then are in the
         journal.
     """
     inputs = prepare_rewrites(collection, llm, rewriting or Rewriting(), only=only)

@@ -71,7 +71,7 @@ class ManipulationChecks(
     noun="manipulation checks",
     command="ranktilt generate versions",
 ):
-    """What the factors of a design did to the texts.
+    """How the factors of a design changed the texts.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class ManipulationChecks(
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Factors that did not move what they should, or that moved what they should not."""
+        """Factors that did not move what they should, or moved what they should not."""
         return tuple(dict.fromkeys(row.factor for row in self.rows if row.verdict == FAILED))
 
     def derived(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ _LETTERS = "ABCDEF"
 
 @dataclass(frozen=True, kw_only=True)
 class Fraction:
-    """A part of all combinations, from which main effects can be told apart."""
+    """A fraction of all combinations that still separates main effects."""
 
     generators: tuple[str, ...]
     """Columns as products of other columns, by letters in the order of the factors: ``E=-ABCD``."""
@@ -175,7 +175,7 @@ def drawn_cells(
         return [list(range(layout.runs)) for _ in origins]
     if not 2 <= cells <= layout.runs:
         names = join_words(list(layout.factors))
-        raise UserError(f"expected 2 to {layout.runs} cells an origin of {names}, got {cells}")
+        raise UserError(f"expected 2 to {layout.runs} cells per origin of {names}, got {cells}")
     rng = np.random.default_rng(seed)
     times_used = np.zeros(layout.runs, dtype=np.int64)
     chosen: dict[int, list[int]] = {}
@@ -209,7 +209,7 @@ def given_design(factors: Sequence[str], cells: Sequence[tuple[int, ...]]) -> De
 
 
 def has_changed_facts(docs: pl.DataFrame) -> pl.Series:
-    """Tell which versions differ from their original in what they say: their facts are changed."""
+    """Return which versions have changed facts, and so differ from the original in content."""
     column = PREFIX + FACTS
     if column not in docs.columns:
         return pl.repeat(value=False, n=docs.height, eager=True)

@@ -212,7 +212,7 @@ def _function(spec: str) -> Factor:
         changed = function(text)
         if not isinstance(changed, str):
             raise UserError(
-                f"factor {spec!r}: expected a text of document {origin.id!r}, got "
+                f"factor {spec!r}: expected a text for document {origin.id!r}, got "
                 f"{shorten(changed)}"
             )
         return changed

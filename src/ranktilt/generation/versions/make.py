@@ -30,7 +30,7 @@ ANSWERS = pl.Schema(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DesignedVersions(Generated):
-    """A designed collection, what its factors did to the texts, and what a model was asked for it.
+    """A designed collection, how its factors changed the texts, and the requests to a model.
 
     `collection` has a document for each origin and run of the design, with a column ``factor:NAME``
     for each factor, ``low`` (as it is) or ``high``; the original is the document in which all are
@@ -58,13 +58,14 @@ def versions(
 ) -> DesignedVersions:
     """Write each document in the combinations of a design's factors, and check what they did.
 
-    Factors are applied in one order, whatever the order they are named in: a collection's own
-    rewrites, prompts, then rules, so that versions which differ by rules share what a model wrote.
+    Factors are applied in a fixed order: a collection's own rewrites, prompts, then rules. So
+    versions that differ by rules share what a model wrote.
 
     Parameters
     ----------
     collection : Collection
-        Its human documents are written in versions, unless ``crossing.of`` names another source.
+        The collection whose human documents get versions, unless ``crossing.of`` names another
+        source.
     factors : sequence of str
         What differs, such as ``length`` or ``facts``; ``MODULE:FUNCTION`` and files with prompts
         are your own.
@@ -73,14 +74,13 @@ def versions(
     by_rule : bool, optional
         Change texts by rule, without a language model.
     llm : LLM, optional
-        The model that factors ask which are made by prompt:
-        ``ranktilt.llm.base.llm("openai:NAME")``.
+        The model for factors made by prompt: ``ranktilt.llm.base.llm("openai:NAME")``.
 
     Returns
     -------
     DesignedVersions
         `collection` has the versions, with columns ``factor:NAME``; `checks` says what each factor
-        moved. What a model did not answer, the same call asks for again.
+        moved. Repeat the call to ask again for what a model did not answer.
 
     Raises
     ------

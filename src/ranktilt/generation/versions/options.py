@@ -14,7 +14,7 @@ from ranktilt.generation.settings import Rewriting
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """Choice of the combinations of factors, and of the documents to write in them."""
+    """Options of a design: which combinations of factors, and which documents to write in them."""
 
     design: Literal["8", "16", "32", "full"] = "full"
     """Runs of the design: a fraction of resolution IV or more, or all combinations."""

@@ -17,7 +17,7 @@ from ranktilt.llm.base import LLM
 
 @dataclass(frozen=True, kw_only=True)
 class PromptPrice:
-    """What a prompt would cost."""
+    """The cost of a prompt."""
 
     name: str
     """The factor; ``judge`` for grades."""
@@ -52,7 +52,7 @@ def price_versions(
     llm: LLM,
     **options: Any,
 ) -> list[PromptPrice]:
-    """Estimate what each prompt would cost; nothing is asked.
+    """Estimate the cost of each prompt, without asking the model.
 
     The documents as they are are priced, once each, and multiplied by the number of versions: what
     an earlier prompt would make of them is not known yet. `options` are those of `estimate`.

@@ -74,9 +74,9 @@ def _described(docs: pl.DataFrame, low_high: LowHigh, *, from_collection: bool) 
     cells = []
     for row in is_high.iter_rows():
         cells.append(tuple(1 if high else -1 for high in row))
-    judgments = "those of the table, version by version"
+    judgments = "from the table, per version"
     if from_collection:
-        judgments = "those of the collection, by origin; none of versions whose facts are high"
+        judgments = "from the collection, by origin; none for versions whose facts are high"
     return {
         **given_design(list(low_high), cells).to_dict(),
         "cells": None,
@@ -178,7 +178,7 @@ def _documents(path: Path, table: pl.DataFrame, factors: Sequence[str]) -> pl.Da
     repeated = docs.filter(pl.col("id").is_duplicated())
     if repeated.height:
         origin, version = repeated.select("origin", "id").row(0)
-        raise DataError(path, f"origin {origin!r} has two versions of one cell, {version!r}")
+        raise DataError(path, f"origin {origin!r} has two versions in one cell, {version!r}")
     return docs
 
 

@@ -252,13 +252,13 @@ def _documents_to_change(collection: Collection, crossing: Crossing) -> pl.DataF
     for name in base.columns:
         if name.startswith(PREFIX):
             raise UserError(
-                f"this collection is designed already: its documents have a column {name!r}"
+                f"this collection already has a design: its documents have a column {name!r}"
             )
     repeated = base.filter(pl.col("origin").is_duplicated())
     if repeated.height:
         first, second = repeated["id"][:2]
         raise UserError(
-            f"documents {first!r} and {second!r} of source {source!r} have one origin, "
+            f"documents {first!r} and {second!r} of source {source!r} have the same origin, "
             f"{repeated['origin'][0]!r}"
         )
     return base

@@ -36,8 +36,8 @@ class AttentionWeightedRankFairness(TargetedEstimand):
     neutral = 1.0
     term = "AWRF"
     definition = (
-        "Attention-weighted rank fairness: 1 where every group gets the share of attention that "
-        "it should, .307 at least. It speaks of all groups at once and favours none."
+        "Attention-weighted rank fairness: 1 if every group gets the attention that it should, "
+        ".307 at worst. It covers all groups together and favours none."
     )
     pattern = r"AWRF(?:\([^()]*\))?(?:@\d+)?"
 

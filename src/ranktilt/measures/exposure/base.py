@@ -87,7 +87,7 @@ class GroupLists:
 
 @dataclass(frozen=True, repr=False)
 class AttentionEstimand(GroupEstimand):
-    """A question about how attention is spread over all groups at once; it favours none of them."""
+    """A question about how attention is spread over all groups; it favours none of them."""
 
     unlabelled: str = "out"
     """Documents without a label: ``out`` leaves them out (they keep their ranks), ``class`` makes

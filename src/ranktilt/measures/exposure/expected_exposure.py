@@ -36,9 +36,8 @@ class ExpectedExposureLoss(AttentionEstimand):
     bounds = (0.0, np.inf)
     term = "EE-L"
     definition = (
-        "Expected-exposure loss: how far the exposure that groups get over all rankings of a query "
-        "is from that of the ideal ranking; 0 is ideal. It speaks of all groups at once and "
-        "favours none."
+        "Expected-exposure loss: how far the exposure of groups, over all rankings of a query, is "
+        "from the ideal ranking's; 0 is ideal. It covers all groups together and favours none."
     )
     pattern = r"EE-?L(?:\([^()]*\))?(?:@\d+)?"
 

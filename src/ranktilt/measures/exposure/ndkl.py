@@ -27,7 +27,7 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
 
     name = "NDKL"
     targets: ClassVar[tuple[str, ...]] = ("candidates", "population", "mixed", "relevant")
-    question = "is every beginning of the list mixed as it should be?"
+    question = "is the top of the list mixed as it should be, at every depth?"
     outside = (
         "nearer to the target than random rankings",
         "farther from the target than random rankings",
@@ -35,9 +35,8 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
     bounds = (0.0, np.inf)
     term = "NDKL"
     definition = (
-        "How far the beginnings of a list, from the first result on, are from the mix of groups "
-        "that they should have: 0 is exactly so; larger is farther. It speaks of all groups at "
-        "once and favours none."
+        "How far the top of a list, at every depth, is from the mix of groups that it should "
+        "have: 0 is exact, larger is farther. It covers all groups together and favours none."
     )
     pattern = r"NDKL(?:\([^()]*\))?(?:@\d+)?"
 

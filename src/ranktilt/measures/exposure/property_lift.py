@@ -12,7 +12,7 @@ from ranktilt.measures.ranking import Bools, Floats, Ranking, discount_spans
 
 @dataclass(frozen=True, repr=False)
 class PropertyEstimand(Estimand):
-    """A question about where documents stand that have more or less of a property.
+    """A question about where documents with more or less of a property rank.
 
     Its answer for a list is a weighted mean of the property less the plain one, over the documents
     whose value is known. Values are one number an entry, NaN where unknown. The result is NaN for
@@ -76,7 +76,7 @@ class PropertyEstimand(Estimand):
 
 @dataclass(frozen=True, repr=False)
 class PropertyLiftOfFirstRanks(PropertyEstimand):
-    """Exposure-weighted mean of a property in the first k ranks, less its mean in the list.
+    """Exposure-weighted mean of a property in the first k ranks, minus its mean in the list.
 
     ``Σ_{rank ≤ k} v·z ÷ Σ_{rank ≤ k} v − mean z``, with ``v = 1/log2(1 + rank)`` and z the property
     in standard deviations of the collection's documents. Documents without a value count nowhere;
@@ -85,13 +85,13 @@ class PropertyLiftOfFirstRanks(PropertyEstimand):
     """
 
     name = "PropertyLift"
-    question = "do the first ranks hold more of a property than the candidates?"
+    question = "do the top ranks have more of a property than the whole list?"
     digits = 3
     suffix = " sd"
     term = "property lift"
     definition = (
-        "Whether the first results have more of a property, such as popularity or age, than the "
-        "whole list: the difference in standard deviations of the collection's documents. The top "
+        "Whether the top results have more of a property, such as popularity or age, than the "
+        "whole list: the difference, in standard deviations of the collection's documents. Top "
         "ranks count most; a random order gives 0."
     )
     pattern = r"[Pp]roperty lifts?|PropertyLift(?:@(?:\d+|k))?"

@@ -58,7 +58,7 @@ def pair_counts(lists: TwinLists) -> tuple[PairCounts, PairCounts]:
 
 @dataclass(frozen=True, repr=False)
 class HeadToHeadTwins(TwinEstimand):
-    """Share of twins that the first group wins less the share that it loses, in [−1, 1].
+    """Share of twins that the first group wins minus the share that it loses, in [−1, 1].
 
     Counted over (query, pair) with at least one side retrieved; an unretrieved twin stands below
     every retrieved document. Printed in percent.
@@ -78,8 +78,8 @@ class HeadToHeadTwins(TwinEstimand):
     }
     term = "head-to-head"
     definition = (
-        "Which of two twins stands higher? Pairs that the first side wins less those that it "
-        "loses, in % of the pairs with at least one text found, averaged over the queries: +100 % "
+        "Which of two twins ranks higher? Pairs that the first side wins minus those it loses, in "
+        "% of the pairs with at least one text found, averaged over the queries: +100 % "
         "if the first side always wins, −100 % if the second does."
     )
     pattern = r"[Hh]ead-to-head"

@@ -15,7 +15,7 @@ from ranktilt.statistics.two_way import Clusters, sums
 
 @dataclass(frozen=True, repr=False)
 class PairRankGap(TwinEstimand):
-    """Mean of ``rank_b − rank_a`` over twins; positive where the first group stands higher.
+    """Mean of ``rank_b − rank_a`` over twins; positive if the first group ranks higher.
 
     Over every relevant pair, retrieved or not; where nothing is judged, summed over all pairs of a
     query. Tied documents have their middle rank, one that was not retrieved the rank after the last
@@ -30,8 +30,8 @@ class PairRankGap(TwinEstimand):
     suffix = " ranks"
     term = "pair rank gap"
     definition = (
-        "By how many ranks a text of the first side stands above its twin, on average; below 0 it "
-        "stands lower."
+        "How many ranks a text of the first side is above its twin, on average; below 0, it is "
+        "lower."
     )
     pattern = r"(?:[Pp]air )?[Rr]ank gaps?"
 

@@ -29,7 +29,7 @@ class PairScoreGap(TwinEstimand):
     term = "score gap"
     definition = (
         "How far apart the scores of two twins are, in standard deviations of the query's scores. "
-        "It only describes: no verdict rests on it."
+        "It only describes and gives no verdict."
     )
     pattern = r"[Ss]core gaps?"
 

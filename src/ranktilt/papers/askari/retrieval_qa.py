@@ -55,7 +55,7 @@ class QARules:
             raise UserError(f"expected three shares of at least 0, not all of them 0, got {shares}")
         human, llm = self.sources
         if human == llm:
-            raise UserError(f"the two sides need different names, both are called {human!r}")
+            raise UserError(f"the two sides need different names; both are called {human!r}")
         for name in self.sources:
             has_forbidden_sign = any(sign in name for sign in "/\\\t\n\r\0")
             if not name.strip() or name.startswith(".") or has_forbidden_sign:
@@ -136,7 +136,7 @@ def _without_errors(answered: AnsweredQuestions, source: str) -> AnsweredQuestio
     questions = [_without_error_messages(question) for question in answered.questions]
     remaining = tuple(question for question in questions if question.has_answer)
     if not any(question.llm for question in remaining):
-        raise UserError(f"no answer of {source} is left without those that are error messages")
+        raise UserError(f"no answer of {source} is left after dropping error messages")
     unanswered = answered.unanswered + len(questions) - len(remaining)
     return replace(answered, questions=remaining, unanswered=unanswered)
 
@@ -352,9 +352,9 @@ def summary(answers: RetrievalQA) -> Iterator[tuple[str, str]]:
     for source, number in counts["documents"].items():
         empty = counted(counts["empty_answers"][source], "empty answer", "empty answers")
         without = counted(counts["no_answer_of"][source], "question", "questions")
-        yield source, f"{number:,} answers; {empty} left out, {without} without any"
+        yield source, f"{number:,} answers; {empty} left out, {without} without an answer"
     repeated = counted(counts["asked_again"], "question", "questions")
-    yield "asked again", f"{repeated}, in the split of the first asking"
+    yield "asked again", f"{repeated}, in the split where they are asked first"
     if counts["error_messages"]:
         errors = counted(
             counts["error_messages"], "answer is an error message", "answers are error messages"

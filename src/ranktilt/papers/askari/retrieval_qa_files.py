@@ -76,7 +76,7 @@ def require_new(folder: Path) -> None:
     """Refuse a folder that holds something or cannot be written, before any work is done."""
     require_folder(folder)
     if folder.exists() and any(folder.iterdir()):
-        raise UserError(f"{folder}: holds files already; name a new folder")
+        raise UserError(f"{folder}: already holds files; name a new folder")
 
 
 def _msmarco(answers: RetrievalQA) -> dict[str, bytes]:

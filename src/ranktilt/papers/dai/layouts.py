@@ -146,7 +146,7 @@ DAI_1 = Layout(
         "relevant per query": "Relevant documents per query",
         "human": "human",
     },
-    shows="what a collection consists of (a check)",
+    shows="the contents of a collection (a check)",
     command="ranktilt check DIR --json FILE",
 )
 DAI_3 = Layout(
@@ -183,7 +183,7 @@ DAI_5 = replace(
     "of one mixed collection, in percent, and Relative Δ (positive where human-written text ranks "
     "higher)",
     cells=_mixed(RERANKED, USUAL, of_sources=USUAL & ~_SPANS_TEMPERATURES),
-    left_out="the table holds re-rankers and what they start from",
+    left_out="the table holds re-rankers and their first stages",
     rows=("measure", "target"),
     columns=("dataset", "system"),
     titles={"measure": "Metrics"},
@@ -393,7 +393,7 @@ _COSINES = [_cosine(measure, _QUARTILES.get(measure, measure)) for measure in _O
 FIGURE_14 = replace(
     FIGURE_9,
     name="dai-fig14",
-    title="Cosine similarity of the rewrites of each source with the texts that they were made of",
+    title="Cosine similarity of each source's rewrites with the texts that they were made from",
     cells=(_PAIRS_COMPARED, *_COSINES),
     measures=("pairs", *_OF_DISTRIBUTION),
     digits_of={"pairs": 0},

@@ -73,8 +73,8 @@ def nq320k(files: list[Path], *, words: int = WORDS) -> NQ320K:
     """
     built = build_nq320k(files, words=words)
     truncated = (
-        "Texts begin with their title and are truncated; rewrites may not be: "
-        "`ranktilt check` tells."
+        "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` "
+        "shows it."
     )
     notes = [Remark(text=truncated)]
     if not built.as_published:
@@ -82,7 +82,7 @@ def nq320k(files: list[Path], *, words: int = WORDS) -> NQ320K:
             f"{built.train_lines:,} training and {built.counts['test queries']:,} development "
             "questions were read"
         )
-        published = f"{TRAINING:,} and {PUBLISHED['test queries']:,} there are"
+        published = f"but there are {TRAINING:,} and {PUBLISHED['test queries']:,}"
         notes.insert(0, Remark(text=f"Not as published: {seen}, {published}."))
     return replace(
         built,
@@ -146,7 +146,7 @@ def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> NQ320K:
     docs/audit/collections.md says which rules are our reading.
     """
     if words < 1:
-        raise UserError(f"expected at least 1 word a text, got {words}")
+        raise UserError(f"expected at least 1 word per text, got {words}")
     question_files = _question_files([Path(file) for file in files])
     train, dev = question_files["train"], question_files["dev"]
     pages = _Pages(words)
@@ -158,7 +158,7 @@ def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> NQ320K:
         if not isinstance(id, str | int) or id == "" or not isinstance(text, str):
             raise line.fault("expected the fields example_id and question_text")
         if str(id) in queries:
-            raise line.fault(f"example_id {id} came before; is a file named twice?")
+            raise line.fault(f"example_id {id} is repeated; is a file named twice?")
         queries[str(id)] = text
         qrels.append((str(id), line.page, 1))
     columns = dict.fromkeys(("id", "text", PAGE_TITLE, "url"), pl.String)
@@ -199,8 +199,8 @@ def _question_files(files: list[Path]) -> dict[str, list[Path]]:
         question_files[kinds[0]].append(file)
     if not question_files["dev"]:
         raise UserError(
-            "expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz), "
-            "of the test queries"
+            "expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz), with the "
+            "test queries"
         )
     if not question_files["train"]:
         message = (

@@ -52,7 +52,7 @@ class ListRules:
 
     def __post_init__(self) -> None:
         if self.items < 2:
-            raise UserError(f"expected at least 2 items a query, got {self.items}")
+            raise UserError(f"expected at least 2 items per query, got {self.items}")
         if self.blocks is None:
             return
         if min(self.blocks) < 0:

@@ -72,7 +72,7 @@ def _lists(means: Rows, card: Rows, *, home: pl.Expr) -> tuple[Selection, ...]:
 WANG_1 = Layout(
     name="wang-1",
     source=SOURCE,
-    title="Listwise evaluation: effectiveness, and exposure of the protected over that of the "
+    title="Listwise evaluation: effectiveness, and exposure of the protected over the "
     "unprotected group",
     cells=_lists(means_by_prompt, ratios_by_prompt, home=pl.lit(True)),
     rows=("system",),

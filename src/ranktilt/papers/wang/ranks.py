@@ -80,7 +80,7 @@ def draw_ranks(loaded: LoadedAudit) -> tuple[Figure, ...]:
     figure = Figure(
         title=f"Ranks of {group} in the lists of each ranker",
         says=f"Share of the items of {group} in each part of the lists; a ranker that favours "
-        "neither side has one height everywhere.",
+        "neither side has the same height everywhere.",
         drawing=lines(
             points,
             x="rank",

@@ -163,8 +163,8 @@ def _read_labels(value: Any, name: CollectionName, by: str) -> list[str]:
     for label in labels:
         if SEVERAL in label:
             raise UserError(
-                f"{name}: {by} {label!r} holds a {SEVERAL}, which stands between several labels "
-                "of a document"
+                f"{name}: {by} {label!r} holds a {SEVERAL}, which separates several labels of a "
+                "document"
             )
     return list(dict.fromkeys(label.strip() for label in labels if label.strip()))
 
@@ -177,8 +177,8 @@ def _fetch_texts(name: CollectionName, ids: Sequence[str]) -> pl.DataFrame:
     if missing:
         subject = counted(len(missing), "document is", "documents are")
         raise UserError(
-            f"{name}: {subject} not in its own store (first: {missing[0]!r}); "
-            "delete it, so it is made anew"
+            f"{name}: {subject} not in its own store (first: {missing[0]!r}); delete it to "
+            "rebuild it"
         )
     rows = []
     for id in ids:

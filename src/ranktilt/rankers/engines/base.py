@@ -47,10 +47,10 @@ Ask = Callable[[Any, int], Any]
 Returns a list of (document id, score), best first, or an engine's response.
 """
 _ODD = {
-    "duplicates": "of a document that came before in the same answer; the first place counts",
-    "unknown": "of a document that is not in the collection; their places are kept",
-    "not_finite": "with a score that is no finite number; the order counts",
-    "rising": "with a score above the one before; the order counts",
+    "duplicates": "for a document that is already in the same answer; its first rank counts",
+    "unknown": "for a document that is not in the collection; their ranks are kept",
+    "not_finite": "with a score that is not a finite number; the order counts",
+    "rising": "with a higher score than the result before; the order counts",
 }
 """Kinds of results that a warning counts, with the words of the warning."""
 _FEWEST = 3
@@ -287,7 +287,7 @@ class _Answers:
             name, reason = next(iter(self.failed.items()))
             queries = counted(len(self.failed) + len(self.lengths), "query", "queries")
             yield (
-                f"{len(self.failed)} of {queries} failed, not in the run "
+                f"{len(self.failed)} of {queries} failed and are not in the run "
                 f"(first: {name!r}: {reason})"
             )
         for kind, description in _ODD.items():
@@ -299,8 +299,8 @@ class _Answers:
         is_usual = self.lengths.count(most) > len(self.lengths) / 2
         if 0 < most < self.depth and is_usual and len(self.lengths) >= _MANY:
             yield (
-                f"no query got more than {most:,} of the {self.depth:,} documents asked for, "
-                "as if cut there"
+                f"no query got more than {most:,} of the {self.depth:,} documents requested, as "
+                "if the engine cuts there"
             )
 
 

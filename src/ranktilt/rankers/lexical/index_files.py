@@ -140,7 +140,7 @@ class IndexFolder:
         try:
             return _read(self.path)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            message = f"{self.path}: a damaged lexical index is made anew: {error}"
+            message = f"{self.path}: rebuilding a damaged lexical index: {error}"
             warnings.warn(message, DataWarning, stacklevel=2)
             shutil.rmtree(self.path, ignore_errors=True)
             return None

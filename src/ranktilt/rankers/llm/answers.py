@@ -276,7 +276,7 @@ def unread_reasons(kinds: Mapping[str, int]) -> str:
     """Say in brackets how many unreadable answers have a reason that you can act on."""
     reasons = {
         AMBIGUOUS: "with more than one ranking or choice",
-        CUT_OFF: "cut off within their reasoning",
+        CUT_OFF: "cut off in their reasoning",
     }
     counts = [f"{kinds[kind]:,} {reason}" for kind, reason in reasons.items() if kinds.get(kind)]
     return f" ({', '.join(counts)})" if counts else ""

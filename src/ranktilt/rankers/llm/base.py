@@ -344,11 +344,13 @@ class LLMRanker(Ranker):
                 raise UserError(f"{file.location}: expected {{{needed}}}, and found none")
         if "attribute" in used and self.attribute is None:
             raise UserError(
-                f"{file.location}: {{attribute}} needs one: {self.name}:{self.llm}(attribute=…)"
+                f"{file.location}: the slot {{attribute}} needs a value: "
+                f"{self.name}:{self.llm}(attribute=…)"
             )
         if self.attribute is not None and "attribute" not in used:
             raise UserError(
-                f"{file.location}: attribute={self.attribute}, and the prompt has no {{attribute}}"
+                f"{file.location}: attribute={self.attribute} is set, but the prompt has no "
+                f"{{attribute}}"
             )
         ending = f"\n{self.answer_format}"
         return RankingPrompt(

@@ -62,7 +62,7 @@ class Pointwise(LLMRanker):
         require_choices(self, method=(YES_NO, QUERY_LIKELIHOOD))
         if self.method == QUERY_LIKELIHOOD and self.adapter is not None:
             raise UserError(
-                "pointwise: query likelihood is that of the folder's own weights; omit adapter"
+                "pointwise: query likelihood uses the folder's own weights; omit adapter"
             )
 
     @property
@@ -118,8 +118,8 @@ class Pointwise(LLMRanker):
         scores = [reading.score for reading in readings if reading.score is not None]
         if scores and all(map(math.isnan, scores)):
             raise UserError(
-                f"{self!r}: the model gives no log-probabilities of its answers, by which yes and "
-                "no are scored; ask it by listwise, pairwise or setwise"
+                f"{self!r}: the model gives no log-probabilities of its answers, which are needed "
+                "to score yes and no; use listwise, pairwise or setwise"
             )
 
     def _fill_unread(self, scores: Scores, chance: random.Random) -> Scores:
@@ -181,7 +181,7 @@ class Pointwise(LLMRanker):
         likelihood.check()
         if likelihood.resolved_kind != "causal":
             raise UserError(
-                f"{self!r}: {folder} is no causal language model, which query likelihood needs"
+                f"{self!r}: query likelihood needs a causal language model, and {folder} is not one"
             )
         return likelihood
 

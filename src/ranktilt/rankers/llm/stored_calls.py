@@ -292,11 +292,11 @@ class CandidateTexts:
     def _by_ids(self, call: LoggedCall) -> MatchedCall | str:
         query = self._numbers.get(call.query or "")
         if query is None:
-            return f"query {shorten(call.query)} is none of the candidates'"
+            return f"query {shorten(call.query)} is not a query of the candidates"
         positions = self._positions[query]
         for doc_id in call.ids:
             if doc_id not in positions:
-                return f"document {shorten(doc_id)} is no candidate of its query"
+                return f"document {shorten(doc_id)} is not a candidate of its query"
         if len(call.ids) < 2:
             return "shows fewer than two passages"
         if len(set(call.ids)) < len(call.ids):
@@ -313,7 +313,7 @@ class CandidateTexts:
         passages = [table.form(part) for part in parts]
         queries = table.queries_with(passages)
         if not queries:
-            return "shows passages that are no candidates"
+            return "shows passages that are not candidates"
         # The query is before the passages, or after the last one.
         surroundings = (table.form(head), passages[-1])
         asked_queries = [
@@ -323,7 +323,7 @@ class CandidateTexts:
             and _holds(surroundings, table.queries[query])
         ]
         if not asked_queries:
-            return "asks another query than its passages'"
+            return "asks a different query from its passages"
         return self._match_of(asked_queries, passages, table)
 
     def _match_of(
@@ -335,14 +335,14 @@ class CandidateTexts:
         if not complete:
             query = max(queries, key=lambda query: sum(map(bool, matches[query])))
             missing = 1 + matches[query].index(())
-            return f"passage [{missing}] is no candidate of query {self.queries[query]!r}"
+            return f"passage [{missing}] is not a candidate of query {self.queries[query]!r}"
         # The text of a query may hold that of another one; the longest was asked, if it holds all.
         longest = max(complete, key=lambda query: len(table.queries[query]))
         text = table.queries[longest]
         for query in complete:
             is_within = table.queries[query] != text and table.queries[query] in text
             if query != longest and not is_within:
-                return f"fits {counted(len(complete), 'query', 'queries')} of equal passages"
+                return f"fits {counted(len(complete), 'query', 'queries')} with equal passages"
         return MatchedCall(longest, tuple(matches[longest]))
 
 

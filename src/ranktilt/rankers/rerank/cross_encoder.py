@@ -202,7 +202,7 @@ def relevant_label(folder: Path, names: dict[str, Any], ranker: str) -> int:
             return positions[name]
     raise UserError(
         f"{folder}: wrong labels for {ranker}: cannot tell which of "
-        f"{' and '.join(map(repr, positions))} says relevant; name one of them 'relevant' in "
+        f"{' and '.join(map(repr, positions))} means relevant; name one of them 'relevant' in "
         "config.json's id2label"
     )
 

@@ -155,7 +155,7 @@ class MonoT5(ReRanker):
         start = config.get("decoder_start_token_id")
         if not isinstance(start, int):
             raise UserError(
-                f"{folder / 'config.json'}: no decoder_start_token_id, with which the answer starts"
+                f"{folder / 'config.json'}: no decoder_start_token_id to start the answer with"
             )
         pair_limit = Tokens(folder=folder).limit or LIMIT
         return TrueFalseScorer(
