@@ -69,12 +69,12 @@ REFUSALS = [
     Refusal(
         name="a key by its name",
         text='[llm.judge]\nmodel = "openai:m"\napi_key = "x"',
-        message="llm.judge.api_key looks like a secret: keys belong in the environment",
+        message="llm.judge.api_key looks like a secret: set keys in the environment",
     ),
     Refusal(
         name="a key by its value",
         text='[llm.judge]\nmodel = "sk-abcdefghijklmnop"',
-        message="llm.judge.model looks like a secret: keys belong in the environment",
+        message="llm.judge.model looks like a secret: set keys in the environment",
     ),
     Refusal(
         name="a long random value",
@@ -198,7 +198,7 @@ def test_the_nearest_file_counts_and_two_in_a_folder_are_refused(tmp_path: Path)
     written(inner, "[project]\nname = 'other'\n", "pyproject.toml")
     assert find_configuration(inner) == nearest, "a project without our section is passed by"
     written(inner.parent)
-    with pytest.raises(UserError, match="both configure"):
+    with pytest.raises(UserError, match="both set the configuration"):
         find_configuration(inner)
 
 
@@ -244,7 +244,7 @@ def test_what_is_no_file_is_refused_or_passed_by(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pyproject.toml")
     assert find_configuration(tmp_path) is None, "a pipe is not opened"
     (tmp_path / "ranktilt.toml").mkdir()
-    with pytest.raises(UserError, match="expected a file with the configuration"):
+    with pytest.raises(UserError, match="expected a configuration file"):
         find_configuration(tmp_path)
 
 

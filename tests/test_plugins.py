@@ -162,12 +162,12 @@ def test_a_ranker_of_another_package_is_found_and_ours_cannot_be_taken(install: 
 @pytest.mark.parametrize(
     ("code", "value", "fault"),
     [
-        (CODE, "Stranger", "is no subclass of ranktilt's Ranker"),
-        (CODE, "pl", "is no subclass of ranktilt's Ranker"),
+        (CODE, "Stranger", "is not a subclass of ranktilt's Ranker"),
+        (CODE, "pl", "is not a subclass of ranktilt's Ranker"),
         (CODE, "Idle", "does not implement rank"),
-        (CODE, "Plain", "is no dataclass; put @dataclass(frozen=True) above it"),
-        (CODE, "Renamed", "calls itself 'even'; its name and its entry point's must be one"),
-        (CODE, "Needy", "needs a default for host and port: options may be left out"),
+        (CODE, "Plain", "is not a dataclass; put @dataclass(frozen=True) above it"),
+        (CODE, "Renamed", "is named 'even'; its name and its entry point's must match"),
+        (CODE, "Needy", "needs a default for host and port, because users may omit options"),
         (
             CODE,
             "Gone",
@@ -196,9 +196,7 @@ def test_options_of_a_foreign_ranker(install: Install) -> None:
     install("named_ranker", CODE, "odd = named_ranker:Named")
     assert repr(rt.ranker("odd:my.index")) == "odd:my.index", "an argument needs no default"
     install("odd_ranker", CODE, "odd = odd_ranker:Shallow")
-    with refused(
-        "ranker 'odd' is provided by named-ranker 1.0 and odd-ranker 1.0; uninstall all but one"
-    ):
+    with refused("named-ranker 1.0 and odd-ranker 1.0 provide ranker 'odd'; uninstall all but one"):
         rt.ranker("odd")
     install("deep_ranker", CODE, "deep = deep_ranker:Deep")
     assert repr(rt.ranker("deep(depth=3)")) == "deep(depth=3)"

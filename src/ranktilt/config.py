@@ -166,7 +166,7 @@ def find_configuration(folder: Path) -> Path | None:
             continue
         if has_file and has_section:
             raise UserError(
-                f"{file} and [{_SECTION}] of {project} both configure: keep one of them"
+                f"{file} and [{_SECTION}] in {project} both set the configuration: keep one of them"
             )
         if has_file or has_section:
             return file if has_file else project
@@ -181,7 +181,7 @@ def _is_there(path: Path) -> bool:
     if not os.path.lexists(path):
         return False
     if not path.is_file():
-        raise UserError(f"{path}: expected a file with the configuration, this is none")
+        raise UserError(f"{path}: expected a configuration file, got something else")
     return True
 
 
@@ -272,7 +272,7 @@ def _require_names(names: Sequence[str], front: str) -> None:
     for name in names:
         if not _NAME.fullmatch(name):
             raise UserError(
-                f"{front}{name!r} cannot be typed as a name: letters, digits and _ alone"
+                f"{front}{name!r} cannot be typed as a name: use only letters, digits and _"
             )
 
 
@@ -356,14 +356,14 @@ def _require_owner(path: Path) -> None:
         return
     status = path.stat()
     if status.st_uid != os.getuid():
-        raise UserError(f"{path}: belongs to another user, so it is not read; copy it to use it")
+        raise UserError(f"{path}: not read, because it belongs to another user; copy it to use it")
     if status.st_mode & stat.S_IWOTH:
-        raise UserError(f"{path}: everybody may write it, so it is not read: chmod o-w {path}")
+        raise UserError(f"{path}: not read, because everybody may write it: chmod o-w {path}")
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
     if path.stat().st_size > _LARGEST:
-        raise UserError(f"{path}: is too large for a configuration: over {_LARGEST:,} bytes")
+        raise UserError(f"{path}: too large for a configuration: over {_LARGEST:,} bytes")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -399,15 +399,17 @@ def _require_harmless_name(path: Path, name: str, key: str) -> None:
 
 def _require_harmless_text(path: Path, text: str, key: str) -> None:
     if not text.isprintable():
-        raise UserError(f"{path}: {key} has a character that cannot be printed")
+        raise UserError(f"{path}: {key} contains a character that cannot be printed")
     if _looks_secret(text):
         raise _secret(path, key)
     if _CODE.fullmatch(text.strip()):
-        raise UserError(f"{path}: {key} names code, which a configuration file may not: type it")
+        raise UserError(
+            f"{path}: {key} names code, which a configuration file may not do: type it instead"
+        )
     if key == "machine.executor" and text.strip() not in ("local", "ray"):
         raise UserError(
-            f"{path}: {key} names a cluster, which runs what it likes with your data: "
-            f"type it, --executor {text}"
+            f"{path}: {key} names a cluster, which can run anything with your data: type it "
+            f"instead, --executor {text}"
         )
 
 
@@ -431,5 +433,5 @@ def _looks_random(word: str) -> bool:
 def _secret(path: Path, key: str) -> UserError:
     """Make the error for a secret, without its value."""
     return UserError(
-        f"{path}: {key} looks like a secret: keys belong in the environment, such as OPENAI_API_KEY"
+        f"{path}: {key} looks like a secret: set keys in the environment, such as OPENAI_API_KEY"
     )

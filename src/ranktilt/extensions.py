@@ -77,9 +77,7 @@ class ExtensionTable:
             raise unknown(self.noun, name, self.names())
         if len({point.value for point in points}) > 1:
             packages = " and ".join(sorted({_package(point) for point in points}))
-            raise UserError(
-                f"{self.noun} {name!r} is provided by {packages}; uninstall all but one"
-            )
+            raise UserError(f"{packages} provide {self.noun} {name!r}; uninstall all but one")
         return self._load_foreign(points[0])
 
     def _load_foreign(self, point: EntryPoint) -> Any:

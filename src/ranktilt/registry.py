@@ -86,8 +86,8 @@ def ranker(text: Any, **options: Any) -> Ranker:
         return _ranker_of_object(text, options)
     if options:
         raise UserError(
-            f"{text!r}: options stand in the text of a ranker, such as bm25(k1=0.9)@100; "
-            f"got {', '.join(options)} besides it"
+            f"{text!r}: expected options in the text of a ranker, such as bm25(k1=0.9)@100, got "
+            f"{', '.join(options)} as keywords"
         )
     return text if isinstance(text, Ranker) else ranker_of_stages(ranker_stages(text))
 
@@ -185,7 +185,10 @@ def _engine_hint(name: str) -> str:
     Nothing is imported.
     """
     if name in OBJECT_NAMES:
-        return f"; an object cannot be typed, use it in Python: rt.ranker({OBJECT_NAMES[name]})"
+        return (
+            "; you cannot type an object, but you can use it in Python: "
+            f"rt.ranker({OBJECT_NAMES[name]})"
+        )
     if _looks_like_run(name):
         return f"; is it a run? replay:{name}"
     if (known := catalogue.model(name)) is not None:
@@ -193,7 +196,7 @@ def _engine_hint(name: str) -> str:
     if os.path.isdir(name):
         return f"; is it a model? dense:{name}"
     if name in ("http", "https"):
-        return "; an engine with an address is asked by a function of yours: engine:MODULE:FUNCTION"
+        return "; to query an engine at an address, write a function: engine:MODULE:FUNCTION"
     module = PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path])
     return (
         f"; is it an engine? engine:{name}:FUNCTION" if module is not None and module.origin else ""
@@ -208,14 +211,14 @@ def _looks_like_run(name: str) -> bool:
 def _fault(loaded: object, name: str) -> str:
     """Say why a package's object is no ranker that users can type as it prints; empty if it is."""
     if not (isinstance(loaded, type) and issubclass(loaded, Ranker)):
-        return "is no subclass of ranktilt's Ranker"
+        return "is not a subclass of ranktilt's Ranker"
     if isabstract(loaded):
         return f"does not implement {' and '.join(sorted(loaded.__abstractmethods__))}"
     if not is_dataclass(loaded):
-        return "is no dataclass; put @dataclass(frozen=True) above it"
+        return "is not a dataclass; put @dataclass(frozen=True) above it"
     class_name = getattr(loaded, "name", None)
     if class_name != name:
-        return f"calls itself {class_name!r}; its name and its entry point's must be one"
+        return f"is named {class_name!r}; its name and its entry point's must match"
     required = []
     for option in fields(loaded):
         has_default = (option.default, option.default_factory) != (MISSING, MISSING)
@@ -223,7 +226,7 @@ def _fault(loaded: object, name: str) -> str:
             required.append(option.name)
     if not required:
         return ""
-    return f"needs a default for {' and '.join(required)}: options may be left out"
+    return f"needs a default for {' and '.join(required)}, because users may omit options"
 
 
 def _with_full_name(stage: Stage) -> Stage:

@@ -89,7 +89,7 @@ def _parse(part: str, pipeline: str) -> Stage:
     match = _STAGE.fullmatch(part)
     if match is None:
         stage_text = _SECRET.sub("://…@", part.strip())
-        hint = "; @k stands last" if re.search(r"@\d+\s*\(", part) else ""
+        hint = "; @k comes last" if re.search(r"@\d+\s*\(", part) else ""
         raise UserError(
             f"cannot read ranker {pipeline!r} at {stage_text!r}: expected {_GRAMMAR}{hint}"
         )

@@ -183,7 +183,7 @@ def test_objects_that_rank_nothing_are_refused() -> None:
         rt.ranker(int)
     with refused(f"{expected}Store(); give its retriever: .as_retriever(…)"):
         rt.ranker(Store())
-    with refused("'bm25': options stand in the text of a ranker, such as bm25(k1=0.9)@100; …"):
+    with refused("'bm25': expected options in the text of a ranker, such as bm25(k1=0.9)@100, …"):
         rt.ranker("bm25", k=3)
 
 
@@ -199,4 +199,6 @@ def test_objects_that_rank_nothing_are_refused() -> None:
 def test_what_an_object_prints_as_cannot_be_typed(text: str, hint: str) -> None:
     with pytest.raises(rt.UserError) as caught:
         rt.ranker(text)
-    assert str(caught.value).endswith(f"; an object cannot be typed, use it in Python: {hint}")
+    assert str(caught.value).endswith(
+        f"; you cannot type an object, but you can use it in Python: {hint}"
+    )

@@ -150,7 +150,7 @@ class TestFiles:
             ),
             (
                 '{"query_id": "q1", "results": []}\n{"query_id": "q1", "results": []}',
-                "2: query 'q1' comes twice",
+                "2: query 'q1' occurs twice",
             ),
             (
                 '{"query_id": "q1", "results": []}\n{"x": 1}',
@@ -158,7 +158,7 @@ class TestFiles:
             ),
             (
                 '{"query_id": "q1", "results": []}\n{"x',
-                "2: expected one JSON value a line, got broken JSON",
+                "2: expected one JSON value per line, got broken JSON",
             ),
         ],
     )

@@ -367,7 +367,7 @@ class TestUnknown:
             ),
             (
                 {"d1": 1.0, "d2-human": 0.5},
-                "r: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'",
+                "r: several sources share document id 'd1': 'd1-human' and 'd1-llm'",
             ),
         ],
     )

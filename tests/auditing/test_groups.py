@@ -430,10 +430,8 @@ def test_a_value_may_name_several_groups() -> None:
 
 
 REGIONS = ["Europe", "Asia", "Europe|Asia", "Africa|Asia", "Africa", None, "Oceania"]
-OVERLAP = (
-    "region 'Asia' is part of 'Asia|Europe' and of 'Africa|Asia'; name sides that do not overlap"
-)
-ALONE = "'non-Europe' is every region but 'Europe': compare it with 'Europe' or 'rest' alone"
+OVERLAP = "region 'Asia' is part of 'Asia|Europe' and 'Africa|Asia'; name sides that do not overlap"
+ALONE = "'non-Europe' is every region except 'Europe'; compare it only with 'Europe' or 'rest'"
 MEMBERS = "expected a group on each side of every |, such as Europe|Asia; got "
 
 

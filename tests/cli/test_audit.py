@@ -334,11 +334,8 @@ def test_partial_responses_are_left_out_up_to_a_share(cli: Cli, tmp_path: Path) 
     assert (result.code, result.err) == (2, f"ranktilt: {file}: {message}\n")
     result = cli(*command, "--max-failures", "0.4", "--json", tmp_path / "audit.json")
     assert result.code == 0
-    assert (
-        result.err
-        == f"warning: {file}: 1 of 3 queries failed and are not in the run (first: 'q3': timed "
-        "out)\n"
-    )
+    failure = "1 of 3 queries failed and are not in the run (first: 'q3': timed out)"
+    assert result.err == f"warning: {file}: {failure}\n"
     assert Audit.load(tmp_path / "audit.json").queries == ("q1", "q2")
 
 
@@ -384,7 +381,7 @@ def test_what_cannot_be_written_is_found_before_anything_is_ranked(
     Path("half/runs").touch()
     before = sorted(Path().rglob("*"))
     for options, message in (
-        ("--save kept", "kept/table.parquet: expected a file, this is a folder"),
+        ("--save kept", "kept/table.parquet: expected a file, got a folder"),
         ("--save file", "file/audit.json: cannot be written: Not a directory"),
         ("--save half", "half/runs/1-run.trec.gz: cannot be written: Not a directory"),
         ("--json file/a.json", "file/a.json: cannot be written: Not a directory"),
@@ -411,8 +408,8 @@ def test_responses_are_read_with_queries_of_a_file(
         run,
     ]
     assert (
-        "got 2 responses and no ids; responses do not name their queries: --queries FILE"
-        in refused(cli, *call)
+        "got 2 responses and no ids; the responses do not name their queries; give these in the "
+        "same order with --queries FILE" in refused(cli, *call)
     )
     code, out, _ = cli(*call, "--queries", queries, "--json", tmp_path / "a.json")
     assert code == 0

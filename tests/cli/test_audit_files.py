@@ -132,9 +132,9 @@ def test_a_file_behind_another_door_is_named(cli: Cli, trec_files: dict[str, Pat
     run, qrels, groups = (trec_files[name] for name in ("run", "qrels", "groups"))
     for words, message in (
         ((f"--run={qrels}", f"--groups={groups}"), "judgments"),
-        ((f"--run={groups}", f"--groups={groups}"), "labels are named with --groups"),
-        ((f"--run={run}", f"--groups={groups}", f"--qrels={run}"), "a run is named with --run"),
-        ((f"--run={run}", f"--groups={qrels}"), "judgments are named with --qrels"),
+        ((f"--run={groups}", f"--groups={groups}"), "name labels with --groups"),
+        ((f"--run={run}", f"--groups={groups}", f"--qrels={run}"), "name a run with --run"),
+        ((f"--run={run}", f"--groups={qrels}"), "name judgments with --qrels"),
     ):
         code, _, err = cli("audit", *words)
         assert code == 2

@@ -173,7 +173,7 @@ def test_of_a_list_of_ids_all_others_are_the_rest(tmp_path: Path, name: str, hea
 def test_labels_that_contradict_sources_are_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "l.txt", "d1-human\n")
     with pytest.raises(
-        rt.DataError, match="'d1-human' is 'listed' here and 'human' in the collection"
+        rt.DataError, match="'d1-human' is 'listed' here but 'human' in the collection"
     ):
         with_labels(toy(), LabelFile(str(file), rest="human"), by="source")
 
@@ -329,7 +329,7 @@ def test_demo_audits_bundled_collection_and_names_its_texts(cli: Cli, tmp_path: 
     result, collection = rt.Audit.load(file), rt.bundled()
     assert (code, out) == (0, rt.table(result, "csv"))
     for words in (
-        "paragraphs of the NumPy",
+        "paragraphs from the NumPy",
         "with a rewrite by a language model (Claude)",
         "judged by the same model",
     ):
@@ -355,7 +355,7 @@ def test_demo_without_the_neural_extra_says_how_to_get_it(
         "tfidf",
         "bm25",
     }
-    assert err.endswith('For a neural retriever too: pip install "ranktilt[neural,demo]"\n')
+    assert err.endswith('To add a neural retriever: pip install "ranktilt[neural,demo]"\n')
 
 
 def test_demo_takes_the_neural_retriever_where_it_is(

@@ -185,11 +185,9 @@ def test_instrument_is_a_sentence_a_ranker_and_decides_too(
 def test_options_that_nothing_reads_are_refused(cli: Cli, bed: Path) -> None:
     measure = cli("check", bed, "-m", "nDCG@3")
     assert measure.code == 2
-    assert measure.err == (
-        "ranktilt: --measure is about effectiveness: name a ranker with -r, such as -r bm25\n"
-    )
+    assert measure.err == ("ranktilt: --measure needs a ranker: name one, such as -r bm25\n")
     assert cli("check", bed, "--text", "text").err == (
-        "ranktilt: --text is about rankers and encoders: name one with -r or --similarity\n"
+        "ranktilt: --text needs a ranker or an encoder: name one with -r or --similarity\n"
     )
 
 

@@ -130,7 +130,7 @@ def test_what_is_nothing_that_is_read_is_one_line(cli: Cli, tmp_path: Path) -> N
         archive.writestr("xl/workbook.xml", "<workbook/>")
     code, out, err = cli("check", path)
     assert (code, out) == (2, "")
-    assert f"{path}: is a document of an office program; save it as CSV" in err
+    assert f"{path}: is an office document; save it as CSV" in err
     write(tmp_path / "page", "<html><body>404</body></html>")
     code, _, err = cli("check", tmp_path / "page")
     assert code == 2

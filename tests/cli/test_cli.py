@@ -118,7 +118,7 @@ def test_ids_with_blanks_are_saved_and_read_back(
         for options in (BM25, ("--run", run, *BM25[2:]))
     ]
     assert csv[1].replace("1-bm25", "bm25") == csv[0]
-    why = "query id 'q 1' has a blank in it, which a run alone cannot hold; name a file instead"
+    why = "query id 'q 1' contains a blank, which a run alone cannot hold; name a file instead"
     assert refused(cli, "rank", toy_folder, "-r", "bm25", "-o", "-") == f"-o -: {why}"
 
 
@@ -183,7 +183,7 @@ def test_what_gate_says_is_never_said_by_a_crash(
             "ranktilt: [Errno 13] Permission denied: 'x'\n",
         ),
         (BrokenPipeError(32, "Broken pipe"), 141, ""),
-        (KeyboardInterrupt(), 130, "ranktilt: interrupted; what was cached is kept\n"),
+        (KeyboardInterrupt(), 130, "ranktilt: interrupted; the cache keeps finished work\n"),
     ]
     for error, code, end in cases:
         monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", Mock(side_effect=error))

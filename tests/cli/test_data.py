@@ -90,7 +90,7 @@ def test_judgments_of_ones_own_are_saved_under_their_name(
     assert load(tmp_path / "b").qrels.rows() == [("q3", "d1", 1)]
     assert load(tmp_path / "b").ids.to_list() == ["d1"]
     assert err.splitlines()[-1].startswith(
-        "warning: 1 of 3 documents are kept: no unjudged one competes"
+        "warning: kept 1 of 3 documents. Unjudged ones do not compete"
     )
 
 

@@ -127,7 +127,7 @@ def test_a_place_that_cannot_be_is_refused(
     read = read if read.is_file() else read / "queries.jsonl"
     before = read.read_bytes()
     for path, message in (
-        (tmp_path, f"--json {tmp_path}: expected a file, this is a folder"),
+        (tmp_path, f"--json {tmp_path}: expected a file, got a folder"),
         (read, f"--json {read}: this file is read too; choose another file"),
         (read / "x", str(read)),
     ):
@@ -154,8 +154,8 @@ def test_a_folder_that_cannot_be_written_is_found_first(
     with no_permission(folder):
         message = refused(cli, *command, "--json", folder / "f.json")
     assert message == (
-        f"{folder / 'f.json'}: cannot be written: Permission denied; choose a place you may "
-        "write to"
+        f"{folder / 'f.json'}: cannot be written: Permission denied; choose a place where "
+        "you may write"
     )
 
 

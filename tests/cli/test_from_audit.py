@@ -71,7 +71,7 @@ def test_mitigate_asks_which_of_several_runs(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["mitigate", str(folder / "two.json")]) == 2
-    assert "holds 2 runs, and mitigate takes one: -r bm25 or -r ours" in capsys.readouterr().err
+    assert "holds 2 runs, but mitigate takes one: -r bm25 or -r ours" in capsys.readouterr().err
 
 
 def test_typed_options_win(folder: Path) -> None:
@@ -105,7 +105,7 @@ def test_moved_files_are_named(folder: Path, capsys: pytest.CaptureFixture[str])
     finally:
         (folder / "elsewhere.trec").rename(path)
     message = capsys.readouterr().err
-    assert f"was made of {path}, which is not there now" in message
+    assert f"was made from {path}, which is no longer there" in message
 
 
 def test_changed_files_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,7 +108,7 @@ def test_a_collection_and_its_rewrites_are_written(cli: Cli, server: Server, fol
     assert err.splitlines() == [
         f"{output}: {rt.load(output)!r}",
         f"{SOURCE}: 12 of 12 documents rewritten",
-        "12 answers asked for",
+        "asked for 12 answers",
         f"Next: ranktilt check {output}",
     ]
     assert rt.load(output).pairs("human", SOURCE).height == 12
@@ -118,7 +118,7 @@ def test_a_collection_and_its_rewrites_are_written(cli: Cli, server: Server, fol
     before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     code, _, err = rewrite(cli, server, folder)
     assert (code, len(server.requests)) == (0, 12)
-    assert "0 answers asked for; 12 were known" in err
+    assert "asked for 0 answers; had 12 already" in err
     assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
     quiet = rewrite(
         cli, server, folder, "--rows-per-file", "10", "--quiet", "-o", folder.parent / "parts"
@@ -218,7 +218,7 @@ def test_documents_without_an_answer_give_exit_1_and_are_listed(cli: Cli, folder
     assert code == 1
     assert f"{SOURCE}: 11 of 12 documents rewritten; left out: 1 unanswered" in err
     assert err.splitlines()[-1].startswith("1 document got no answer (")
-    assert err.splitlines()[-1].endswith("); the same command again asks only for these")
+    assert err.splitlines()[-1].endswith("); run the command again to ask only for these")
     listed = [
         json.loads(line)
         for line in (folder.parent / "out" / "left-out.jsonl").read_text().splitlines()
@@ -380,9 +380,9 @@ def test_a_query_file_becomes_a_collection_whose_cost_is_known(
     assert err.splitlines() == [
         f"{queries.parent / 'out'}: {collection!r}",
         "tiny: 3 of 3 documents written",
-        "3 answers asked for",
+        "asked for 3 answers",
         (
-            "qrels/test.tsv is generated, not judged: each document counts as relevant to the "
+            "qrels/test.tsv is generated, not judged. Each document counts as relevant to the "
             "query "
             "it "
             "was written for"

@@ -90,7 +90,7 @@ def test_each_text_is_asked_for_once_and_resumed(
     server.script = [None] * 4 + ["503"] * 2
     code, _, err = cli(*call)
     assert code == 1
-    assert "2 texts got no answer; the same command again asks only for these" in err
+    assert "2 texts got no answer; run the command again to ask only for these" in err
     server.script = []
     code, _, err = cli(*call)
     assert code == 0
@@ -207,7 +207,7 @@ def test_a_judge_grades_false_versions_and_faults_are_resumed(
             ("--factors", "facts", "--judge-prompt", "basic"),
             "--judge-prompt needs a judge: --judge openai:MODEL",
         ),
-        (("--factors", "facts", "--dry-run"), "nothing to price: every factor is made by rule"),
+        (("--factors", "facts", "--dry-run"), "nothing to price: rules make every factor"),
         (("--factors", "facts", "--judge", "openai:tiny"), "openai:tiny needs a key"),
     ],
 )

@@ -156,12 +156,15 @@ def test_a_model_grades_and_is_audited(
         ),
         (
             "--scores a --scores b --human human.qrels",
-            "--human with --scores: values per query are given",
+            "--human does not go with --scores, which needs no grades and no runs",
         ),
-        ("bed --scores a --scores b", "DIR with --scores: values per query are given"),
+        (
+            "bed --scores a --scores b",
+            "DIR does not go with --scores, which needs no grades and no runs",
+        ),
         (
             "--scores a --scores b --human-sample 9",
-            "--human-sample with --scores: values per query are given",
+            "--human-sample does not go with --scores, which needs no grades and no runs",
         ),
         (
             "--scores fond.qrels --scores fond.qrels",

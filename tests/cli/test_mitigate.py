@@ -261,8 +261,8 @@ def test_saved_run_has_the_tilt_that_was_promised(cli: Cli, bundled: Path) -> No
     assert f"To build {chosen} into an engine: The groups of source take turns" in out
     assert f"mitigated.trec: 216 queries, by {chosen}\n" in err
     assert " queries fit corrections, " in err.splitlines()[0]
-    step = err[err.index("Next: Keep it so in CI: ranktilt ") :].splitlines()[0]
-    for command in step.removeprefix("Next: Keep it so in CI: ").split(" && "):
+    step = err[err.index("Next: Guard it in CI: ranktilt ") :].splitlines()[0]
+    for command in step.removeprefix("Next: Guard it in CI: ").split(" && "):
         assert cli(*shlex.split(command)[1:]).code in (0, 1, 3)
     assert list(lists_in("mitigated.trec")) == list(lists_in("bm25.trec"))
     code, out, _ = cli("audit", "--run", "mitigated.trec", *RUN[2:6], *QUICKLY, "--json", "-")
@@ -287,7 +287,7 @@ def test_saved_run_keeps_results_below_the_corrected_ones(cli: Cli, bundled: Pat
         "mitigate", *words, "--save-run", "mitigated.trec", "--json", "mitigated.json"
     )
     assert code == 0
-    assert "216 queries, the first 20 results of each list corrected, by interleave " in err
+    assert "216 queries, corrected in the first 20 results of each list, by interleave " in err
     before, after = lists_in("bm25.trec"), lists_in("mitigated.trec")
     assert list(after) == list(before)
     deep_queries = [query for query, results in before.items() if len(results) > 22]
@@ -334,15 +334,15 @@ def test_saved_run_of_offset_is_its_printed_formula(cli: Cli, bundled: Path) -> 
 
 
 SAVING_REFUSALS = """
-bundled -r bm25 --save-run m.trec | --save-run corrects a saved run
---run bm25.trec --groups labels.tsv --save-ranker m | --save-ranker keeps a ranker
+bundled -r bm25 --save-run m.trec | --save-run needs a saved run
+--run bm25.trec --groups labels.tsv --save-ranker m | --save-ranker needs a ranker
 --run bm25.trec --groups labels.tsv --save-run m.csv | runs are written in TREC format
 --run bm25.trec --groups labels.tsv --save-run bm25.trec | this file is read too
 --run bm25.trec --groups labels.tsv --save-run labels.tsv/m.trec | cannot be written
 --run bm25.trec --run bm25.trec --groups labels.tsv --save-run m.trec \
 | mitigate takes one ranker or run; got 2
-bundled -r bm25 --save-ranker labels.tsv | expected a folder to write to, this is a file
-bundled --run - --save-run m.trec | standard input gives it once
+bundled -r bm25 --save-ranker labels.tsv | expected a folder to write to, got a file
+bundled --run - --save-run m.trec | standard input can be read only once
 """
 
 
@@ -442,4 +442,4 @@ def test_run_of_test_queries_is_drawn_into_parts(cli: Cli, bundled: Path) -> Non
     words = ("mitigate", bundled, "--run", "test.trec", "--method", "offset", *QUICK)
     code, _, err = cli(*words)
     assert code == 0
-    assert "the run has no queries of train and dev: its own are drawn into parts" in err
+    assert "the run has no queries of train and dev, so its own are split at random" in err

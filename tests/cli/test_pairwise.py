@@ -148,7 +148,7 @@ def test_length_of_answers_is_no_option_of_choices(
     (tmp_path / "ranktilt.toml").write_text(
         '[llm.judge]\nmodel = "openai:gpt-x"\nmax_tokens = 16\n', encoding="utf-8"
     )
-    reason = "pairwise lets a model answer with as many tokens as a choice takes"
+    reason = "pairwise allows as many tokens as a choice takes"
     words = ("--by", "gender", "--dry-run")
     code, _, err = cli("pairwise", folder, "--llm", "judge", *words)
     assert code == 0, err

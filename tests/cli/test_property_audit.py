@@ -28,4 +28,4 @@ def test_column_of_numbers_is_audited(cli: Cli, tmp_path: Path) -> None:
 def test_reference_needs_groups(cli: Cli, tmp_path: Path) -> None:
     code, _, err = cli("audit", *files_of(tmp_path), "--by", "popularity", "--reference", "high")
     assert code == 2
-    assert "--reference names a group, and popularity is a column of numbers" in err
+    assert "--reference needs groups, but popularity is a column of numbers" in err

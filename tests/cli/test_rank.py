@@ -105,7 +105,7 @@ def test_stdout_holds_run_alone_and_gz_name_compresses(
     code, out, err = cli("rank", toy_folder, "-r", "bm25", "-o", "-")
     assert code == 0
     assert out == (tmp_path / "run.trec").read_text()
-    assert err == "stdout: 3 queries, 2 to 3 documents a query (bm25)\n"
+    assert err == "stdout: 3 queries, 2 to 3 documents per query (bm25)\n"
     assert files(tmp_path) == before
     cli("rank", toy_folder, "-r", "bm25", "-o", tmp_path / "run.trec.gz")
     assert gzip.decompress((tmp_path / "run.trec.gz").read_bytes()).decode() == out
@@ -203,7 +203,7 @@ def test_queries_without_a_document_and_texts_cut_are_said(
     queries = [*raw_queries(), {"_id": "q4", "text": "zebra"}]
     folder = write_beir(tmp_path / "c", queries=queries, qrels=[("q1", "d1", 1), ("q4", "d1", 1)])
     err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "a.trec").err.splitlines()
-    assert err[0] == f"{tmp_path / 'a.trec'}: 2 queries, 0 to 1 documents a query (bm25)"
+    assert err[0] == f"{tmp_path / 'a.trec'}: 2 queries, 0 to 1 documents per query (bm25)"
     assert err[1] == "bm25: found nothing for 1 query; an audit counts that as 0"
     lone = cli(
         "rank", folder, "-r", "bm25", "-o", tmp_path / "b.trec", "--qrels", "none"
@@ -213,8 +213,8 @@ def test_queries_without_a_document_and_texts_cut_are_said(
     cut = {"limit": 256, "share": {"human": 0.25, "llm": 0.0}}
     write(tmp_path / "saved.trec.json", json.dumps({"ranker": "dense:minilm", "truncated": cut}))
     err = cli("rank", toy_folder, "-r", f"replay:{saved}", "-o", tmp_path / "run.trec").err
-    assert "saved: reads 256 tokens; longer, and cut, are 25 % of human, 0 % of llm\n" in err
-    assert "1 query, 1 document a query" in err
+    assert "saved: reads 256 tokens and truncates 25 % of human, 0 % of llm\n" in err
+    assert "1 query, 1 document per query" in err
 
 
 RANKER = "bm25@5>>listwise:openai:tiny(window=3,step=2)"

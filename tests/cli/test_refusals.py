@@ -33,8 +33,8 @@ AUDIT = [
     (
         "--run run.trec",
         (
-            "the documents' sources are unknown: name a collection DIR, or a label file (--groups "
-            "FILE)"
+            "the sources of the documents are unknown: name a collection DIR, or a label file "
+            "(--groups FILE)"
         ),
     ),
     ("-r bm25 --groups labels.tsv", "ranker 'bm25' needs texts: name a collection DIR"),
@@ -44,7 +44,7 @@ AUDIT = [
     ),
     (
         "--run run.trec --groups labels.tsv --source llm",
-        "--source chooses what is ranked: name a collection DIR",
+        "--source chooses what to rank: name a collection DIR",
     ),
     ("--run run.trec --groups labels.tsv --split dev", "--split needs a collection DIR"),
     (
@@ -61,7 +61,7 @@ AUDIT = [
     ),
     (
         "run.trec --groups labels.tsv",
-        "run.trec: expected a collection DIR, this is a file; a run: --run run.trec",
+        "run.trec: expected a collection DIR, got a file; if it is a run, type --run run.trec",
     ),
     ("gone -r bm25 --score-order rank", "--score-order needs a run"),
     ("toy -r bm25 --queries q.tsv", "--queries needs a run"),
@@ -94,7 +94,7 @@ AUDIT = [
     ("-r engine:a:b --stop-at-tilt 9", "name --queries FILE and --groups FILE, or a collection"),
     (
         "-r engine:a:b --stop-at-tilt 9 --queries q.tsv --groups labels.tsv --rest ai",
-        "--rest needs to know all",
+        "--rest needs a list of all",
     ),
 ]
 GATE = [
@@ -148,8 +148,8 @@ RANK = [
 ]
 CHECK = [
     ("toy --split dev", "toy/qrels: unknown split 'dev' (valid: test); choose one with --split"),
-    ("toy -m nDCG@3", "--measure is about effectiveness: name a ranker with -r"),
-    ("toy --text text", "--text is about rankers and encoders: name one with -r or --similarity"),
+    ("toy -m nDCG@3", "--measure needs a ranker: name one, such as -r bm25"),
+    ("toy --text text", "--text needs a ranker or an encoder: name one with -r or --similarity"),
     ("toy --set check.equivalence=2", "[check] equivalence: expected a number <= 1"),
     ("toy --similarity bm25", "similarity needs vectors from an encoder, such as dense:minilm"),
     ("toy --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
@@ -205,16 +205,16 @@ PAIRWISE = [
     ("people --llm openai:m@3", "--llm expects one model, such as openai:MODEL, got 'openai:m@3'"),
 ]
 REPORT = [
-    ("audit.json --format svg", "svg is a format of figures; name their folder: --figures DIR"),
+    ("audit.json --format svg", "svg is a format for figures; name a folder: --figures DIR"),
     ("audit.json --figures f --format csv", "--figures draws svg, pdf or png, not csv"),
-    ("audit.json --figures f -o r.html", "--figures writes figures alone; omit -o"),
+    ("audit.json --figures f -o r.html", "--figures writes only figures; omit -o"),
     ("audit.json --layout dai-3 -o t.html", "t.html: a page has no layout; name a .tex, .md or"),
     ("audit.json --layout xx -o t.html", "unknown layout 'xx' (valid: paper, dai-1, dai-2"),
     (
         "audit.json --layout dai-3 --format latex -o t.md",
         "-o t.md: expected a name that ends in .tex, for latex; --format markdown",
     ),
-    ("audit.json --figures f --layout paper", "paper is a table, no figure; choose --format"),
+    ("audit.json --figures f --layout paper", "paper is a table, not a figure; choose --format"),
     ("audit.json --figures f --no-texts", "--no-texts is for pages and tables"),
     ("audit.json -o r.html --query q1", "--query needs a table of texts: --layout dai-10"),
     ("audit.json --layout dai-10 --query q99", "unknown query 'q99' (valid: q1"),
@@ -247,7 +247,7 @@ GENERATE = [
     ("rewrite toy --llm openai:m -o x --pool-depth 9", "--pool-depth needs a pool"),
     (
         "rewrite toy --llm openai:m -o toy",
-        "-o toy: this is the collection that is read; choose another",
+        "-o toy: this is the collection to read; choose another",
     ),
     (
         "rewrite toy --llm openai:m --dry-run --price cheap",
@@ -281,7 +281,7 @@ GENERATE = [
         "answer q.tsv --llm openai:m --dry-run --prompt none.txt",
         "none.txt: expected {query}, where the query goes",
     ),
-    ("answer twice.tsv --llm openai:m --dry-run", "twice.tsv:2: query 'q1' came before"),
+    ("answer twice.tsv --llm openai:m --dry-run", "twice.tsv:2: query 'q1' occurs twice"),
     (
         "answer notab.tsv --llm openai:m --dry-run",
         "notab.tsv:2: expected id and text separated by a tab, got 1 fields",
@@ -336,12 +336,12 @@ GENERATE = [
     ),
     (
         "versions toy --factors length --by-rule --dry-run",
-        "nothing to price: every factor is made by rule",
+        "nothing to price: rules make every factor",
     ),
     ("versions toy --factors source --llm openai:m -o x --price 1,2", "--price needs --dry-run"),
     (
         "versions toy --factors length --by-rule -o toy",
-        "-o toy: this is the collection that is read; choose another folder",
+        "-o toy: this is the collection to read; choose another folder",
     ),
     (
         "versions toy --factors length --by-rule -o lone",
@@ -362,7 +362,7 @@ GENERATE = [
     ),
     (
         "versions --table people.csv --factors length --by-rule -o x",
-        "--table has its versions already: only --factors, --factor",
+        "--table already holds versions; only --factors, --factor",
     ),
 ]
 SOURCES = (
@@ -411,7 +411,7 @@ TOOLS = [
     ),
     (
         "doctor --prune --all one",
-        "--all removes everything; omit it to remove only what MODEL chooses",
+        "--all removes everything; omit it to remove only what is from MODEL",
     ),
 ]
 REFUSALS = {
@@ -527,7 +527,7 @@ def test_it_is_one_line(
             "generate answer x --llm y -n 0",
             'ranktilt generate answer: Invalid value "0" for -n',
         ),
-        ("doctor x", "ranktilt: no such command 'doctor'; it is in a group: ranktilt tools doctor"),
+        ("doctor x", "ranktilt: no such command 'doctor'; did you mean ranktilt tools doctor?"),
     ],
 )
 def test_wrong_usage_is_one_line_too(cli: Cli, command: str, line: str) -> None:

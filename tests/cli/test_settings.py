@@ -103,7 +103,7 @@ def test_labels_by_name_and_a_file_of_that_name_wins(cli: Cli, here: Path) -> No
     (here / "team.csv").write_text("doc_id,source\nd1,man\nd2,machine\nd3,man\nd4,man\n", "utf-8")
     code, out, err = cli("audit", "--run", "run.trec", "--groups", "team.csv", "-m", "Share@2")
     assert "machine" in out
-    assert "the file is read, not [labels.team.csv]" in err
+    assert "using the file, not [labels.team.csv]" in err
 
 
 def test_an_address_of_a_file_is_said_before_anything_is_asked(

@@ -110,7 +110,7 @@ def test_rewrite_names_the_side_that_it_was_told(
         code, _, err = cli("generate", "rewrite", plain, *model, *option, "--dry-run")
         assert code == 0
         assert (
-            f"no document has a source: 3 documents are called '{name}' (--source-to-rewrite)"
+            f"no document has a source, so 3 documents are called '{name}' (--source-to-rewrite)"
             in err
         )
     mixed = write_beir(tmp_path / "mixed", docs=docs(source=(None, "ai")), qrels=QRELS)

@@ -118,10 +118,10 @@ def test_a_choice_is_shown_before_it_is_removed(cli: Cli, filled_cache: Path) ->
     [
         (
             (),
-            "removed 0 entries: 3 B free again\nentries are kept; MODEL or --all removes them\n",
+            "removed 0 entries, freed 3 B\nentries are kept; MODEL or --all removes them\n",
             ["two", "one"],
         ),
-        (("--all",), "removed 2 entries: 260 kB free again\n", []),
+        (("--all",), "removed 2 entries, freed 260 kB\n", []),
         (("--all", "--quiet"), "", []),
     ],
 )
@@ -145,7 +145,8 @@ def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, filled_cache: Path) 
     result = cli("tools", "doctor", "--prune", "--all")
     assert result.err.startswith("removed 2 entries")
     assert (
-        "is kept; ranktilt tools doctor MODEL --prune removes it: gpt, openai:ada\n" in result.err
+        "are kept; ranktilt tools doctor MODEL --prune removes them: gpt, openai:ada\n"
+        in result.err
     )
     assert sorted(entries(cli)) == ["gpt", "openai:ada"]
     for name in ("gpt", "openai:ada"):

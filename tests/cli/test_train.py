@@ -43,9 +43,8 @@ FEW = (
     "precision=float32",
 )
 FLATTERED = (
-    "warning: the model learned from the judgments that this audit would use, so its figures would "
-    "flatter it; "
-    "name others: --split"
+    "warning: the model learned from the judgments that this audit would use, so the audit "
+    "would flatter it; name others with --split"
 )
 
 
@@ -88,9 +87,7 @@ def test_a_cross_encoder_is_trained_as_by_the_library(
     assert weights[0].read_bytes() == weights[1].read_bytes()
     code, _, err = cli(*command, "--set", "negatives_per_positive=3")
     assert code == 0
-    assert err.startswith(
-        f"{model} is there already, trained as asked: 6 steps; its loss went from "
-    )
+    assert err.startswith(f"{model} already holds this training: 6 steps; its loss went from ")
 
 
 @pytest.mark.parametrize(("split", "warned"), [("train", False), ("test", True)])
@@ -273,8 +270,7 @@ def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
     code, out, err = cli(*command, "--debias", "0", "--debias", "paper", "--budget", "0.02")
     assert code == 0
     assert (
-        "α of the paper, for ANCE's scores of about 700: 0.0001, 0.0005, 0.001, 0.005, 0.01. "
-        in err
+        "The paper's α, for ANCE's scores of about 700: 0.0001, 0.0005, 0.001, 0.005, 0.01. " in err
     )
     assert (
         f"Next: ranktilt report {models / 'bench.json'} -o {models / 'bench.html'}"
@@ -311,10 +307,10 @@ def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
         (
             "cross-encoder",
             "minutes=5",
-            "--set minutes: --minutes is an option, so type --minutes 5",
+            "--set minutes: --minutes is an option; type --minutes 5",
         ),
-        ("retriever", "alpha=1", "--set alpha: --debias is an option, so type --debias 1"),
-        ("retriever", "debias=1", "--set debias: --debias is an option, so type --debias 1"),
+        ("retriever", "alpha=1", "--set alpha: --debias is an option; type --debias 1"),
+        ("retriever", "debias=1", "--set debias: --debias is an option; type --debias 1"),
         ("retriever", "positives=all", "unknown argument of this training 'positives'"),
         ("study", "twins=llm", "unknown argument of this training 'twins'"),
     ],

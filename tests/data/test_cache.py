@@ -27,7 +27,7 @@ def stored(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.glob("*.keys")) // KEY_BYTES
 
 
-HINT = " (RANKTILT_CACHE names the cache's folder)"
+HINT = " (RANKTILT_CACHE sets the cache folder)"
 
 
 def vectors(*rows: list[float]) -> Vectors:
@@ -166,11 +166,11 @@ def test_float16_is_stored_in_half_and_what_a_cache_cannot_hold_is_refused(tmp_p
     ):
         VectorCache(tmp_path, dtype="float61")
     cache = VectorCache(folder := tmp_path / "held", dtype="float16")
-    with refused(f"{folder}: float16 cannot hold numbers beyond 65,504; choose store=float32"):
+    with refused(f"{folder}: float16 cannot hold numbers above 65,504; choose store=float32"):
         cache.put(content_keys(["a"]), vectors([1, 65_520]))
     assert not folder.exists()
     cache.put(content_keys(["a"]), vectors([1, 2]))
-    with refused(f"{folder}: holds vectors of 2 numbers, not 3; remove it"):
+    with refused(f"{folder}: holds vectors with 2 numbers, not 3; remove it"):
         cache.put(content_keys(["b"]), vectors([1, 2, 3]))
 
 

@@ -208,7 +208,7 @@ def test_a_column_that_no_file_keeps_is_refused(series: pl.Series) -> None:
     with pytest.raises(UserError) as caught:
         of(extra=series)
     assert str(caught.value).startswith(
-        f"docs: column 'extra' of type {series.dtype} cannot be kept; use strings, "
+        f"docs: cannot keep column 'extra' of type {series.dtype}; use strings, "
     )
 
 
@@ -368,7 +368,7 @@ def test_too_many_sources_are_refused_before_any_is_separated() -> None:
     )
     for verb in (check, explain):
         with refused(
-            f"{came}let the field source name the sides to compare, such as human and llm, and …"
+            f"{came}use the field source for the sides to compare, such as human and llm, and …"
         ):
             verb(collection)
     with refused(

@@ -146,14 +146,15 @@ def test_a_file_cannot_hold_a_file_and_a_write_that_fails_midway_keeps_the_old_o
 def test_what_to_do_depends_on_what_went_wrong(tmp_path: Path) -> None:
     for code, hint in {
         errno.ENOSPC: "free some space or choose another place",
-        errno.EACCES: "choose a place you may write to",
-        errno.EROFS: "choose a place you may write to",
+        errno.EACCES: "choose a place where you may write",
+        errno.EROFS: "choose a place where you may write",
         errno.EIO: "choose another place",
     }.items():
         error = files.cannot_write(Path("out/f"), OSError(code, "The reason"))
         assert str(error) == f"out/f: cannot be written: The reason; {hint}"
     message = (
-        f"{tmp_path / 'f'}: cannot be written: Permission denied; choose a place you may write to"
+        f"{tmp_path / 'f'}: cannot be written: Permission denied; choose a place where "
+        "you may write"
     )
     with no_permission(tmp_path), refused(message):
         files.write_bytes(tmp_path / "f", b"abc")
@@ -349,8 +350,8 @@ def test_it_comes_back_equal(name: str, tmp_path: Path) -> None:
 NOT_ONE = "expected a toy (format 'ranktilt-toy'), got"
 HEAD = {"format": "ranktilt-toy"}
 CHANGED = (
-    "was changed after ranktilt wrote it (its sha256 differs): take the file as it was, or "
-    "run ranktilt toy again"
+    "was changed after ranktilt wrote it (its sha256 differs): restore the original file, "
+    "or run ranktilt toy again"
 )
 
 
@@ -364,15 +365,18 @@ CHANGED = (
             {"format": "ranktilt-audit"},
             f"{NOT_ONE} format 'ranktilt-audit'; ranktilt toy --json FILE makes one",
         ),
-        (HEAD, "is a toy of version None, this RankTilt reads version 3: run ranktilt toy again"),
+        (
+            HEAD,
+            "is a toy of version None, but this RankTilt reads version 3; run ranktilt toy again",
+        ),
         (
             {**HEAD, "version": 4},
-            "is a toy of version 4, this RankTilt reads version 3: run ranktilt toy again",
+            "is a toy of version 4, but this RankTilt reads version 3; run ranktilt toy again",
         ),
         ({**HEAD, "version": 3}, CHANGED),
         (
             hashed({**HEAD, "version": 3}),
-            "is not a toy as this RankTilt writes it: Object missing required field",
+            "is not a toy that this RankTilt writes: Object missing required field",
         ),
     ],
 )
@@ -411,5 +415,5 @@ def test_one_changed_byte_is_refused(tmp_path_factory: Any, where: int, byte: in
 def test_other_types_than_todays_are_named(
     part: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(DataError, match=f"is not a toy as this RankTilt writes it: {message}"):
+    with pytest.raises(DataError, match=f"is not a toy that this RankTilt writes: {message}"):
         Study1.load(saved(tmp_path, hashed({**CONTENT, **part})))

@@ -85,7 +85,7 @@ def test_several_scorers_are_no_choice_until_one_is_named(tmp_path: Path) -> Non
     content = INSPECT.replace('"scores": {', '"scores": {"length": {"value": 9}, ')
     path = write(tmp_path / "log.json", content)
     with refused(
-        f"{path}: log of Inspect: scores of 'length' and 'grader'; choose one: FILE:grade=length",
+        f"{path}: log of Inspect: scores from 'length' and 'grader'; choose one: FILE:grade=length",
         DataError,
     ):
         read_qrels(path)
@@ -100,7 +100,7 @@ def test_logs_without_pairs_and_of_several_models_are_refused(tmp_path: Path) ->
         read_qrels(path)
     write(path, PROMPTFOO.replace("openai:gpt-x", "openai:gpt-y", 1))
     with refused(
-        f"{path}: log of promptfoo: grades of 'openai:gpt-y' and 'openai:gpt-x'; …", DataError
+        f"{path}: log of promptfoo: grades from 'openai:gpt-y' and 'openai:gpt-x'; …", DataError
     ):
         read_qrels(path)
     path = tmp_path / "log.eval"
@@ -108,6 +108,6 @@ def test_logs_without_pairs_and_of_several_models_are_refused(tmp_path: Path) ->
         archive.writestr("header.json", "{}")
         archive.writestr("samples/1_epoch_1.json", "{}")
     with refused(
-        f"{path}: is a packed log of Inspect; write it as JSON: inspect log convert …", DataError
+        f"{path}: is a packed Inspect log; write it as JSON: inspect log convert …", DataError
     ):
         read_qrels(path)

@@ -130,7 +130,7 @@ def test_what_the_cache_lacks_is_fetched_or_said_to_be_missing(
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", gone)
     assert refusal("hub:a/b") == (
-        "hub:a/b: could not be fetched: 404 Client Error: Repository Not Found for url: "
+        "hub:a/b: download failed: 404 Client Error: Repository Not Found for url: "
         "https://huggingface.co/api; "
         "see https://huggingface.co/datasets/a/b (private repositories need `hf auth login`)"
     )
@@ -146,14 +146,13 @@ def test_what_the_cache_lacks_is_fetched_or_said_to_be_missing(
             {},
             (
                 ": expected documents (corpus.jsonl, corpus/*) in the layout of Cocktail, BEIR or "
-                "MTEB; there are: no "
+                "MTEB, got no "
             ),
         ),
         (
             {"labels.jsonl": "{}\n", "data/train-00000-of-00001.parquet": rows(raw_docs())},
             ": expected documents (corpus.jsonl, corpus/*) in the layout of Cocktail, BEIR or "
-            "MTEB; there are: data"
-            "/train-00000-of-00001.parquet, labels.jsonl",
+            "MTEB, got data/train-00000-of-00001.parquet, labels.jsonl",
         ),
         (
             {"corpus.jsonl": jsonl(raw_docs())},
@@ -161,8 +160,9 @@ def test_what_the_cache_lacks_is_fetched_or_said_to_be_missing(
         ),
         (
             {"corpus.jsonl": jsonl(raw_docs()), "queries.jsonl": jsonl(raw_queries())},
-            " holds no judgments, nor does hub:a/b-qrels, where BEIR keeps them; name a file of "
-            "judgments with --qrels, or --qrels none (hub:a/b-qrels: the hub cannot be reached",
+            " holds no judgments, and neither does hub:a/b-qrels, where BEIR keeps them; name a "
+            "file of judgments with --qrels, or --qrels none (hub:a/b-qrels: the hub cannot be "
+            "reached",
         ),
         (
             {"qrels/dev.tsv": tsv(raw_qrels()), **mteb()},

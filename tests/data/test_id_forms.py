@@ -36,7 +36,7 @@ CASES = [
         ids=("https://a.org/x/", "https://a.org/y"),
         known=("https://a.org/x", "https://a.org/y"),
         words=(
-            "1 id of 1 would match without the slash at the end: 'https://a.org/x/' and "
+            "1 id of 1 would match without the final slash: 'https://a.org/x/' and "
             "'https://a.org/x'"
         ),
     ),
@@ -50,7 +50,7 @@ CASES = [
         name="all of it",
         ids=("http://www.a.org/x/",),
         known=("https://a.org/x",),
-        words="1 id of 1 would match as addresses without scheme, www and the slash at the end: "
+        words="1 id of 1 would match as addresses without scheme, www and final slash: "
         "'http://www.a.org/x/' and 'https://a.org/x'",
     ),
     Case(name="none", ids=("a", "b"), known=("b", "c"), words=""),
@@ -66,7 +66,7 @@ def test_ids_that_differ_in_form_are_counted(case: Case) -> None:
 def test_labels_of_other_forms_are_warned_of_and_refused_where_none_matches(tmp_path: Path) -> None:
     run = Run.load(write(tmp_path / "run.csv", "qid,url,score\nq,http://a/,2\nq,b,1\n"))
     labels = write(tmp_path / "labels.csv", "doc_id,source\nhttp://a,human\nb,llm\n")
-    message = r"run\.csv: 1 id of 1 would match without the slash at the end"
+    message = r"run\.csv: 1 id of 1 would match without the final slash"
     with pytest.warns(DataWarning, match=message):
         labelled(labels, [run])
     write(labels, "doc_id,source\nhttp://A/,human\nB,llm\n")

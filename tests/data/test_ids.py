@@ -228,7 +228,7 @@ def test_numbers_of_other_libraries_are_scores() -> None:
 
 
 def test_ids_that_become_one_are_refused() -> None:
-    with refused("run 'run': query '1' comes twice"):
+    with refused("run 'run': query '1' occurs twice"):
         Run.from_dict({1: {"a": 1.0}, "1": {"b": 1.0}})
     with refused("run 'run': document '1' occurs twice for query 'q'"):
         Run.from_dict({"q": {1: 1.0, "1": 2.0}})

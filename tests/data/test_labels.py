@@ -138,7 +138,7 @@ def test_what_is_written_is_read_back(
             "address\tsource\na\th\n",
             ":1: expected a column doc_id, got 'address, source'; a label file begins wi",
         ),
-        ("l.tsv", "human\thuman\nb\tllm\n", ":1: column 'human' is named twice; "),
+        ("l.tsv", "human\thuman\nb\tllm\n", ":1: column 'human' occurs twice; "),
         (
             "l.tsv",
             "doc_id\tsuorce\tx\na\th\ten\n",
@@ -171,8 +171,7 @@ def test_what_is_written_is_read_back(
             "q1 0 d1 1\n",
             (
                 ":1: expected labels (doc_id and source), got judgments (TREC judgments); "
-                "judgments "
-                "are named with"
+                "name judgments with"
             ),
         ),
     ],
@@ -189,7 +188,7 @@ def test_what_no_label_file_holds_is_refused_and_faults_in_parquet_have_no_line(
 ) -> None:
     path = write(tmp_path / "l.tsv", "doc_id\ttitle\tsource\torigin\na\tt\th\ta\n")
     for by in ("title", "origin"):
-        with pytest.raises(UserError, match=rf"^'{by}' cannot be grouped by \(valid: source\)"):
+        with pytest.raises(UserError, match=rf"^cannot group by '{by}' \(valid: source\)"):
             read_labels(path, by=by)
     with pytest.raises(
         UserError, match=r"^--by length:3 needs texts: name a collection DIR, without --groups \("
@@ -198,11 +197,11 @@ def test_what_no_label_file_holds_is_refused_and_faults_in_parquet_have_no_line(
     path = tmp_path / "l.parquet"
     pl.DataFrame({"doc_id": ["a", "b", "a"], "source": ["h", "l", "l"]}).write_parquet(path)
     assert fault(path) == (
-        "l.parquet: document 'a' has two values of 'source': 'h' and 'l'; FILE:several=first "
-        "takes the first"
+        "l.parquet: document 'a' has two values of 'source': 'h' and 'l'; to take the first, "
+        "use FILE:several=first"
     )
     pl.DataFrame({"doc_id": ["a", None], "source": ["h", "l"]}).write_parquet(path)
-    with pytest.warns(DataWarning, match=r"l\.parquet: 1 row without a doc_id left out"):
+    with pytest.warns(DataWarning, match=r"l\.parquet: left out 1 row without a doc_id"):
         assert read_labels(path).rows() == [("a", "h")]
     write(path, "no parquet")
     assert fault(path).startswith("l.parquet:1: expected labels (doc_id and source), got ")
@@ -429,14 +428,14 @@ def test_a_column_is_added_and_sources_and_origins_come_from_the_file(tmp_path: 
         (
             "title",
             "d1-human\tx\n",
-            "--groups cannot replace the column 'title' of a collection; call it",
+            "--groups cannot replace the column 'title' of a collection; give it",
         ),
-        ("id", "d1-human\tx\n", "--groups cannot replace the column 'id' of a collection; call it"),
+        ("id", "d1-human\tx\n", "--groups cannot replace the column 'id' of a collection; give it"),
         ("side", "zz\tx\n", "{file}: names none of the collection's 6 documents"),
         (
             "source",
             "d1-human\tme\nd1-llm\tit\n",
-            "{file}: no source for 4 documents of the collection (first: 'd2-",
+            "{file}: no source for 4 documents in the collection (first: 'd2-",
         ),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_plain_beir_folder_has_no_source_where_none_is_given_and_is_read_befor
     write(tmp_path / "queries.jsonl.gz", "broken")
     write(tmp_path / "qrels" / "test.tsv.gz", "broken")
     with pytest.warns(
-        DataWarning, match=r"\.(jsonl|tsv) is read instead of .*\.gz beside it"
+        DataWarning, match=r"reading .*\.(jsonl|tsv), not .*\.gz in the same folder"
     ) as caught:
         assert judgments(load(tmp_path)) == set(raw_qrels())
     assert len(caught) == 3
@@ -185,18 +185,18 @@ def test_the_spec_says_what_was_read_and_a_missing_part_what_was_expected(tmp_pa
         (
             "corpus/llm.jsonl.gz",
             "",
-            "corpus/llm.jsonl.gz: a second file for source 'llm', beside corpus/llm.jsonl",
+            "corpus/llm.jsonl.gz: a second file for source 'llm', besides corpus/llm.jsonl",
         ),
         (
             "queries.jsonl",
             '{"text": "x"}',
-            "queries.jsonl:1: expected the fields _id and text, _id is missing:",
+            "queries.jsonl:1: expected the fields _id and text; _id is missing:",
         ),
         (
             "qrels/test.tsv",
             "q1\td1\t1\tx",
             (
-                "qrels/test.tsv:1: expected judgments (query, document and grade), got text of 4 "
+                "qrels/test.tsv:1: expected judgments (query, document and grade), got text in 4 "
                 "columns: "
             ),
         ),
@@ -236,7 +236,7 @@ def test_a_fault_in_any_file_names_it(
         (
             "{folder}",
             {"qrels": "none", "docs": "judged"},
-            "docs 'judged' needs judgments, and there are none",
+            "docs 'judged' needs judgments, but there are none",
         ),
         ("hbu:a/b", {}, "hbu:a/b: no such folder; a public collection begins with hub: or irds:"),
         ("hub:", {}, "hub:: expected a name after the colon, such as hub:IR-Cocktail/scifact"),
@@ -519,7 +519,7 @@ def test_pairs_that_do_not_match_are_left_out(
         reader, "paragraph", lambda f, sha256: find(f, sha256) if f in matched else None
     )
     with pytest.warns(
-        DataWarning, match=r"^bundled: 119 of \d+ paragraphs were found .* install numpy"
+        DataWarning, match=r"^bundled: found 119 of \d+ paragraphs .* install numpy"
     ) as caught:
         fewer = bundled()
     assert (fewer.spec["matched"], fewer.docs.height, caught[0].filename) == (
@@ -529,6 +529,7 @@ def test_pairs_that_do_not_match_are_left_out(
     )
     matched.difference_update([pair.function for pair in reader.pairs()[39:119]])
     with pytest.raises(
-        UserError, match=r"^bundled: 39 of \d+ paragraphs .* expected at least 40; install numpy"
+        UserError,
+        match=r"^bundled: found 39 of \d+ paragraphs .* expected at least 40; install numpy",
     ):
         bundled()

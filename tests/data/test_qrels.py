@@ -17,8 +17,8 @@ pytestmark = pytest.mark.usefixtures("chunks")
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 THREE = "expected query-id, corpus-id, score (3 tab-separated fields)"
-SEVERAL = "FILE:several=first takes the first"
-RUN = "expected judgments, got a run (query, document, rank, score); runs are named with --run"
+SEVERAL = "to take the first, use FILE:several=first"
+RUN = "expected judgments, got a run (query, document, rank, score); name runs with --run"
 
 
 def read(folder: Path, content: str | bytes) -> list[tuple[str, str, int, int]]:
@@ -120,7 +120,7 @@ def test_a_bad_line_is_named(tmp_path: Path, form: str, line: str, message: str)
 
 
 def test_rows_without_ids_are_left_out_and_counted(tmp_path: Path) -> None:
-    message = "test.tsv: 1 judgment without a query, a document or a grade left out"
+    message = "test.tsv: left out 1 judgment without a query, a document or a grade"
     with pytest.warns(DataWarning, match=message):
         assert read(tmp_path, "a\tb\t1\n\tc\t1\n") == [("a", "b", 1, 1)]
 
@@ -131,8 +131,8 @@ def test_a_header_alone_and_a_run_are_refused(tmp_path: Path) -> None:
     for content in ("q a 1 12.5\nq b 2 3.5\nr a 1 9.25\n", "q\ta\t0\t12\nq\tb\t1\t3\n"):
         assert fault(tmp_path, content) == f"test.tsv:1: {RUN}"
     line = (
-        "test.tsv:1: expected judgments (query, document and grade), got a run (TREC run); a "
-        "run is named with --run"
+        "test.tsv:1: expected judgments (query, document and grade), got a run (TREC run); "
+        "name a run with --run"
     )
     assert fault(tmp_path, "q Q0 d 1 2.5 t\n") == line
 
@@ -158,7 +158,7 @@ def test_judgments_are_written_with_a_header_and_no_id_that_the_format_cannot_ho
     assert written.decode() == "query-id\tcorpus-id\tscore\nq1\td1\t2\nü\td 2\t-1\n"
     for row in (("q\t1", "d", 1), ("q", "d\n", 1), ("q", "d\r1", 1)):
         with pytest.raises(
-            UserError, match="has a tab or line end in it, which a qrels file cannot hold"
+            UserError, match="contains a tab or line end, which a qrels file cannot hold"
         ):
             to_tsv(frame(row))
 

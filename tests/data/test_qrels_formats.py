@@ -85,7 +85,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.filterwarnings("ignore:.*without a query, a document or a grade left out")
+@pytest.mark.filterwarnings("ignore:.*left out .* without a query, a document or a grade")
 def test_a_format_holds_the_judgments_of_the_trec_file(case: Case, tmp_path: Path) -> None:
     judgments = read_qrels(write(tmp_path / "qrels", case.content))
     assert judgments.select("query_id", "doc_id", "grade").rows() == ROWS
@@ -114,8 +114,8 @@ def test_columns_are_named_and_the_first_of_several_grades_is_kept(tmp_path: Pat
     path = write(tmp_path / "q.csv", "ask;page;stars\nq1;a;2\nq1;b;0\nq2;c;3\nq1;a;1\n")
     notation = f"{path}:query=ask,id=page,grade=stars"
     with refused(
-        f"{path}:5: a second grade (1) for query 'q1', document 'a'; FILE:several=first takes the "
-        "first",
+        f"{path}:5: a second grade (1) for query 'q1', document 'a'; to take the first, "
+        "use FILE:several=first",
         DataError,
     ):
         read_qrels(notation)
@@ -153,7 +153,7 @@ def test_columns_are_named_and_the_first_of_several_grades_is_kept(tmp_path: Pat
         (
             "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 2\n",
             (
-                ": expected judgments (query, document and grade), got a pointer of Git LFS; fetch "
+                ": expected judgments (query, document and grade), got a Git LFS pointer; fetch "
                 "the "
                 "file: git lfs pull"
             ),
@@ -169,5 +169,5 @@ def test_what_is_wrong_is_named(content: str, words: str, tmp_path: Path) -> Non
 
 def test_rows_that_are_not_rated_are_left_out_and_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "q.csv", "query,docid,rating\nq,a,1\nq,b,\n,c,1\n")
-    with pytest.warns(DataWarning, match=r"q\.csv: 2 judgments without "):
+    with pytest.warns(DataWarning, match=r"q\.csv: left out 2 judgments without "):
         assert read_qrels(path).select("query_id", "doc_id", "grade").rows() == [("q", "a", 1)]

@@ -67,12 +67,12 @@ def test_one_record_is_one_query(tmp_path: Path) -> None:
 def test_what_is_no_file_of_queries_is_said(tmp_path: Path) -> None:
     expected = "expected queries (id and text), got"
     for content, words in (
-        ("q Q0 a 1 2 t\n", f":1: {expected} a run (TREC run); a run is named with --run"),
+        ("q Q0 a 1 2 t\n", f":1: {expected} a run (TREC run); name a run with --run"),
         ("qid,docid,rating\nq,a,1\n", f":1: {expected} judgments (CSV: qid, docid, rating); …"),
         ('{"q": {"a": 1}}', f": {expected} judgments or a run (JSON: query, document); …"),
         ("", ": the file is empty"),
         ('{"qid": "q"}\n{"qid": "r"}\n', f": {expected} JSON lines…"),
-        ('[{"qid": "q", "text": "a"}, {"qid": "q", "text": "b"}]', ": query 'q' comes twice"),
+        ('[{"qid": "q", "text": "a"}, {"qid": "q", "text": "b"}]', ": query 'q' occurs twice"),
     ):
         path = write(tmp_path / "queries", content)
         with refused(f"{path}{words}", DataError):

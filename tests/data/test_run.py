@@ -110,7 +110,7 @@ def test_document_that_comes_twice_is_refused_by_every_constructor() -> None:
         Run.from_pandas(mixed)
     with refused("document 'b' occurs twice for query 'q1'"):
         run_with(docs=[1, 1, 1])
-    with refused("'Score' and 'score' are one column by name; keep one of them"):
+    with refused("'Score' and 'score' name the same column; keep one of them"):
         Run.from_pandas(table.assign(Score=1.0)[["qid", "docno", "Score", "score"]])
 
 
@@ -122,7 +122,7 @@ def test_a_table_may_come_with_all_its_queries() -> None:
         [0, 1, 1, 2],
         [2.0, 1.0],
     )
-    with refused("run 'run': its queries must name all of its table, got no 'a'"):
+    with refused("run 'run': a run's queries must include all of its table's, 'a' is missing"):
         Run.from_frame(frame, queries=["b"])
 
 
@@ -291,7 +291,7 @@ def test_a_bare_id_of_several_sources_is_refused_and_one_of_a_single_source_is_u
     path = write(tmp_path / "run.trec", "q1 Q0 d1-human 1 2 t\nq1 Q0 d2 2 1 t\n")
     with pytest.raises(DataError) as caught:
         collection_rows(Run.load(path), toy())
-    message = f"{path}: document id 'd2' is shared by several sources: 'd2-human' and 'd2-llm'; "
+    message = f"{path}: several sources share document id 'd2': 'd2-human' and 'd2-llm'; "
     assert str(caught.value).startswith(message)
     human = Collection(toy().docs[:3], toy().queries, toy().qrels)
     assert collection_rows(table(("q1", "d1", 1.0)), human).tolist() == [-1]
@@ -316,7 +316,7 @@ def test_an_id_that_is_there_is_not_bare() -> None:
         ({"docs": [0, 1, 2]}, "rows of its id table, which has 2"),
         ({"docs": [0, -1, 1]}, "rows of its id table, which has 2"),
         ({"offsets": [0, 3]}, "offsets must have one entry more than queries"),
-        ({"scores": [1.0]}, "a run needs one score a document, got 3 and 1"),
+        ({"scores": [1.0]}, "a run needs one score per document, got 1 for 3"),
         (
             {"queries": ["e", "q", "f", "g"], "offsets": [0, 0, 2, 2, 3], "scores": [1, 2, 1]},
             "must fall",

@@ -494,7 +494,7 @@ def test_parts_of_one_response_are_no_queries(tmp_path: Path) -> None:
     content = '{"took": 1, "results": {"web": [{"url": "a"}], "news": [{"url": "b"}]}}'
     path = write(tmp_path / "response.json", content)
     with refused(
-        f"{path}: there are lists of documents under 'results.web' and 'results.news'; …", DataError
+        f"{path}: found lists of documents under 'results.web' and 'results.news'; …", DataError
     ):
         Run.load(path)
 
@@ -589,8 +589,7 @@ def test_several_lists_are_no_choice_until_one_is_named(tmp_path: Path) -> None:
         "dense": [{"id": "b"}, {"id": "a"}]}]"""
     path = write(tmp_path / "run.json", content)
     message = (
-        f"{path}: there are lists of documents under 'sparse' and 'dense'; choose one: "
-        "FILE:hits=sparse"
+        f"{path}: found lists of documents under 'sparse' and 'dense'; choose one: FILE:hits=sparse"
     )
     with refused(message, DataError):
         Run.load(path)
@@ -599,7 +598,9 @@ def test_several_lists_are_no_choice_until_one_is_named(tmp_path: Path) -> None:
 
 def test_keep_first_of_a_document_that_comes_twice(tmp_path: Path) -> None:
     path = write(tmp_path / "run.trec", "q Q0 a 1 3 t\nq Q0 b 2 2 t\nq Q0 a 3 1 t\n")
-    message = f"{path}:3: document 'a' occurs twice for query 'q'; FILE:keep=first keeps the first"
+    message = (
+        f"{path}:3: document 'a' occurs twice for query 'q'; to keep the first, use FILE:keep=first"
+    )
     with refused(message, DataError):
         Run.load(path)
     run = Run.load(f"{path}:keep=first")
@@ -609,7 +610,7 @@ def test_keep_first_of_a_document_that_comes_twice(tmp_path: Path) -> None:
 
 def test_empty_ids_are_left_out_and_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "run.csv", "qid,docno,score\nq,a,3\nq,,2\nq,b,1\n")
-    message = r"run\.csv: 1 entry without a query or a document id left out"
+    message = r"run\.csv: left out 1 entry without a query or a document id"
     with pytest.warns(DataWarning, match=message):
         run = Run.load(path)
     assert entries(run) == [("q", "a", 3.0), ("q", "b", 1.0)]
@@ -788,7 +789,7 @@ def test_json_is_read_by_its_shape_and_says_so(case: ShapeCase, tmp_path: Path) 
             ),
             ": JSON answers: expected a column for the document (docno, doc_id, docid, corpus_id, "
             "…), got index, "
-            "relevance_score, document; name it: FILE:id=COLUMN; index is the place of a document "
+            "relevance_score, document; name it: FILE:id=COLUMN; index is a document's position "
             "in the request…",
         ),
         ("| qid | docno | score |\n|---|---|---|\n| q | a | 2 |\n", ": …"),
@@ -800,7 +801,7 @@ def test_json_is_read_by_its_shape_and_says_so(case: ShapeCase, tmp_path: Path) 
         (
             "qid,url,distance\nq,a,3\nq,b,1\nq,c,2\n",
             (
-                ": 'distance' neither rises nor falls along the file's order; --score-order "
+                ": 'distance' neither rises nor falls down the file; say which with --score-order "
                 "ascending "
                 "…"
             ),
@@ -811,7 +812,7 @@ def test_json_is_read_by_its_shape_and_says_so(case: ShapeCase, tmp_path: Path) 
         ),
         (
             "qid,docid,rating\nq,a,1\n",
-            ": expected a run, got judgments (column 'rating'); they are named with --qrels",
+            ": expected a run, got judgments (column 'rating'); name them with --qrels",
         ),
         (
             "doc_id,source\na,human\n",
@@ -820,15 +821,15 @@ def test_json_is_read_by_its_shape_and_says_so(case: ShapeCase, tmp_path: Path) 
         (
             "docno\tqid\tsim\na\tq\t2\nb\tq\t1\n",
             (
-                ": no column is called score or rank, but 'sim' holds numbers; FILE:score=sim or "
-                "FILE:rank=sim …"
+                ": no column is named score or rank, but 'sim' holds numbers; "
+                "to read them, use FILE:score=sim or FILE:rank=sim; …"
             ),
         ),
         (
             '["q", "a", 2.5]\n["q", "b", 1.0]\n',
             (
-                ":1: expected lists of documents, or records with names, got a row without names: "
-                "['q', 'a', 2.5]"
+                ":1: expected lists of documents, or records with names, got a row without "
+                "column names: ['q', 'a', 2.5]"
             ),
         ),
     ],

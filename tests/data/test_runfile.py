@@ -175,7 +175,8 @@ def test_ranks_that_contradict_the_scores_are_said_once(
         Run.load(path)
     (warning,) = caught
     assert str(warning.message).startswith(
-        f"{path}: the ranks contradict the scores in {queries}; scores decide (--score-order "
+        f"{path}: the ranks contradict the scores in {queries}; the scores count (for the "
+        "ranks, use --score-order "
     )
 
 
@@ -193,7 +194,7 @@ def test_ranks_that_fit_the_scores_are_not_mentioned_and_with_one_score_for_all_
         assert len(Run.load(write(tmp_path / "run", "\n".join(lines))).docs) == len(lines)
     lines = [f"q{q} Q0 d{d} {d} 1.5 tag\n" for q in (1, 2) for d in (1, 2, 3)]
     with pytest.warns(
-        DataWarning, match=r"run: all scores are equal in 2 of 2 queries, though the ranks order"
+        DataWarning, match=r"run: all scores are equal in 2 of 2 queries, although ranks differ"
     ):
         Run.load(write(tmp_path / "run", "".join([*lines, "q3 Q0 d1 1 0.5 tag"])))
 
@@ -385,7 +386,7 @@ def test_what_engines_give_is_read_and_said(
         ("qid,docid,score\nx,a,2\n\nx,a,1\n", ":4: document 'a' occurs twice for query 'x'"),
         (
             "qid,docid,score,Score\nx,a,2,1\n",
-            ": 'score' and 'Score' are one column by name; keep one of them",
+            ": 'score' and 'Score' name the same column; keep one of them",
         ),
         (
             "qid,docid,score\nx,a,2\n\nx,b,\n",
@@ -394,7 +395,7 @@ def test_what_engines_give_is_read_and_said(
         ('"qid","docid"\nx,"a\n', ":2: cannot be read as CSV: unexpected end of data"),
         (
             "query-id\tcorpus-id\tscore\nq\ta\t1\n",
-            ": expected a run, got judgments (whole numbers); they are named wi",
+            ": expected a run, got judgments (whole numbers); name them wi",
         ),
     ],
 )

@@ -88,7 +88,7 @@ def test_a_folder_that_holds_another_collection_is_left_alone(
 
 def test_what_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
     unwritable = collection_of([{"id": "a\tb", "text": ""}], {"q": "?"}, {"q": {"a\tb": 1}})
-    with pytest.raises(UserError, match=r"^id 'a\\tb' has a tab or line end in it"):
+    with pytest.raises(UserError, match=r"^id 'a\\tb' contains a tab or line end"):
         save(unwritable, tmp_path / "new")
     with no_room(150), pytest.raises(UserError, match="cannot be written: File too large"):
         save(toy(), tmp_path / "new" / "folder")
@@ -331,7 +331,7 @@ def test_damage_is_one_line(tmp_path: Path, mapped: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be read as Parquet: .*; fetch it again"):
         load(folder)
     part.unlink()
-    with refused(f"{folder / 'corpus'}: expected 3 parts, as their names say, got 2", DataError):
+    with refused(f"{folder / 'corpus'}: expected 3 parts by their names, got 2", DataError):
         load(folder)
 
 
@@ -382,7 +382,7 @@ def test_what_cannot_be_saved_in_parts_and_json_lines_beside_them_are_refused(
     folder = save(toy(), tmp_path / "d", rows_per_file=6)
     for name in ("corpus/human.jsonl", "corpus.jsonl"):
         write(folder / name, "{}\n")
-        came = f"{name} beside Parquet parts in corpus/ (part-00000-of-00001.parquet)"
+        came = f"{name} and Parquet parts in corpus/ (part-00000-of-00001.parquet)"
         with refused(
             f"{folder}: expected one format of the documents, got {came}; remove one of them",
             DataError,

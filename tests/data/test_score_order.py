@@ -63,10 +63,9 @@ FILES = {
     "responses": json.dumps({query: hits(scores) for query, scores in DISTANCES.items()}),
 }
 MESSAGE = (
-    "the scores rise along the given order in 2 of 2 lists; --score-order ascending (smaller is "
-    "better, as with "
-    "distances), rank (the given order counts) or score (larger is better) says what they are; "
-    "score_order= in Python"
+    "the scores rise along the given order in 2 of 2 lists; say how to order the results with "
+    "--score-order ascending (smaller is better, as with distances), rank (the given order counts) "
+    "or score (larger is better); score_order= in Python"
 )
 
 
@@ -182,9 +181,8 @@ def test_ranks_decide_what_the_given_order_is(tmp_path: Path) -> None:
 def test_order_that_the_file_contradicts_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "run.trec", "q Q0 a 1 3 t\nq Q0 b 2 2 t\nq Q0 c 3 1 t\n")
     message = (
-        f"{path}: the scores fall along the given order in 1 of 1 list, so that smaller is hardly "
-        "better; "
-        "omit --score-order ascending (score_order)"
+        f"{path}: the scores fall along the given order in 1 of 1 list, so smaller is hardly "
+        "better; omit --score-order ascending (score_order)"
     )
     with refused(message, DataError):
         Run.load(path, score_order="ascending")
@@ -202,7 +200,9 @@ def test_what_is_no_score_is_refused_and_the_order_can_be_taken(score: Any) -> N
     message = (
         f"run 'run': query 'q', document 'b': expected a finite number as score, got {printed}; "
     )
-    with refused(f'{message}--score-order rank (score_order="rank") takes the given order instead'):
+    with refused(
+        f'{message}for the given order instead, use --score-order rank (score_order="rank")'
+    ):
         Run.from_dict({"q": {"a": 2.0, "b": score}})
     assert documents(Run.from_dict({"q": {"a": 2.0, "b": score}}, score_order="rank")) == {
         "q": ["a", "b"]

@@ -98,8 +98,8 @@ FAULTS = [
         {"root": {"errors": [{"code": 12, "message": "Timed out"}], "children": []}},
         "Timed out (status 12)",
     ),
-    (None, "no response to a search: None"),
-    ({}, "no response to a search: {}"),
+    (None, "not a response to a search: None"),
+    ({}, "not a response to a search: {}"),
 ]
 
 
@@ -113,7 +113,9 @@ def test_responses_that_fail_are_left_out_and_said(tmp_path: Path) -> None:
     responses: list[Any] = [WHOLE] * 19 + [{**WHOLE, "timed_out": True}]
     for content in ({"responses": responses}, dict(zip(names, responses, strict=True)), responses):
         path = write(tmp_path / "run.json", json.dumps(content))
-        message = r"run\.json: 1 of 20 queries failed and are not in the run \(first: 'q19': timed"
+        message = (
+            r"run\.json: 1 of 20 queries failed and are not in the run \(first: 'q19': timed out\)"
+        )
         with pytest.warns(DataWarning, match=message):
             run = Run.load(path, queries=names)
         assert run.queries == tuple(names[:19])

@@ -109,9 +109,8 @@ def test_mix_keeps_ids_without_source_as_origins() -> None:
     assert rt.mix(mixed, llama).docs["id"].to_list() == ["d1", "d1-gpt", "d1-llama"]
     sourceless = collection_of([{"id": "d1", "text": "by somebody else"}], {"q": "x"}, {})
     with refused(
-        "cannot mix: document 'd1' differs between the collections; versions of one document need "
-        "a source each, in "
-        "the field source"
+        "cannot mix: document 'd1' differs between the collections; each version of a "
+        "document needs its own source, in the field source"
     ):
         rt.mix(plain, sourceless)
 

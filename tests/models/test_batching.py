@@ -154,8 +154,8 @@ def test_a_full_disk_a_pruned_cache_and_none_at_all_are_one_clear_line(tmp_path:
     folder = write(tmp_path / "file", "x") / "below"
     work = Work(TEXTS)
     message = (
-        "cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the "
-        "cache's folder)"
+        "cannot be written: Not a directory; choose another place (RANKTILT_CACHE sets the "
+        "cache folder)"
     )
     with refused(f"{folder}: {message}"):
         all_of(work, folder)

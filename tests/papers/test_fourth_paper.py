@@ -137,7 +137,7 @@ def test_objects_of_another_kind_are_refused_in_one_line(smith: Path, cli: Cli) 
     write(smith / "site" / "smith-1.0.dist-info" / "entry_points.txt", points)
     load_layouts.cache_clear()
     refused = cli("data", "build", "smith-forum", "example.csv", "-o", "forum")
-    message = "builder 'smith-forum' of smith 1.0 (smith:SMITH) is no function\n"
+    message = "builder 'smith-forum' of smith 1.0 (smith:SMITH) is not a function\n"
     assert (refused.code, refused.err) == (2, f"ranktilt: {message}")
     refused = cli("report", "audit.json", "--layout", "smith-1")
     message = (

@@ -213,7 +213,7 @@ def test_what_a_worker_says_is_said_here(cluster: str) -> None:
         next(results)
     error = "ZeroDivisionError: integer division or modulo by zero"
     with refused(
-        f"the Ray cluster at {cluster} failed ({error}); finished work is kept: run it again"
+        f"the Ray cluster at {cluster} failed ({error}); finished work is kept, so run it again"
     ):
         list(executor().map(failing, [5]))
 
@@ -234,7 +234,7 @@ def test_workers_of_a_machine_share_its_memory(cluster: str) -> None:
 def test_a_part_that_kills_its_workers_ends_in_one_line(cluster: str) -> None:
     message = (
         rf"\Athe Ray cluster at {cluster} failed \(WorkerCrashedError: [^\n]*"
-        r"finished work is kept: run it again\Z"
+        r"finished work is kept, so run it again\Z"
     )
     with pytest.raises(UserError, match=message):
         list(executor().map(deadly, range(2)))
@@ -251,7 +251,7 @@ def test_a_killed_worker_costs_its_part_and_no_more(cluster: str, tmp_path: Path
 
 def test_a_cluster_that_is_not_there() -> None:
     message = (
-        r"^the Ray cluster at 127.0.0.1:9 does not answer: .*; is it up, and is this one of "
+        r"^the Ray cluster at 127.0.0.1:9 does not answer: .*; is it running, and is this one of "
         r"its machines\?$"
     )
     with pytest.raises(UserError, match=message), run_on("ray:127.0.0.1:9"):
@@ -285,4 +285,4 @@ def test_a_dead_cluster_ends_in_one_line_after_what_was_done(tmp_path: Path) -> 
         r"^ranktilt\.errors\.UserError: (.*)$", done.stderr, re.MULTILINE
     )  # Ray says more beside it
     assert message.startswith("the Ray cluster of this machine failed (")
-    assert message.endswith("; finished work is kept: run it again")
+    assert message.endswith("; finished work is kept, so run it again")

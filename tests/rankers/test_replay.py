@@ -145,7 +145,7 @@ def test_a_querys_own_document_is_dropped(
         ),
         (
             {"q1": {"d1-human": 2.0, "d2": 1.0}},
-            "document id 'd2' is shared by several sources: 'd2-human' and",
+            "several sources share document id 'd2': 'd2-human' and",
         ),
     ],
 )

@@ -194,7 +194,7 @@ REFUSED = {
     "bm25:": f"at 'bm25:': {GRAMMAR}",
     'replay:"a': f"at 'replay:\"a': {GRAMMAR}",
     "bm25@1>>x(": f"at 'x(': {GRAMMAR}",
-    "bm25>>cross-encoder:m@5(limits=paper)": f"{GRAMMAR}; @k stands last",
+    "bm25>>cross-encoder:m@5(limits=paper)": f"{GRAMMAR}; @k comes last",
     "bm25(k1)": "cannot read option 'k1' of ranker 'bm25(k1)': expected option=value",
     "bm25(k1=1,)": "cannot read option '' of ranker",
     "bm25(b=0.1,b=0.2)": "option 'b' of ranker 'bm25(b=0.1,b=0.2)' is given twice",
@@ -210,7 +210,7 @@ REFUSED = {
     ),
     "org/model:x": f"unknown ranker 'org/model' (valid: {OURS})",
     "https://host/find": (
-        "an engine with an address is asked by a function of yours: engine:MODULE:FUNCTION"
+        "to query an engine at an address, write a function: engine:MODULE:FUNCTION"
     ),
     "bm25:dia": "unknown ranker 'bm25:dia'; did you mean 'bm25:dai'? (valid: bm25, bm25:dai)",
     "interleave:x": "interleave takes no argument, got 'x'",

@@ -156,7 +156,7 @@ def test_a_data_set_of_the_hub_is_known_by_its_commit(
     opened = reload(audit)
     assert opened.collection is None
     assert "hub:IR-Cocktail/scifact" in opened.notes[0]
-    assert "nothing is fetched for a report, and the cache" in opened.notes[0]
+    assert "a report downloads nothing, and the cache" in opened.notes[0]
 
 
 def labels(path: Path, *columns: str, **changed: str) -> Path:

@@ -170,7 +170,7 @@ class TestRefused:
             (
                 "old.json",
                 '{"format": "ranktilt-audit", "version": 99}',
-                "is an audit of version 99, this RankTilt reads version 1",
+                "is an audit of version 99, but this RankTilt reads version 1",
             ),
             (
                 "half.json",

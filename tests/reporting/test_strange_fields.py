@@ -108,7 +108,7 @@ def test_the_file_is_named_wherever_the_result_is_used(tmp_path: Path) -> None:
     path = tmp_path / "comparison.json"
     path.write_text(json.dumps(changed(content, ("spec", "resamples"), GONE)))
     message = (
-        f"{path}: is not a comparison as this RankTilt writes it: KeyError: 'resamples'; "
+        f"{path}: is not a comparison that this RankTilt writes: KeyError: 'resamples'; "
         "run ranktilt compare again"
     )
     with refused(message, DataError):
@@ -122,7 +122,7 @@ def test_functions_of_results_name_the_file(tmp_path: Path) -> None:
         command(audit_of_case)
     path = audit_of_case.save(tmp_path / "audit.json")
     with refused(
-        f"{path}: is not an audit as this RankTilt writes it: KeyError: 'strange'; run ranktilt "
+        f"{path}: is not an audit that this RankTilt writes: KeyError: 'strange'; run ranktilt "
         "audit again"
     ):
         command(Audit.load(path))

@@ -37,7 +37,7 @@ MACHINE = Group("Machine options, before or after any command", sort_key=18)
 OTHER = Group("Help", sort_key=19)
 
 HELP_ALL = "--help-all"
-_EVERYWHERE = "With every command: --set KEY=VALUE, --quiet, --device …; see ranktilt --help."
+_EVERYWHERE = "Every command also takes --set KEY=VALUE, --quiet, --device …; see ranktilt --help."
 EXAMPLE = "  $ ranktilt "
 """How a line of a usage begins that shows a whole command."""
 Verb = TypeVar("Verb", bound=Callable[..., Any])

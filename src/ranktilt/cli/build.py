@@ -183,4 +183,4 @@ def _require_new(folder: Path) -> None:
     """Refuse a folder that holds something or cannot be written, before any work is done."""
     check_paths({"--output": folder / "corpus.jsonl"})
     if folder.exists() and any(folder.iterdir()):
-        raise UserError(f"{folder}: holds files already; name a new folder")
+        raise UserError(f"{folder}: already holds files; name a new folder")

@@ -54,7 +54,7 @@ class CheckQuestions:
         list[str] | None,
         Parameter(
             alias="-r",
-            help="Rankers to run on each side alone: is either easier to search?",
+            help="Rankers to run on each side alone, to see whether one side is easier to search.",
             metavar="SPEC",
             group=INPUT,
             completer=completion.rankers,
@@ -64,7 +64,7 @@ class CheckQuestions:
         list[str] | None,
         Parameter(
             alias="-m",
-            help="A measure of effectiveness (default: nDCG@10), and of the audits of "
+            help="Measure of effectiveness (default: nDCG@10), also for the audits of "
             "--instrument.",
             metavar="MEASURE",
             group=QUESTION,
@@ -82,8 +82,8 @@ class CheckQuestions:
     instrument: Annotated[
         bool,
         Parameter(
-            help="Also toss coins for the sources: how often does an audit of the rankers (-r; "
-            "default: bm25) name a side?",
+            help="Also toss coins for the sources, to see how often an audit of the rankers "
+            "(-r; default: bm25) names a side.",
             group=QUESTION,
         ),
     ] = False
@@ -92,14 +92,10 @@ class CheckQuestions:
     def require_used(self) -> None:
         """Refuse options that nothing reads."""
         if self.measure and not self.instrument and not self.ranker:
-            raise UserError(
-                "--measure is about effectiveness: name a ranker with -r, such as -r bm25"
-            )
+            raise UserError("--measure needs a ranker: name one, such as -r bm25")
         has_model = self.instrument or self.ranker or self.similarity is not None
         if self.text is not None and not has_model:
-            raise UserError(
-                "--text is about rankers and encoders: name one with -r or --similarity"
-            )
+            raise UserError("--text needs a ranker or an encoder: name one with -r or --similarity")
 
     def rankers(self) -> list[Ranker]:
         """Return the rankers to examine; BM25 where ``--instrument`` names none."""
@@ -131,20 +127,20 @@ def check(
     split: options.Split = None,
     output: PageOutput = PageOutput(),
 ) -> int:
-    """Check that the comparison is fair; of a file, what it is and what to do with it.
+    """Check that a comparison is fair, or show what a file holds.
 
-    Exit 0: it is; 1: a fault makes it void; 3: there are no two sides.
+    Exit 0: fair; 1: a fault makes the comparison void; 3: there are no two sides.
 
-    Shows what each source holds, how its texts differ from their twins, and what is at fault. With
-    -r also whether a ranker finds either side easier to search; with --similarity how near twins
-    lie in meaning; with --instrument whether an audit of a ranker is right here: a coin decides for
-    each document and its twin who wrote which, 200 times, and a side should be named in 5 % of
-    these audits at most.
+    For a collection, you see what each source holds, how its texts differ from their twins, and
+    what is at fault. -r also shows whether one side is easier to search, --similarity how close
+    twins are in meaning, and --instrument whether an audit of a ranker is right here. It tosses a
+    coin for each document and its twin to decide who wrote which, 200 times. At most 5 % of these
+    audits should name a side.
 
-    Of a FILE, or standard input (-): which format it has, what it holds, what can be asked of it,
-    what is missing for more, and the command to type. Exit 1: it cannot be read yet.
+    For a FILE, or standard input (-), you see its format, what it holds, what you can ask of it,
+    what is missing for more, and the command to type next. Exit 1: it cannot be read yet.
 
-    Limits are keys of [check] in ranktilt.toml; for one command: --set check.max_missing=5.
+    Limits are keys of [check] in ranktilt.toml. For one command: --set check.max_missing=5.
     """
     from ranktilt.explaining.check import check as check_collection
     from ranktilt.explaining.file_report import describe_file, is_described

@@ -44,15 +44,15 @@ def compare(
     max_failures: options.MaxFailures = None,
     output: PageOutput = PageOutput(),
 ) -> None:
-    """Compare the tilts of two audits, or of the runs of one.
+    """Compare the tilts of two audits, or of the runs in one.
 
-    Does the new ranker tilt more than the old one? Of two pairwise audits (ranktilt pairwise
+    Does the new ranker tilt more than the old one? For two pairwise audits (ranktilt pairwise
     --json): does the new model prefer a group more?
 
-    Differences are new - old, in points or in an estimand's own unit, with paired intervals and
-    tests. One run on each side are compared whatever they are called, otherwise runs of one name.
-    Queries that only one audit holds are left out and counted; more than --max-left-out percent of
-    them are refused.
+    Differences are new - old, in points or in a measure's own unit, with paired intervals and
+    tests. If each audit has one run, the two are compared whatever their names; otherwise runs with
+    the same name are. Queries in only one audit are left out and counted. More than --max-left-out
+    percent of them is an error.
     """
     from ranktilt.auditing.comparison.compare import compare as compare_audits
     from ranktilt.auditing.pairwise.result import PairwiseAudit

@@ -47,12 +47,12 @@ def load(
     qrels: options.Qrels = None,
     docs: Annotated[
         Literal["all", "judged"],
-        Parameter(help="judged: keep only documents that a judgment names.", group=INPUT),
+        Parameter(help="judged keeps only documents that a judgment names.", group=INPUT),
     ] = "all",
     source: Annotated[
         str | None,
         Parameter(
-            help="Source of the documents that name none, such as human.",
+            help="Source for documents that name none, such as human.",
             metavar="SOURCE",
             group=INPUT,
         ),
@@ -60,7 +60,7 @@ def load(
     rows_per_file: options.RowsPerFile = None,
     ignore_unknown: options.IgnoreUnknown = False,
 ) -> None:
-    """Fetch a public collection by name, or read a folder, and write it as a folder."""
+    """Download a public collection, or read a folder, and save it as a folder."""
     from ranktilt.data.load import load as load_collection
     from ranktilt.data.save import save
 
@@ -79,12 +79,10 @@ def load(
     if len(collection.sources) > 1 and collection.qrels.height:
         note(f"Next: {shlex.join(['ranktilt', 'check', str(output)])}")
     if docs == "judged":
-        documents = (
-            f"{collection.docs.height:,} of {collection.spec['docs_of']:,} documents are kept"
-        )
+        documents = f"kept {collection.docs.height:,} of {collection.spec['docs_of']:,} documents"
         note(
-            f"warning: {documents}: no unjudged one competes, so measures are not those of the "
-            "whole collection"
+            f"warning: {documents}. Unjudged ones do not compete, so measures differ from those "
+            "on the whole collection"
         )
 
 
@@ -126,7 +124,8 @@ def _write_origin(collection: Collection, output: Path) -> None:
 )
 def mix(
     folders: Annotated[
-        list[Path], Parameter(name="DIR", help="Collections; a single one is only rewritten.")
+        list[Path],
+        Parameter(name="DIR", help="Collections to merge; a single one is only rewritten."),
     ],
     /,
     *,
@@ -138,11 +137,13 @@ def mix(
     split: Annotated[
         str | None,
         Parameter(
-            help="Judgments in qrels/<split>.tsv (default: test).", metavar="SPLIT", group=INPUT
+            help="Use the judgments in qrels/SPLIT.tsv (default: test).",
+            metavar="SPLIT",
+            group=INPUT,
         ),
     ] = None,
 ) -> None:
-    """Unite collections: sources side by side, twins sharing judgments."""
+    """Merge collections, so that sources are side by side and twins share judgments."""
     from ranktilt.data.load import load as load_collection
     from ranktilt.data.mix import mix as mix_collections
     from ranktilt.data.save import save

@@ -33,8 +33,8 @@ def gate(
     max_tilt: Annotated[
         str | None,
         Parameter(
-            help="Maximum tilt, either way: points (5 or 5%), or '2 ranks' (default: 5; with "
-            "--baseline none).",
+            help="Maximum tilt in either direction: points (5 or 5%), or '2 ranks' (default: 5; "
+            "with --baseline, none).",
             metavar="X",
             group=QUESTION,
         ),
@@ -42,7 +42,7 @@ def gate(
     baseline: Annotated[
         Path | None,
         Parameter(
-            help="An earlier audit; the tilt may not have grown since.",
+            help="An earlier audit, to check that the tilt has not grown since.",
             metavar="OLD.json",
             group=INPUT,
         ),
@@ -50,7 +50,7 @@ def gate(
     min_effect: Annotated[
         float,
         Parameter(
-            help="Growth of the tilt to tolerate, in points.",
+            help="Growth of the tilt to accept, in points.",
             metavar="X",
             group=QUESTION,
             validator=options.NOT_NEGATIVE,
@@ -60,7 +60,7 @@ def gate(
     max_loss: Annotated[
         float | None,
         Parameter(
-            help="With --baseline: points of effectiveness that may be lost, such as 1 or 1%.",
+            help="With --baseline: loss of effectiveness to accept, in points, such as 1 or 1%.",
             metavar="X",
             group=QUESTION,
             validator=options.NOT_NEGATIVE,
@@ -81,21 +81,19 @@ def gate(
         list[str] | None,
         Parameter(
             alias="-m",
-            help="Question of the audit to gate on (default: its primary one).",
+            help="Measure to gate on (default: the audit's primary one).",
             metavar="MEASURE",
             group=QUESTION,
         ),
     ] = None,
     run_name: Annotated[
         list[str] | None,
-        Parameter(
-            help="Run of the audit to gate on (default: all).", metavar="NAME", group=QUESTION
-        ),
+        Parameter(help="Run to gate on (default: all).", metavar="NAME", group=QUESTION),
     ] = None,
     pair: Annotated[
         list[str] | None,
         Parameter(
-            help="Groups of the audit to gate on (default: all pairs).",
+            help="Groups to gate on (default: all pairs).",
             metavar="A,B",
             group=QUESTION,
         ),
@@ -103,7 +101,8 @@ def gate(
     max_gap: Annotated[
         float | None,
         Parameter(
-            help="Of judges: maximum grade gap between twins, either way, in grades.",
+            help="For judges: maximum gap between the grades of twins, in either direction, in "
+            "grades.",
             metavar="X",
             group=QUESTION,
             validator=options.NOT_NEGATIVE,
@@ -112,7 +111,8 @@ def gate(
     min_tau: Annotated[
         float | None,
         Parameter(
-            help="Of judges: minimum Kendall's τ-b of systems with the human order.",
+            help="For judges: minimum Kendall's τ-b between their order of systems and the "
+            "human one.",
             metavar="X",
             group=QUESTION,
             validator=Number(gte=-1, lte=1),
@@ -143,12 +143,14 @@ def gate(
 
     Exit 0: level or within the limit; 1: tilted; 3: inconclusive; 2: an error.
 
-    Level: the 95 % interval lies inside the limit, and no side is favoured; within: one is, however
-    slightly. Tilted: one is favoured, and the interval lies wholly beyond. Inconclusive: anything
-    else. With --baseline, of the growth of the tilt on the queries that both audits hold: tilted if
-    its interval lies above --min-effect, level if no part of it does. --max-loss asks about
-    effectiveness too: beyond if a greater loss is shown, within if it is excluded. The worst of all
-    comparisons counts, 1 before 3 before 0.
+    Level: the 95 % interval lies inside the limit, and no side is favoured. Within: it lies inside,
+    but a side is favoured, however slightly. Tilted: a side is favoured, and the whole interval
+    lies beyond the limit. Inconclusive: anything else.
+
+    --baseline gates the growth of the tilt, on the queries in both audits: tilted if its interval
+    lies above --min-effect, level if no part of it does. --max-loss also gates effectiveness:
+    beyond if a greater loss is shown, within if it is ruled out. The worst comparison counts, 1
+    before 3 before 0.
     """
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.gate.gate import gate as gate_audit

@@ -55,7 +55,7 @@ class SpecHelp:
 
 @app.command(name="--help-spec", group=OTHER)
 def help_spec(name: Annotated[str, Parameter(name="NAME")], /) -> None:
-    """With a NAME: options of a ranker, model, measure or probe; keys of ranktilt.toml."""
+    """With a NAME: show options of a ranker, model, measure or probe, or keys of ranktilt.toml."""
     if name == config.FILE:
         print_result(configuration_help())
         return
@@ -67,7 +67,7 @@ def help_spec(name: Annotated[str, Parameter(name="NAME")], /) -> None:
 
 @app.command(name="--help-all", group=OTHER)
 def help_all() -> None:
-    """After a command: all its options, also those that few need."""
+    """After a command: show all its options, including rarely used ones."""
 
 
 def configuration_help() -> str:
@@ -142,7 +142,7 @@ def _model_help(name: str) -> SpecHelp:
 
     options = {option: _default(field.default) for option, field in model_options(name).items()}
     options |= {
-        option: f"{_default(value)}, unless a command draws otherwise"
+        option: f"{_default(value)}, unless a command sets its own"
         for option, value in sampling_options().items()
     }
     options |= dict.fromkeys(batch_options(name), "only with --batch")

@@ -29,24 +29,22 @@ class LabelOptions:
         str | None,
         FILE_OR_STDIN,
         Parameter(
-            help="Labels of documents: doc_id, source[, origin]; other columns as "
-            "FILE:id=url,source=is_ai; or a name of ranktilt.toml.",
+            help="Labels of documents, in columns doc_id, source[, origin]. Name other columns "
+            "as FILE:id=url,source=is_ai. Or a name from ranktilt.toml.",
             metavar="FILE",
         ),
     ] = None
     rest: Annotated[
         str | None,
         Parameter(
-            help="Label of every document that --groups does not name.",
+            help="Label for all documents that --groups does not name.",
             metavar="LABEL",
             group=SELDOM,
         ),
     ] = None
     name: Annotated[
         list[str] | None,
-        Parameter(
-            help="Names for values of the labels, such as 1=ai,0=human.", metavar="VALUE=NAME"
-        ),
+        Parameter(help="Names for label values, such as 1=ai,0=human.", metavar="VALUE=NAME"),
     ] = None
     reference: Reference = None
 
@@ -122,7 +120,7 @@ def _configured_labels(name: str) -> LabelFile | None:
             )
         return None
     if os.path.isfile(name):
-        note_once(f"--groups {name}: the file is read, not [labels.{name}] of {configuration.path}")
+        note_once(f"--groups {name}: using the file, not [labels.{name}] of {configuration.path}")
         return None
     columns = {"doc_id" if key == "id" else key: column for key, column in section.columns.items()}
     return LabelFile(

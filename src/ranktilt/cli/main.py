@@ -140,7 +140,7 @@ def run(words: Sequence[str]) -> int:
         code = _CRASHED
     # A verb may return this code too, once it has kept what it had.
     if code == _INTERRUPTED:
-        say("ranktilt: interrupted; what was cached is kept")
+        say("ranktilt: interrupted; the cache keeps finished work")
     return code
 
 
@@ -185,7 +185,7 @@ def _unknown_option(error: UnknownOptionError) -> str:
     if name in model_keys() and "--llm" in names:
         ways += [f'an option in the text of a model: --llm "openai:MODEL({name}=VALUE)"']
     if ways:
-        return f"unknown option {word}; it is {' or '.join(ways)}"
+        return f"unknown option {word}; use {' or '.join(ways)}"
     near = nearest(word, names)
     return f"unknown option {word}{f'; did you mean {near[0]}?' if near else ''}"
 
@@ -212,7 +212,7 @@ def _unknown_command(error: UnknownCommandError) -> str:
     names = [name for name in parent if not name.startswith("-")]
     for group in () if error.command_chain else names:
         if word in app[group] and not word.startswith("-"):
-            return f"no such command {word!r}; it is in a group: ranktilt {group} {word}"
+            return f"no such command {word!r}; did you mean ranktilt {group} {word}?"
     near = nearest(word, names)
     hint = f"; did you mean {near[0]!r}?" if near else f" (commands: {', '.join(names)})"
     return f"no such command {word!r}{hint}"

@@ -22,7 +22,7 @@ Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 Fields = Literal["title+text", "text", "title"]
 Pairs = list[tuple[str, str]]
 
-LEFT_OUT = "Percent of all queries that only one audit may hold."
+LEFT_OUT = "Percentage of all queries that may be in only one audit."
 """Help of ``--max-left-out``."""
 AT_LEAST_ONE = Number(gte=1)
 SHARE = Number(gte=0, lte=1)
@@ -43,8 +43,8 @@ Rankers = Annotated[
     list[str] | None,
     Parameter(
         alias="-r",
-        help='A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100", dense:minilm; for an audit also '
-        "called NAME as NAME=SPEC.",
+        help='A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100" or dense:minilm. In an audit, '
+        "NAME=SPEC names it.",
         metavar="SPEC",
         group=INPUT,
         completer=completion.rankers,
@@ -54,7 +54,7 @@ Measures = Annotated[
     list[str] | None,
     Parameter(
         alias="-m",
-        help="A measure, such as nDCG@3; several may be given.",
+        help="A measure, such as nDCG@3; repeat for several.",
         metavar="MEASURE",
         group=QUESTION,
         completer=completion.measures,
@@ -63,7 +63,7 @@ Measures = Annotated[
 Preset = Annotated[
     str | None,
     Parameter(
-        help="Compute as a paper did: dai, wang or askari; explicit options override it.",
+        help="Use a paper's settings: dai, wang or askari. Options that you type override them.",
         metavar="NAME",
         group=QUESTION,
         completer=completion.presets,
@@ -71,24 +71,24 @@ Preset = Annotated[
 ]
 Card = Annotated[
     bool,
-    Parameter(help="Add the question card: five questions side by side.", group=QUESTION),
+    Parameter(help="Add the question card, five questions in one table.", group=QUESTION),
 ]
 Controls = Annotated[
     bool,
     Parameter(
-        help="Add controls, such as matched lengths and boilerplate removed.", group=QUESTION
+        help="Add controls, such as matched lengths and removed boilerplate.", group=QUESTION
     ),
 ]
 Reference = Annotated[
     str | None,
     Parameter(
-        help="The group that others are compared with (default: human).",
+        help="Group to compare the others with (default: human).",
         metavar="GROUP",
         group=QUESTION,
     ),
 ]
 Folder = Annotated[
-    Path, Parameter(name="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")
+    Path, Parameter(name="DIR", help="A collection in the layout of BEIR, Cocktail or the papers.")
 ]
 AnyCollection = Annotated[
     Path,
@@ -99,7 +99,7 @@ CollectionOrFile = Annotated[
     Parameter(
         name="DIR",
         allow_leading_hyphen=True,
-        help="A collection, hub:OWNER/NAME or irds:ID; or any file.",
+        help="A collection (a folder, hub:OWNER/NAME or irds:ID), or any file.",
     ),
 ]
 Destination = Annotated[
@@ -116,7 +116,7 @@ Qrels = Annotated[
     str | None,
     FILE_OR_STDIN,
     Parameter(
-        help="Judgments to use instead, such as qrels, CSV or FILE:grade=rating; none for none.",
+        help="Judgments to use instead, such as qrels, CSV or FILE:grade=rating; none to use none.",
         metavar="FILE",
         group=INPUT,
     ),
@@ -124,7 +124,7 @@ Qrels = Annotated[
 Split = Annotated[
     str | None,
     Parameter(
-        help="Judgments in qrels/<split>.tsv (default: test, or the only one).",
+        help="Use the judgments in qrels/SPLIT.tsv (default: test, or the only file).",
         metavar="SPLIT",
         group=INPUT,
     ),
@@ -140,7 +140,7 @@ LanguageModel = Annotated[
     str | None,
     Parameter(
         help='Model: openai:NAME, "openai:NAME(temperature=0,concurrency=16)", '
-        "transformers:FOLDER, or a name of ranktilt.toml.",
+        "transformers:FOLDER, or a name from ranktilt.toml.",
         metavar="MODEL",
         group=MODEL,
         completer=completion.language_models,
@@ -149,7 +149,7 @@ LanguageModel = Annotated[
 Batch = Annotated[
     bool,
     Parameter(
-        help="Ask through the server's batches: within 24 hours, at half the price.", group=MODEL
+        help="Use the server's batches: answers within 24 hours, at half the price.", group=MODEL
     ),
 ]
 Price = Annotated[
@@ -167,7 +167,7 @@ DryRun = Annotated[
 MaxFailures = Annotated[
     float | None,
     Parameter(
-        help="Share of queries or answers allowed to fail, 0 to 1, such as 0.1 or 10%.",
+        help="Share of queries or answers that may fail, 0 to 1, such as 0.1 or 10%.",
         metavar="X",
         validator=SHARE,
         converter=share,
@@ -178,7 +178,7 @@ Text = Annotated[Fields | None, Parameter(help="Part of a document to read.", gr
 ScoreOrder = Annotated[
     Literal["score", "ascending", "rank"] | None,
     Parameter(
-        help="Order runs by falling scores (default), by rising scores (distances), or by ranks.",
+        help="Order runs by falling scores (default), rising scores (distances) or ranks.",
         group=SELDOM,
     ),
 ]

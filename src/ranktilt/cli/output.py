@@ -260,7 +260,7 @@ def collection_files(folder: Path | None) -> list[Path]:
 def _check(option: str, path: Path, uses: dict[Path, str]) -> None:
     """Refuse a file that cannot be written or has another use, and record its use."""
     if path.is_dir():
-        raise UserError(f"{option} {path}: expected a file, this is a folder")
+        raise UserError(f"{option} {path}: expected a file, got a folder")
     resolved = path.resolve()
     if resolved in uses:
         raise UserError(f"{option} {path}: this file {uses[resolved]} too; choose another file")

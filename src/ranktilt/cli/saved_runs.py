@@ -26,9 +26,9 @@ class SavedRunOptions:
         list[Path] | None,
         options.FILE_OR_STDIN,
         Parameter(
-            help="A run that exists, instead of ranking: TREC, CSV, JSON, responses (a file, or "
-            "a folder), - for standard input; other columns as FILE:query=qid,id=url,score=bm25; "
-            "called NAME as NAME=FILE.",
+            help="A saved run to use instead of ranking: TREC, CSV, JSON, responses (a file or "
+            "folder), - for standard input. Name other columns as "
+            "FILE:query=qid,id=url,score=bm25. NAME=FILE names the run.",
             metavar="FILE",
         ),
     ] = None
@@ -37,7 +37,8 @@ class SavedRunOptions:
         Path | None,
         options.FILE_OR_STDIN,
         Parameter(
-            help="Queries (id and text) of responses, in their order, or for a live engine.",
+            help="Queries (id and text), in the order of the responses, or to send to a live "
+            "engine.",
             metavar="FILE",
             group=SELDOM,
         ),

@@ -48,8 +48,8 @@ class MachineOptions:
     memory: Annotated[
         str | None,
         Parameter(
-            help="Memory limit of exact search and random labels, such as 1GB "
-            "(default: a quarter of the memory).",
+            help="Memory limit for exact search and random labels, such as 1GB (default: a "
+            "quarter of the memory).",
             metavar="SIZE",
         ),
     ] = None
@@ -64,8 +64,8 @@ class MachineOptions:
         list[str] | None,
         Parameter(
             name="--set",
-            help="A key of ranktilt.toml for this command, such as statistics.seed=1, "
-            "or an argument of a training, such as epochs=3.",
+            help="Set a key of ranktilt.toml for this command, such as statistics.seed=1, or a "
+            "training argument, such as epochs=3.",
             metavar="KEY=VALUE",
         ),
     ] = None
@@ -156,8 +156,8 @@ def _require_read(options: MachineOptions, path: Sequence[str]) -> None:
         section, dot, _ = key.partition(".")
         if not dot and verb != "train":
             raise UserError(
-                f"--set {key}: expected a section too, such as statistics.seed; "
-                "a key alone is an argument of a training (ranktilt train)"
+                f"--set {key}: expected a section too, such as statistics.seed; only training "
+                "arguments (ranktilt train) have no section"
             )
         readers = READERS.get(section)
         reads_all = path[-1:] in (("replay-log",), ("doctor",))
@@ -213,7 +213,9 @@ def _assignments(texts: Sequence[str]) -> dict[str, str]:
         if not name or not equals:
             raise UserError(f"--set expects KEY=VALUE, such as statistics.seed=1; got {text!r}")
         if value.strip().casefold() in ("", "null"):
-            raise UserError(f"--set {name}: expected a value; omit it to leave it as it is")
+            raise UserError(
+                f"--set {name}: expected a value; omit it to leave the setting unchanged"
+            )
         if name in values:
             raise UserError(f"--set {name} is given twice: keep one of them")
         values[name] = value.strip()

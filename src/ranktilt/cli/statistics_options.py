@@ -39,14 +39,15 @@ class StatisticsOptions:
     ties: Annotated[
         Literal["expected", "trec_eval"] | None,
         Parameter(
-            help="Ties: expected value over all orders (default), or trec_eval's order by id."
+            help="How to count ties: their expected value over all orders (default), or in "
+            "trec_eval's order by id."
         ),
     ] = None
     primary: Annotated[
         str | None,
         Parameter(
-            help="The question that verdicts answer (default: the deepest nDCG, or else the first "
-            "-m; without judgments HeadToHead of twins, or Share@10).",
+            help="The question that verdicts answer (default: the deepest nDCG, otherwise the "
+            "first -m; without judgments HeadToHead for twins, otherwise Share@10).",
             metavar="MEASURE",
             group=SELDOM,
         ),
@@ -54,7 +55,7 @@ class StatisticsOptions:
     margin: Annotated[
         str | None,
         Parameter(
-            help="Tilts within this margin count as level: points, or '0.5 ranks' (default: 5).",
+            help="Count tilts within this margin as level: points, or '0.5 ranks' (default: 5).",
             metavar="X",
         ),
     ] = None

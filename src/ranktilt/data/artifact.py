@@ -179,7 +179,7 @@ class Result:
         content = read_json(path, data, cls.header.noun)
         _require_header(path, content, cls.header)
         if not _is_as_written(content):
-            hint = f"take the file as it was, or run {cls.header.command} again"
+            hint = f"restore the original file, or run {cls.header.command} again"
             raise DataError(
                 path, f"was changed after ranktilt wrote it (its sha256 differs): {hint}"
             )
@@ -253,7 +253,7 @@ def _result_of(result: Any) -> Any:
 
 
 def _misfit(path: Path, header: Header, error: BaseException) -> DataError:
-    message = f"is not {header.noun} as this RankTilt writes it: {_reason(error)}"
+    message = f"is not {header.noun} that this RankTilt writes: {_reason(error)}"
     return DataError(path, f"{message}; run {header.command} again")
 
 
@@ -324,8 +324,8 @@ def _require_header(path: Path, content: Any, header: Header) -> None:
     version = content.get("version")
     if version != header.version:
         message = (
-            f"is {header.noun} of version {shorten(version)}, "
-            f"this RankTilt reads version {header.version}: run {header.command} again"
+            f"is {header.noun} of version {shorten(version)}, but this RankTilt reads version "
+            f"{header.version}; run {header.command} again"
         )
         raise DataError(path, message)
 

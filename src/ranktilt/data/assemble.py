@@ -99,7 +99,7 @@ def judged(
 def only_judged(collection: Collection) -> Collection:
     """Keep judged documents and their versions; `UserError` if there are no judgments."""
     if not collection.qrels.height:
-        raise UserError("docs 'judged' needs judgments, and there are none")
+        raise UserError("docs 'judged' needs judgments, but there are none")
     docs = collection.docs
     judged_ids = collection.qrels["doc_id"].unique()
     origins = docs.filter(pl.col("id").is_in(judged_ids.implode()))["origin"].unique()

@@ -55,4 +55,4 @@ def builders() -> ExtensionTable:
 
 
 def _fault(loaded: object, name: str) -> str:
-    return "" if callable(loaded) else "is no function"
+    return "" if callable(loaded) else "is not a function"

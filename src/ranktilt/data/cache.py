@@ -127,7 +127,7 @@ class VectorCache:
             converted = np.ascontiguousarray(vectors, dtype=self._dtype)
         if converted.dtype != vectors.dtype and np.isinf(converted).any():
             raise UserError(
-                f"{self.folder}: float16 cannot hold numbers beyond 65,504; choose store=float32"
+                f"{self.folder}: float16 cannot hold numbers above 65,504; choose store=float32"
             )
         try:
             self._append(converted, np.ascontiguousarray(keys))
@@ -145,7 +145,7 @@ class VectorCache:
 
     def _cannot_write(self, error: OSError) -> UserError:
         return UserError(
-            f"{cannot_write(self.folder, error)} (RANKTILT_CACHE names the cache's folder)"
+            f"{cannot_write(self.folder, error)} (RANKTILT_CACHE sets the cache folder)"
         )
 
     def _append(self, vectors: npt.NDArray[np.floating[Any]], keys: Keys) -> None:
@@ -159,7 +159,7 @@ class VectorCache:
         file = next(_files(self.folder), None) or self.folder / f"{length}{_VECTORS}"
         if file.stem != str(length):
             raise UserError(
-                f"{self.folder}: holds vectors of {file.stem} numbers, not {length}; remove it"
+                f"{self.folder}: holds vectors with {file.stem} numbers, not {length}; remove it"
             )
         with file.with_suffix(_KEYS).open("ab") as key_stream, file.open("ab") as vector_stream:
             lock(key_stream, wait=True)

@@ -26,8 +26,8 @@ POOL = "pool"
 MOST_SOURCES = 50
 """Sources that are compared one by one; more are names of persons, hosts or documents."""
 _GROUP_SOURCES = (
-    "let the field source name the sides to compare, such as human and llm, and keep authors "
-    "in another"
+    "use the field source for the sides to compare, such as human and llm, and another field "
+    "for authors"
 )
 TEXT_CHOICES = ("title+text", "text", "title")
 _TIE_SEED = b"ranktilt-tie-0"
@@ -122,7 +122,7 @@ class Collection:
         """Return the error for a source that no document has."""
         documents = counted(self.sourceless, "document has", "documents have")
         if not self.sources:
-            return UserError(f"unknown source {name!r}: the {documents} no source")
+            return UserError(f"unknown source {name!r}; the {documents} no source")
         error = unknown("source", name, self.sources)
         return UserError(f"{error}; {documents} no source") if self.sourceless else error
 
@@ -383,8 +383,8 @@ def _canonical(frame: pl.DataFrame, name: str, *, always: tuple[str, ...] = ()) 
             series = None
         if series is None:
             raise UserError(
-                f"{name}: column {column.name!r} of type {column.dtype} cannot be kept; "
-                "use strings, numbers, truth values, or raw JSON as bytes"
+                f"{name}: cannot keep column {column.name!r} of type {column.dtype}; use "
+                "strings, numbers, truth values, or raw JSON as bytes"
             )
         if column.name in always or series.null_count() < frame.height or not frame.height:
             columns.append(series)

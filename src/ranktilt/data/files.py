@@ -308,7 +308,7 @@ def require_place(path: Path) -> None:
 def require_folder(folder: Path) -> None:
     """Check before hours of work that `new_folder` can replace a folder; `UserError` if not."""
     if folder.is_file():
-        raise UserError(f"{folder}: expected a folder to write to, this is a file")
+        raise UserError(f"{folder}: expected a folder to write to, got a file")
     _require_writable_parent(folder, Path(os.path.realpath(folder)))
 
 
@@ -326,8 +326,8 @@ def cannot_write(path: Path, error: OSError) -> UserError:
     """Make the one-line error for a file or folder that cannot be written."""
     hint = {
         errno.ENOSPC: "free some space or choose another place",
-        errno.EACCES: "choose a place you may write to",
-        errno.EROFS: "choose a place you may write to",
+        errno.EACCES: "choose a place where you may write",
+        errno.EROFS: "choose a place where you may write",
     }.get(error.errno or 0, "choose another place")
     reason = (
         os.strerror(errno.ENOTDIR)

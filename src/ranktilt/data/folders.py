@@ -62,7 +62,7 @@ def human_first(corpora: Corpora) -> Corpora:
     ordered = sorted(corpora, key=lambda corpus: (corpus[0] != "human", corpus[0] or ""))
     for (source, file), (next_source, next_file) in pairwise(ordered):
         if source == next_source:
-            message = f"a second file for source {source!r}, beside {file}; remove one of them"
+            message = f"a second file for source {source!r}, besides {file}; remove one of them"
             raise DataError(next_file, message)
     return tuple(ordered)
 
@@ -88,7 +88,7 @@ def plain_or_gz(path: Path) -> Path | None:
     if not path.exists():
         return compressed if compressed.exists() else None
     if compressed.exists():
-        message = f"{path} is read instead of {compressed.name} beside it"
+        message = f"reading {path}, not {compressed.name} in the same folder"
         warnings.warn(message, DataWarning, stacklevel=2)
     return path
 
@@ -100,9 +100,7 @@ def _beir(folder: Path) -> Corpora:
     if not part_paths:
         return ((None, file),) if file else ()
     if lines := file or next(iter(jsonl_files(parts)), None):
-        names = (
-            f"{lines.relative_to(folder)} beside Parquet parts in corpus/ ({part_paths[0].name})"
-        )
+        names = f"{lines.relative_to(folder)} and Parquet parts in corpus/ ({part_paths[0].name})"
         message = f"expected one format of the documents, got {names}; remove one of them"
         raise DataError(folder, message)
     return ((None, parts),)
@@ -116,7 +114,7 @@ def _cocktail(folder: Path) -> Corpora:
 
 
 def _fault(loaded: object, name: str) -> str:
-    return "" if isinstance(loaded, FolderReader) else "is no FolderReader of ranktilt"
+    return "" if isinstance(loaded, FolderReader) else "is not a FolderReader of ranktilt"
 
 
 BEIR = FolderReader(files="corpus.jsonl or corpus/*.parquet", corpora=_beir)

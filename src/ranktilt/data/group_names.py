@@ -92,8 +92,8 @@ def read_sides(
     if len(unions) > 1 or set(side_of_group.values()) != unions:
         name, opposite = complements[0].name, complements[0].union
         raise UserError(
-            f"{name!r} is every {column} but {opposite!r}: "
-            f"compare it with {opposite!r} or {REST!r} alone"
+            f"{name!r} is every {column} except {opposite!r}; compare it only with {opposite!r} "
+            f"or {REST!r}"
         )
     return side_of_group, complements[0].name
 
@@ -106,7 +106,7 @@ def _sides_of_groups(sides: Sequence[NamedSide], column: str) -> dict[str, str]:
     for name, members in names.items():
         for member in members:
             if side_of_group.setdefault(member, name) != name:
-                both = f"{side_of_group[member]!r} and of {name!r}"
+                both = f"{side_of_group[member]!r} and {name!r}"
                 raise UserError(
                     f"{column} {member!r} is part of {both}; name sides that do not overlap"
                 )

@@ -185,7 +185,7 @@ def _find_judgments(
     except UserError as error:
         hint = "name a file of judgments with --qrels, or --qrels none"
         raise UserError(
-            f"{name} holds no judgments, nor does {qrels_name}, where BEIR keeps them; "
+            f"{name} holds no judgments, and neither does {qrels_name}, where BEIR keeps them; "
             f"{hint} ({error})"
         ) from error
     splits = dataset_files(folder, judgments_only=True).splits
@@ -223,14 +223,13 @@ def _fetch_error(name: CollectionName, error: Exception) -> UserError:
     reason = " ".join(str(error).split())[:200] or type(error).__name__
     page = f"https://huggingface.co/datasets/{name.id}"
     return UserError(
-        f"{name}: could not be fetched: {reason}; see {page} "
-        "(private repositories need `hf auth login`)"
+        f"{name}: download failed: {reason}; see {page} (private repositories need `hf auth login`)"
     )
 
 
 def _offline_error(name: CollectionName) -> UserError:
     cache = need("huggingface_hub.constants", extra="datasets", for_=str(name)).HF_HUB_CACHE
-    reason = "nothing is fetched for a report"
+    reason = "a report downloads nothing"
     if may_fetch():
         reason = "the hub cannot be reached (HF_HUB_OFFLINE?)"
     command = f"hf download {name.id} --repo-type dataset"
@@ -267,7 +266,7 @@ def _unpack(archive: Path, target: Path) -> None:
                 names = [name for name in names if not is_hidden(PurePosixPath(name))]
                 packed.extractall(f"{temporary}/data", names)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            message = f"cannot be unpacked: {error}; delete it, so that it is downloaded again"
+            message = f"cannot be unpacked: {error}; delete it to download it again"
             raise DataError(archive, message) from error
         os.replace(f"{temporary}/data", target)
 
@@ -287,7 +286,7 @@ def _no_layout(name: CollectionName, dataset: DatasetFiles) -> UserError:
     missing = "documents (corpus.jsonl, corpus/*)"
     if dataset.corpora:
         missing = "queries (queries.jsonl, queries/*.parquet)"
-    files = ", ".join(dataset.files[:_TOO_MANY]) or "no file of .jsonl, .parquet, .tsv or .zip"
+    files = ", ".join(dataset.files[:_TOO_MANY]) or "no .jsonl, .parquet, .tsv or .zip file"
     return UserError(
-        f"{name}: expected {missing} in the layout of Cocktail, BEIR or MTEB; there are: {files}"
+        f"{name}: expected {missing} in the layout of Cocktail, BEIR or MTEB, got {files}"
     )

@@ -64,16 +64,16 @@ def _without_leading_zeros(ids: pl.Series) -> pl.Series:
 _SAME = (
     IdForm(words="in one Unicode form (NFC)", plain=_composed),
     IdForm(words="without the scheme (http://, https://)", plain=_without_scheme),
-    IdForm(words="without the slash at the end", plain=_without_slash),
-    IdForm(words="as addresses without scheme, www and the slash at the end", plain=_bare_address),
+    IdForm(words="without the final slash", plain=_without_slash),
+    IdForm(words="as addresses without scheme, www and final slash", plain=_bare_address),
 )
 """Forms that leave different ids apart; the first of those that match most ids is named."""
 _ALIKE = (
     *_SAME,
-    IdForm(words="without blanks around them", plain=_without_blanks),
+    IdForm(words="without surrounding blanks", plain=_without_blanks),
     IdForm(words="in lower case", plain=_lower_case),
-    IdForm(words="without the extension of a file", plain=_without_extension),
-    IdForm(words="without zeros in front", plain=_without_leading_zeros),
+    IdForm(words="without the file extension", plain=_without_extension),
+    IdForm(words="without leading zeros", plain=_without_leading_zeros),
 )
 """All forms; the further ones may merge different ids, and explain why nothing matches."""
 

@@ -111,7 +111,7 @@ def _without_network(library: Any) -> Iterator[None]:
     """Keep ir_datasets from fetching: replace each of its ways to the network."""
 
     def refuse(self: object) -> NoReturn:
-        raise PermissionError("nothing is fetched for a report")
+        raise PermissionError("a report downloads nothing")
 
     download = library.util.download
     downloaders = (
@@ -139,7 +139,7 @@ def _read_error(
     else:
         reason = " ".join((str(error).strip() or type(error).__name__).split())
     reason = shorten(reason, 400).strip("\"'")
-    hint = f"ir_datasets keeps its files in {home} (IR_DATASETS_HOME names another place)"
+    hint = f"ir_datasets keeps its files in {home} (to change it, set IR_DATASETS_HOME)"
     return UserError(f"{name}: cannot be read: {reason}; {hint}")
 
 
@@ -167,8 +167,8 @@ def _missing_content(
     advice = "see https://ir-datasets.com"
     if subsets:
         advice = f"these have them: {', '.join(subsets[:_SHOWN])}"
-    hint = "; or --qrels none to do without" if missing == "qrels" else ""
-    return UserError(f"{name}: has no {noun} of its own; {advice}{hint}")
+    hint = "; or go without, with --qrels none" if missing == "qrels" else ""
+    return UserError(f"{name}: has no {noun}; {advice}{hint}")
 
 
 def dataset_qrels(dataset: Any, name: CollectionName) -> pl.DataFrame:
@@ -197,7 +197,7 @@ def dataset_qrels(dataset: Any, name: CollectionName) -> pl.DataFrame:
     if contradictions:
         pairs = counted(contradictions, "pair has", "pairs have")
         warnings.warn(
-            f"{name}: {pairs} several grades; the last one is used, as in ir_datasets",
+            f"{name}: {pairs} several grades; the last one counts, as in ir_datasets",
             DataWarning,
             stacklevel=4,
         )

@@ -16,7 +16,7 @@ from ranktilt.errors import DataError, UserError, shorten, unknown
 LENGTH = "length"
 """Name of the groups that are parts of the texts' lengths, unless a column has this name."""
 _SEVERAL_OPTION = "several"
-SEVERAL_HINT = f"; FILE:{_SEVERAL_OPTION}={FIRST} takes the first"
+SEVERAL_HINT = f"; to take the first, use FILE:{_SEVERAL_OPTION}={FIRST}"
 _MOST_COUNTS = 7
 """Labels whose documents are counted in a sentence; of more, the largest and the last."""
 _ID_COLUMNS = (

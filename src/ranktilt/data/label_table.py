@@ -26,9 +26,9 @@ from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten,
 TAKEN = ("id", "text", "title", LINE)
 """Names of columns that a file of labels cannot add to documents."""
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
-_BEGINS = "a label file begins with its columns' names"
-_COLUMN_HINT = "; name that of ids: FILE:id=COLUMN"
-_LIST_HINT = "; of a bare list of ids say what all others are: --rest LABEL"
+_BEGINS = "a label file begins with column names"
+_COLUMN_HINT = "; name the column of ids: FILE:id=COLUMN"
+_LIST_HINT = "; for a bare list of ids, label all others with --rest LABEL"
 _ID_HEADERS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
 """First lines of a bare list of ids that are a header and no id."""
 
@@ -58,7 +58,7 @@ def _read_labels(label_file: LabelFile, path: Path, by: str) -> pl.DataFrame:
     if label == by:
         frame = frame.with_columns(rename_labels(frame[label].cast(pl.String), label_file.names))
     elif label_file.names or label_file.rest:
-        raise UserError(f"{by} makes parts of numbers, which no --name and no --rest can label")
+        raise UserError(f"{by} makes parts of numbers, which --name and --rest cannot label")
     frame = _with_ids(path, frame)
     if frame[label].null_count() == frame.height:
         raise DataError(path, f"column {label!r} is blank or nan in every row")
@@ -94,7 +94,7 @@ def _with_ids(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
         row = frame["doc_id"].is_null().arg_max() or 0
         line = frame[LINE][row] if LINE in frame.columns else None
         raise DataError(path, f"doc_id is empty in {rows} of {frame.height:,}", line=line)
-    warnings.warn(f"{path}: {rows} without a doc_id left out", DataWarning, stacklevel=4)
+    warnings.warn(f"{path}: left out {rows} without a doc_id", DataWarning, stacklevel=4)
     return frame.filter(pl.col("doc_id").is_not_null())
 
 
@@ -205,7 +205,7 @@ def _require_names(
     """
     repeated = next((name for name in names if name and names.count(name) > 1), None)
     if repeated is not None:
-        raise DataError(path, f"column {repeated!r} is named twice; {_BEGINS}", line=line)
+        raise DataError(path, f"column {repeated!r} occurs twice; {_BEGINS}", line=line)
     if "doc_id" in names:
         return
     hint = ""
@@ -221,12 +221,12 @@ def _label_column(path: Path, columns: list[str], by: str) -> str:
     label = label_column(by, candidates)
     if label == LENGTH != by and label not in candidates:
         raise UserError(
-            f"--by {by} needs texts: name a collection DIR, without --groups "
-            "(a column of numbers can be parted too, such as year:3)"
+            f"--by {by} needs texts: name a collection DIR, without --groups (a column of "
+            "numbers can be divided too, such as year:3)"
         )
     if label in (*TAKEN, "origin", "doc_id"):
         valid = ", ".join(candidates) or "none"
-        raise UserError(f"{label!r} cannot be grouped by (valid: {valid})")
+        raise UserError(f"cannot group by {label!r} (valid: {valid})")
     if label not in candidates:
         message = str(unknown("column", label, candidates))
         raise DataError(path, f"{message}; choose the column of labels with --by (by=)")

@@ -236,7 +236,7 @@ def with_labels(
     column = label_column(by, collection.docs.columns)
     if column in DOC_COLUMNS and column != "source":
         raise UserError(
-            f"--groups cannot replace the column {column!r} of a collection; call it something else"
+            f"--groups cannot replace the column {column!r} of a collection; give it another name"
         )
     label_file = LabelFile.from_text(labels)
     table = read_labels(label_file, by=by).rename({"doc_id": "id"})
@@ -271,8 +271,8 @@ def _refuse_lost_sources(label_file: LabelFile, collection: Collection, sources:
     ids = collection.ids.filter(is_lost)
     if len(ids):
         documents = counted(len(ids), "document", "documents")
-        message = f"no source for {documents} of the collection (first: {ids[0]!r})"
-        hint = "label all of them, or name another column with --by"
+        message = f"no source for {documents} in the collection (first: {ids[0]!r})"
+        hint = "label them all, or name another column with --by"
         raise DataError(label_file.path, f"{message}; {hint}")
 
 
@@ -287,8 +287,8 @@ def _refuse_other_sources(
     if changed.height:
         name, old, new = changed.row(0)
         message = (
-            f"document {name!r} is {new!r} here and {old!r} in the collection, "
-            "which has sources of its own"
+            f"document {name!r} is {new!r} here but {old!r} in the collection, which has its "
+            "own sources"
         )
         hint = "omit --groups, or name another column: --by COLUMN"
         raise DataError(label_file.path, f"{message}; {hint}")

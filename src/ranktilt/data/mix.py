@@ -73,7 +73,7 @@ def _refuse_clash(noun: str, frame: pl.DataFrame, key: list[str]) -> None:
     name = ", ".join(repr(value) for value in clash.select(key).row(0))
     hint = ""
     if noun == "document" and clash["source"].null_count():
-        hint = "; versions of one document need a source each, in the field source"
+        hint = "; each version of a document needs its own source, in the field source"
     raise UserError(f"cannot mix: {noun} {name} differs between the collections{hint}")
 
 

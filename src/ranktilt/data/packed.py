@@ -127,10 +127,10 @@ def _only_member(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
     with zipfile.ZipFile(raw) as archive:
         names = [info.filename for info in archive.infolist() if not info.is_dir()]
         if any(name.startswith(_WORKBOOK) for name in names):
-            raise DataError(path, "is a document of an office program; save it as CSV")
+            raise DataError(path, "is an office document; save it as CSV")
         if "header.json" in names:
             hint = "write it as JSON: inspect log convert LOG --to json --output-dir DIR"
-            raise DataError(path, f"is a packed log of Inspect; {hint}")
+            raise DataError(path, f"is a packed Inspect log; {hint}")
         # macOS adds a file of attributes for each.
         members = [name for name in names if not name.startswith("__MACOSX/")]
         if len(members) != 1:

@@ -99,7 +99,7 @@ def _tab_separated(path: Path) -> pl.DataFrame:
                 continue
             name, text = _id_and_text(path, number, line)
             if name in texts:
-                raise DataError(path, f"query {name!r} came before", line=number)
+                raise DataError(path, f"query {name!r} occurs twice", line=number)
             texts[name] = text
     if not texts:
         raise DataError(path, "expected queries, got a header only")

@@ -47,7 +47,7 @@ def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tup
             raise DataError(path, f"entry {number}: {_EXPECTED}; got {shorten(record)}")
         query = candidates.query
         if query in queries:
-            raise DataError(path, f"entry {number}: query {query!r} came before")
+            raise DataError(path, f"entry {number}: query {query!r} occurs twice")
         queries[query] = candidates.query_text
         for rank, document in enumerate(candidates.documents, start=1):
             rows.append({"query_id": query, **document, "score": -rank})

@@ -97,7 +97,7 @@ class Run:
             )
         if len(self.docs) != len(self.scores):
             raise UserError(
-                f"a run needs one score a document, got {len(self.docs)} and {len(self.scores)}"
+                f"a run needs one score per document, got {len(self.scores)} for {len(self.docs)}"
             )
         if not np.isfinite(self.scores).all():
             raise UserError("a run's scores must be finite, got NaN or infinity")
@@ -274,7 +274,7 @@ class Run:
             run_file = replace(run_file, frame=frame, queries=queries)
         if run_file.skipped:
             entries = counted(run_file.skipped, "entry", "entries")
-            _warn(f"{path}: {entries} without a query or a document id left out")
+            _warn(f"{path}: left out {entries} without a query or a document id")
         frame = run_file.frame
         if keep is not None:
             frame = frame.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
@@ -347,7 +347,7 @@ class Run:
         repeated = _first_repeated(query, docs)
         if repeated is not None:
             doc, name = frame["doc_id"][repeated], frame["query_id"][repeated]
-            hint = "" if origin.path is None else "; FILE:keep=first keeps the first"
+            hint = "" if origin.path is None else "; to keep the first, use FILE:keep=first"
             raise origin.fault(f"document {doc!r} occurs twice for query {name!r}{hint}", repeated)
         scores = entry_scores(frame, query, score_order, origin)
         order = np.lexsort((-scores.values, query))
@@ -455,11 +455,13 @@ def _query_numbers(frame: pl.DataFrame, names: pl.Series, origin: EntryOrigin) -
     """Return the number of each entry's query among `names`."""
     if names.n_unique() < len(names):
         repeated = names.is_first_distinct().not_().arg_max() or 0
-        raise origin.fault(f"query {names[repeated]!r} comes twice")
+        raise origin.fault(f"query {names[repeated]!r} occurs twice")
     query = codes(frame["query_id"], names)
     if len(query) and query.min() < 0:
         unnamed = frame["query_id"][int(query.argmin())]
-        raise origin.fault(f"its queries must name all of its table, got no {unnamed!r}")
+        raise origin.fault(
+            f"a run's queries must include all of its table's, {unnamed!r} is missing"
+        )
     return query
 
 
@@ -587,8 +589,8 @@ def collection_rows(run: Run, collection: Collection) -> Int64:
         both = shared.filter(pl.col("bare") == vague[0])["id"].to_list()
         raise DataError(
             run.spec.get("file", run.name),
-            f"document id {vague[0]!r} is shared by several sources: "
-            f"{' and '.join(map(repr, both))}; the run must say which one it means",
+            f"several sources share document id {vague[0]!r}: {' and '.join(map(repr, both))}; "
+            "the run must say which one it means",
         )
     return rows
 
@@ -602,7 +604,8 @@ def _warn_of_failures(path: Path, failed: Mapping[str, str], answered: int) -> N
     name, reason = next(iter(failed.items()))
     queries = counted(len(failed) + answered, "query", "queries")
     message = (
-        f"{path}: {len(failed):,} of {queries} failed, not in the run (first: {name!r}: {reason})"
+        f"{path}: {len(failed):,} of {queries} failed and are not in the run (first: {name!r}: "
+        f"{reason})"
     )
     warnings.warn(message, DataWarning, stacklevel=4)
 

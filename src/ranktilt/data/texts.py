@@ -40,7 +40,7 @@ def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
             return {path.stem: _column(Path(temporary) / path.stem) for path in ends}
     except OSError as error:
         raise UserError(
-            f"{cannot_write(folder, error)} (RANKTILT_CACHE names the cache's folder)"
+            f"{cannot_write(folder, error)} (RANKTILT_CACHE sets the cache folder)"
         ) from error
 
 

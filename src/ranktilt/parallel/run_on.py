@@ -103,7 +103,7 @@ class RayExecutor(Executor):
             cause = getattr(error, "cause", None) or error
             reason = f"{type(cause).__name__}: {first_line(cause)}"
             failure = UserError(
-                f"{self.name} failed ({reason}); finished work is kept: run it again"
+                f"{self.name} failed ({reason}); finished work is kept, so run it again"
             )
             return [], [], failure
         return result
@@ -226,7 +226,7 @@ def _cluster(address: str | None) -> Iterator[RayExecutor]:
         )
         resources = ray.cluster_resources()
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-        hint = "is it up, and is this one of its machines?"
+        hint = "is it running, and is this one of its machines?"
         if is_started:
             hint = "can it start processes here?"
         raise UserError(f"{name} does not answer: {first_line(error)}; {hint}") from error

@@ -425,7 +425,7 @@ def test_what_cannot_be_written_leaves_all_as_it_was(
     (tmp_path / "qa" / "mine.txt").write_text("mine")
     with refused(f"{tmp_path / 'qa'}: already holds files; name a new folder"):
         save_retrieval_qa(build(questions(4)), tmp_path / "qa")
-    with refused(f"{tmp_path / 'qa' / 'mine.txt'}: expected a folder to write to, this is a file"):
+    with refused(f"{tmp_path / 'qa' / 'mine.txt'}: expected a folder to write to, got a file"):
         save_retrieval_qa(build(questions(4)), tmp_path / "qa" / "mine.txt")
 
 

@@ -236,7 +236,7 @@ def test_each_question_is_answered_once_as_many_at_once_as_allowed_and_failures_
             [("7", 1.0), ("8", 0.5)],
             "fake: no overlap: none of its 2 documents is in the collection .first: '7'",
         ),
-        ([("d1-human", 1.0), ("d2", 0.5)], "document id 'd2' is shared by several sources"),
+        ([("d1-human", 1.0), ("d2", 0.5)], "several sources share document id 'd2'"),
         ([], "fake: no query returned any document; is the index empty"),
         (None, r"fake: query 'q.': expected a list of \(document id, score\), got None"),
         ([("d1", 1.0), ("d2",)], r"got \('d2',\)"),
@@ -280,8 +280,8 @@ DISTANCES = [("d2-llm", 0.1), ("d1-human", 0.4), ("d3-llm", 0.7)]
 def test_distances_are_refused_until_the_order_is_named() -> None:
     engine = Fake(answer=lambda query, k: DISTANCES, k=3)
     message = (
-        "fake: the scores rise along the given order in 3 of 3 lists; score_order=ascending "
-        "(smaller is better, …"
+        "fake: the scores rise along the given order in 3 of 3 lists; say how to order the results "
+        "with score_order=ascending (smaller is better, …"
     )
     with refused(message):
         engine.rank(toy())
@@ -292,12 +292,13 @@ def test_distances_are_refused_until_the_order_is_named() -> None:
     assert ids(by_rank) == ids(ascending)
     assert (ascending.spec["score_order"], by_rank.spec["score_order"]) == ("ascending", "rank")
     with refused(
-        "fake: the scores fall along the given order in 3 of 3 lists, so that smaller is hardly "
+        "fake: the scores fall along the given order in 3 of 3 lists, so smaller is hardly "
         "better; …"
     ):
         replace(engine, answer=lambda query, k: GOOD, score_order="ascending").rank(toy())
     with refused(
-        "fake: no result has a finite number as score; score_order=ascending (smaller is better, …"
+        "fake: no result has a finite number as score; say how to order the results with "
+        "score_order=ascending (smaller is better, …"
     ):
         replace(engine, answer=lambda query, k: [(name, NAN) for name, _ in GOOD]).rank(toy())
     with data_warnings() as lines:

@@ -37,8 +37,8 @@ def audit(
         Path | None,
         Parameter(
             name="DIR",
-            help="A collection: a folder, hub:OWNER/NAME or irds:ID. Not needed with --run and "
-            "--groups. Or an audit (FILE.json), to make it again.",
+            help="A collection (a folder, hub:OWNER/NAME or irds:ID), or an audit to repeat "
+            "(FILE.json). Not needed with --run and --groups.",
         ),
     ] = None,
     /,
@@ -55,10 +55,10 @@ def audit(
     statistics: StatisticsOptions = StatisticsOptions(),
     output: AuditOutput = AuditOutput(),
 ) -> None:
-    """Measure which side a ranker favours, and how surely.
+    """Measure which side a ranker favours, and how sure you can be.
 
-    Of a collection each ranker (-r) is run and audited; a run that was saved (--run) is audited as
-    it is, also without a collection, with labels of its documents (--groups).
+    On a collection, each ranker (-r) runs and is audited. A saved run (--run) is audited as it is.
+    It needs no collection if you give labels of its documents (--groups).
     """
     inputs = replace(inputs, folder=folder)
     sequential.check(

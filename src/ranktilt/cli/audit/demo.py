@@ -27,7 +27,8 @@ def demo(
 ) -> None:
     """Audit three rankers on the bundled collection.
 
-    TF-IDF, BM25 and a neural retriever where one is installed; no network and no files are needed.
+    The rankers are TF-IDF, BM25 and, if one is installed, a neural retriever. It needs no network
+    and no files.
     """
     from ranktilt.auditing.audit import audit as run_audit
     from ranktilt.auditing.controls import controls as with_controls
@@ -39,7 +40,7 @@ def demo(
     collection = bundled()
     note(_about_bundled(collection, advises=not (card or controls)))
     if not ranker and not has_encoder:
-        note('For a neural retriever too: pip install "ranktilt[neural,demo]"')
+        note('To add a neural retriever: pip install "ranktilt[neural,demo]"')
     runs = rank_with(rankers, collection)
     result = run_audit(collection, runs, measure or None, card=card)
     result = with_controls(collection, rankers, runs, result) if controls else result
@@ -52,12 +53,12 @@ def _about_bundled(collection: Collection, *, advises: bool) -> str:
     """Say what the bundled collection is, and with advice which options ask more."""
     spec = collection.spec
     text = (
-        f"Bundled collection: {spec['matched']} of {spec['pairs']} paragraphs of the NumPy "
-        f"{spec['numpy']} and SciPy {spec['scipy']} documentation (human), each with a rewrite by "
-        f"a language model (Claude), and {collection.queries_with_judgments.height} queries judged "
-        "by the same model. Small and technical: it shows how an audit reads, not how your ranker "
-        "behaves on your data."
+        f"Bundled collection: {spec['matched']} of {spec['pairs']} paragraphs from the NumPy "
+        f"{spec['numpy']} and SciPy {spec['scipy']} documentation (human), each with a rewrite "
+        f"by a language model (Claude), and {collection.queries_with_judgments.height} queries "
+        "judged by the same model. It is small and technical. It shows how an audit reads, not "
+        "how your ranker behaves on your data."
     )
     if advises:
-        text += " --card asks more than one question, --controls takes away what else differs."
+        text += " --card asks more questions, --controls removes other differences."
     return text

@@ -60,8 +60,8 @@ def _audit_to_read(file: Path, verb: str) -> Audit:
         return result
     if verb != "explain":
         raise UserError(
-            f"{file} audits {len(result.sources)} sources, each with {result.reference}; {verb} "
-            "it from its collection: name DIR, with --source or --pair"
+            f"{file} audits {len(result.sources)} sources, each with {result.reference}; to "
+            f"{verb} it, name its collection DIR, with --source or --pair"
         )
     # To explain is to look at every source, whichever audit names the collection.
     return result.audits[0]
@@ -72,7 +72,7 @@ def _expanded(verb: str, file: Path, audit: Audit, typed: list[str]) -> list[str
     inputs = _words_of_verb(verb, audit, _runs_to_ask(file, verb, audit, typed))
     if not inputs:
         raise UserError(
-            f"{file}: this audit cannot be read again by {verb}: name a collection DIR or labels"
+            f"{file}: {verb} cannot read this audit's inputs again; name a collection DIR or labels"
         )
     inputs = inputs[2:]  # without ranktilt and the verb
     typed = _without_run_names(typed, audit)
@@ -97,8 +97,8 @@ def _require_files(file: Path, audit: Audit) -> None:
     if moved:
         are = "is" if len(moved) == 1 else "are"
         raise UserError(
-            f"{file} was made of {join_words(moved[:3])}, which {are} not there now: run this "
-            "where the audit was made, or name the inputs themselves"
+            f"{file} was made from {join_words(moved[:3])}, which {are} no longer there; run "
+            "this where the audit was made, or name the inputs themselves"
         )
 
 
@@ -121,7 +121,7 @@ def _runs_to_ask(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> l
     runs = [name for name in audit.runs if name in typed_names] or list(audit.runs)
     if verb == "mitigate" and len(runs) > 1 and not typed_names:
         choices = join_words([f"-r {name}" for name in runs], "or")
-        raise UserError(f"{file} holds {len(runs)} runs, and mitigate takes one: {choices}")
+        raise UserError(f"{file} holds {len(runs)} runs, but mitigate takes one: {choices}")
     return runs
 
 

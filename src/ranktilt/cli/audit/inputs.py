@@ -38,7 +38,7 @@ class InputOptions(SavedRunOptions, LabelOptions):
     by: Annotated[
         str,
         Parameter(
-            help="Column that groups documents, or parts such as length:3; none for no groups.",
+            help="Column to group documents by, or parts such as length:3; none for no groups.",
             metavar="COLUMN",
             group=QUESTION,
         ),
@@ -46,7 +46,8 @@ class InputOptions(SavedRunOptions, LabelOptions):
     pair: Annotated[
         list[str] | None,
         Parameter(
-            help="Compare only these groups; A,rest is A against all others, A|B either of two.",
+            help="Compare only these groups. A,rest compares A with all others; A|B joins two "
+            "groups.",
             metavar="A,B",
             group=QUESTION,
         ),
@@ -126,8 +127,8 @@ class InputOptions(SavedRunOptions, LabelOptions):
         """Refuse what only a collection can answer."""
         if self.labels is None:
             raise UserError(
-                "the documents' sources are unknown: name a collection DIR, or a label file "
-                "(--groups FILE)"
+                "the sources of the documents are unknown: name a collection DIR, or a label "
+                "file (--groups FILE)"
             )
         if self.ranker:
             spec = self.ranker_texts[0].text
@@ -155,7 +156,8 @@ class InputOptions(SavedRunOptions, LabelOptions):
             return
         if isfile(folder):
             raise UserError(
-                f"{folder}: expected a collection DIR, this is a file; a run: --run {folder}"
+                f"{folder}: expected a collection DIR, got a file; if it is a run, type --run "
+                f"{folder}"
             )
         if not isdir(folder):
             raise UserError(f"{folder}: no such folder")
@@ -183,7 +185,7 @@ class InputOptions(SavedRunOptions, LabelOptions):
         if self.pairs is None and is_property(collection, self.column):
             if self.reference is not None:
                 raise UserError(
-                    f"--reference names a group, and {self.column} is a column of numbers"
+                    f"--reference needs groups, but {self.column} is a column of numbers"
                 )
             return None
         if self.reference is None and was_ranked_before:

@@ -116,7 +116,8 @@ def _labelled_documents(inputs: InputOptions) -> Collection:
         )
     if inputs.rest is not None:
         raise UserError(
-            "--rest needs to know all documents, and an engine's are not; name a collection DIR"
+            "--rest needs a list of all documents, which an engine does not give; name a "
+            "collection DIR"
         )
     by, labels = inputs.column or "source", inputs.labels or ""
     return from_labels(read_labels(labels, by=by), queries=(), by=by, labels_file=labels)

@@ -26,8 +26,8 @@ class SourceOptions:
     source: Annotated[
         list[str] | None,
         Parameter(
-            help="Source to audit; several may be given (default: all). With more than two, each "
-            "is ranked together with the reference alone.",
+            help="Source to audit; repeat for several (default: all). With more than two, each "
+            "is ranked with only the reference.",
             metavar="SOURCE",
         ),
     ] = None
@@ -38,9 +38,7 @@ class SourceOptions:
     def check(self, inputs: InputOptions) -> None:
         """Refuse a choice of sources where nothing is ranked."""
         if inputs.folder is None and self.source:
-            raise UserError(
-                "--source chooses what is ranked: name a collection DIR and rankers (-r)"
-            )
+            raise UserError("--source chooses what to rank: name a collection DIR and rankers (-r)")
 
     def apart(
         self, inputs: InputOptions, collection: Collection, rankers: Sequence[Ranker]

@@ -43,8 +43,8 @@ def explain(
         Path | None,
         Parameter(
             name="DIR",
-            help="A collection: BEIR, Cocktail or the papers' layout. Not needed with --run and "
-            "--groups. Or an audit (FILE.json), whose gaps are explained.",
+            help="A collection in the layout of BEIR, Cocktail or the papers, or an audit to "
+            "explain (FILE.json). Not needed with --run and --groups.",
         ),
     ] = None,
     /,
@@ -64,14 +64,14 @@ def explain(
     attribution: Annotated[
         bool,
         Parameter(
-            help="Show which properties go with the gap that each -r makes.",
+            help="Show which properties of the texts go with the gap of each ranker or run.",
             group=QUESTION,
         ),
     ] = False,
     by_factor: Annotated[
         bool,
         Parameter(
-            help="Show what each factor of a designed collection (generate versions) does to "
+            help="Show how each factor of a designed collection (generate versions) changes "
             "ranks, for each -r.",
             group=QUESTION,
         ),
@@ -79,7 +79,7 @@ def explain(
     adopters: Annotated[
         str | None,
         Parameter(
-            help="Shares of other documents that make an edit too, for --by-factor, such as "
+            help="With --by-factor: shares of other documents that make an edit too, such as "
             "0,0.1,0.5,1.",
             metavar="X,Y",
             group=QUESTION,
@@ -88,7 +88,7 @@ def explain(
     by: Annotated[
         str,
         Parameter(
-            help="Column whose groups are compared (default: source).",
+            help="Column whose groups to compare (default: source).",
             metavar="COLUMN",
             group=QUESTION,
         ),
@@ -98,7 +98,7 @@ def explain(
     encoder: Annotated[
         str | None,
         Parameter(
-            help="Encoder whose vectors are examined, such as dense:minilm.",
+            help="Encoder whose vectors to examine, such as dense:minilm.",
             metavar="SPEC",
             group=MODEL,
         ),
@@ -106,12 +106,13 @@ def explain(
     text: options.Text = None,
     output: PageOutput = PageOutput(),
 ) -> None:
-    """Show how the two sides' texts differ, and what ranks follow.
+    """Show how the two sides' texts differ, and what goes with the gap.
 
-    Probes examine the texts; --attribution shows which of their properties go with the gap that a
-    ranker (-r) or a run (--run) makes: between twins, or else between groups, within the lists.
+    Probes examine the texts. --attribution shows which of their properties go with the gap of a
+    ranker (-r) or a run (--run), within the lists: between twins, or between groups if there are
+    none.
 
-    Of a collection of versions by a design, --by-factor tells what each factor causes.
+    For a collection of designed versions, --by-factor shows what each factor causes.
     """
     output.check(*collection_files(folder), *input_files(saved_runs, labels))
     if by_factor or adopters is not None:
@@ -146,7 +147,7 @@ def explain(
         )
         return
     if encoder:
-        raise UserError("--encoder examines the vectors of twins, and these groups are none")
+        raise UserError("--encoder compares the vectors of twins, but these groups have no twins")
     statistics = statistics_settings()
     all_runs = [*rank_with(rankers, collection), *runs]
     try:

@@ -76,8 +76,7 @@ def answer(
 ) -> int:
     """Write documents from queries with a language model.
 
-    Exit 1 if some are missing. The same command again resumes what was interrupted, and asks only
-    for what is missing.
+    Exit 1 if some are missing. Run the command again to resume; it asks only for those.
     """
     from ranktilt.generation.answer.answer import answer, prepare_answers
     from ranktilt.generation.answer.save import KIND, save_answered
@@ -105,8 +104,8 @@ def answer(
     if not conclude(answered, saved, "written", json, max_failures=max_failures or 0.0):
         return INCOMPLETE
     note(
-        f"qrels/{saved.splits[0]}.tsv is generated, not judged: each document counts as relevant "
-        "to the query it was written for"
+        f"qrels/{saved.splits[0]}.tsv is generated, not judged. Each document counts as "
+        "relevant to the query it was written for"
     )
     if os.path.isdir(queries):
         note_mixing(queries, collection, output, split=saved.splits[0] if split else None)

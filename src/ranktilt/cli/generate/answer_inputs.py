@@ -36,8 +36,8 @@ def note_mixing(folder: Path, collection: Collection, answered: Path, *, split: 
         documents = counted(collection.sourceless, "document has", "documents have")
         command = ["ranktilt", "data", "load", str(folder), "--source", ORIGINALS, "-o", "NEW"]
         note(
-            f"{folder}: {documents} no source, and will be in no group; name it before you mix: "
-            f"{shlex.join(command)}"
+            f"{folder}: {documents} no source, so they will be in no group; name it before you "
+            f"mix: {shlex.join(command)}"
         )
     split_words = [] if split is None else ["--split", split]
     command = ["ranktilt", "data", "mix", str(folder), str(answered), *split_words, "-o", "mixed"]

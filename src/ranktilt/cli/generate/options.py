@@ -11,14 +11,14 @@ from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, MORE, OUTPUT, SELDOM, command_group
 from ranktilt.cli.output import FILE_OR_STDOUT
 
-generate = command_group("generate", "Let a language model write documents.", MORE)
+generate = command_group("generate", "Write documents with a language model.", MORE)
 
 Made = Annotated[
     Path | None,
     Parameter(
         name="--output",
         alias="-o",
-        help="Folder for the collection that is made.",
+        help="Folder for the new collection.",
         metavar="DIR",
         group=OUTPUT,
     ),
@@ -33,7 +33,7 @@ Summary = Annotated[
 SourceName = Annotated[
     str | None,
     Parameter(
-        help="Name of the new source (default: the model's; of a rewrite with -tmpT).",
+        help="Name of the new source (default: the model's; for a rewrite with -tmpT).",
         metavar="NAME",
         group=OUTPUT,
     ),
@@ -42,7 +42,8 @@ SourceName = Annotated[
 Side = Annotated[
     str | None,
     Parameter(
-        help="Rewrite documents of this source (default: human); names it where none has one.",
+        help="Rewrite documents of this source (default: human). If no document has a source, "
+        "all get this one.",
         metavar="SOURCE",
         group=INPUT,
     ),
@@ -51,7 +52,7 @@ Side = Annotated[
 Limit = Annotated[
     int | None,
     Parameter(
-        help="Take only the first N, for a trial.",
+        help="Use only the first N, for a trial.",
         metavar="N",
         group=INPUT,
         validator=options.AT_LEAST_ONE,
@@ -62,7 +63,7 @@ Limit = Annotated[
 Attempts = Annotated[
     int,
     Parameter(
-        help="Maximum attempts until an answer passes the checks (default: 3).",
+        help="Ask at most N times for an answer that passes the checks (default: 3).",
         metavar="N",
         group=SELDOM,
         validator=options.AT_LEAST_ONE,
@@ -72,5 +73,5 @@ Attempts = Annotated[
 
 Truncate = Annotated[
     bool,
-    Parameter(help="Truncate texts that are too long, instead of leaving them out.", group=SELDOM),
+    Parameter(help="Truncate texts that are too long instead of leaving them out.", group=SELDOM),
 ]

@@ -37,7 +37,7 @@ def check_request(
     if output is None and not dry_run:
         raise UserError("no output: name a folder (-o DIR), or ask for the cost (--dry-run)")
     if output is not None and os.path.realpath(output) == os.path.realpath(source):
-        raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
+        raise UserError(f"-o {output}: this is the collection to read; choose another folder")
     check_paths(
         {"--json": json},
         stdout=("--json",),
@@ -84,7 +84,7 @@ def note_side(collection: Collection, of: str | None) -> None:
             collection.spec["named_source"]["documents"], "document is", "documents are"
         )
         side = of or ORIGINALS
-        note(f"no document has a source: {documents} called {side!r} (--source-to-rewrite)")
+        note(f"no document has a source, so {documents} called {side!r} (--source-to-rewrite)")
     elif collection.sourceless:
         documents = counted(collection.sourceless, "document", "documents")
-        note(f"{documents} without a source: not rewritten")
+        note(f"{documents} without a source not rewritten")

@@ -58,7 +58,7 @@ def rewrite(
     temperature: Annotated[
         list[Annotated[float, Parameter(validator=options.NOT_NEGATIVE)]] | None,
         Parameter(
-            help="Sampling temperature (default: 0.2); several make one source each.",
+            help="Sampling temperature (default: 0.2); each of several makes its own source.",
             metavar="T",
             group=MODEL,
         ),
@@ -101,18 +101,17 @@ def rewrite(
     min_length_ratio: Annotated[
         float | None,
         _Ratio,
-        Parameter(help="Flag answers below this ratio of words, rewrite to text."),
+        Parameter(help="Flag answers with fewer than X times the words of the text."),
     ] = None,
     max_length_ratio: Annotated[
         float | None,
         _Ratio,
-        Parameter(help="Flag answers above this ratio of words, rewrite to text."),
+        Parameter(help="Flag answers with more than X times the words of the text."),
     ] = None,
 ) -> int:
     """Rewrite documents with a language model.
 
-    Exit 1 if some got no answer. The same command again resumes what was interrupted, and asks only
-    for what is missing.
+    Exit 1 if some got no answer. Run the command again to resume; it asks only for those.
     """
     prices = options.read_price(price, dry_run=dry_run)
     check_request(folder, output, json, kind="rewrites", dry_run=dry_run)

@@ -62,10 +62,10 @@ def conclude(
     if unanswered:
         message = next((text for text in generated.left_out["message"] if text), "")
         documents = counted(unanswered, "document", "documents")
-        note(f"{documents} got no answer ({message}); the same command again asks only for these")
+        note(f"{documents} got no answer ({message}); run the command again to ask only for these")
     elif not has_texts:
         has_answers = any(source.answers for source in generated.summaries)
-        reason = "no answer passed the checks" if has_answers else "no document could be asked for"
+        reason = "no answer passed the checks" if has_answers else "no document could be sent"
         note(f"{reason}: there is nothing to {'compare' if verb == 'rewritten' else 'rank'}")
     document_count = sum(source.documents for source in generated.summaries)
     return has_texts and unanswered <= max_failures * document_count
@@ -87,7 +87,7 @@ def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Ite
         parts = [f"{source.source}: {written}"]
         parts += [_reasons("left out", source.rejected)] if source.rejected else []
         parts += [_reasons("flagged answers", source.flags)] if source.flags else []
-        parts += [f"{source.cut:,} of a text that was cut"] if source.cut else []
+        parts += [f"{source.cut:,} from a truncated text"] if source.cut else []
         yield "; ".join(parts)
     names = {row["id"]: row["reason"] for row in generated.left_out.iter_rows(named=True)}
     if names:
@@ -96,8 +96,8 @@ def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Ite
         yield f"left out: {first}{ellipsis}; all in {saved.folder / 'left-out.jsonl'}"
     fresh_count = sum(source.fresh for source in generated.summaries)
     known_count = sum(source.answers for source in generated.summaries) - fresh_count
-    known = f"; {known_count:,} were known" if known_count else ""
-    yield f"{counted(fresh_count, 'answer', 'answers')} asked for{known}"
+    known = f"; had {known_count:,} already" if known_count else ""
+    yield f"asked for {counted(fresh_count, 'answer', 'answers')}{known}"
 
 
 def _reasons(label: str, counts: Mapping[str, int]) -> str:

@@ -31,15 +31,15 @@ from ranktilt.generation.versions.options import Crossing
 def versions(
     folder: Annotated[
         Path | None,
-        Parameter(name="DIR", help="A collection: BEIR, Cocktail or the papers' layout."),
+        Parameter(name="DIR", help="A collection in the layout of BEIR, Cocktail or the papers."),
     ] = None,
     /,
     *,
     factors: Annotated[
         str,
         Parameter(
-            help="source, facts, words, gender, length, query-words, fluency, style; your own: "
-            "MODULE:FUNCTION or a prompt file. With --table, its columns.",
+            help="source, facts, words, gender, length, query-words, fluency, style, or your "
+            "own: MODULE:FUNCTION or a prompt file. With --table, its columns.",
             metavar="NAME,...",
             group=QUESTION,
         ),
@@ -55,19 +55,19 @@ def versions(
     cells: Annotated[
         int | None,
         Parameter(
-            help="Draw K runs per document, each as often as the others (default: all).",
+            help="Draw K runs per document, each equally often (default: all).",
             metavar="K",
             group=QUESTION,
             validator=Number(gte=2),
         ),
     ] = None,
     by_rule: Annotated[
-        bool, Parameter(help="Use rules only, and no language model.", group=QUESTION)
+        bool, Parameter(help="Use only rules, no language model.", group=QUESTION)
     ] = False,
     table: Annotated[
         Path | None,
         Parameter(
-            help="Read versions that exist already: origin, text, a column a factor.",
+            help="Read existing versions, with columns origin, text and one per factor.",
             metavar="FILE",
             group=INPUT,
         ),
@@ -88,7 +88,7 @@ def versions(
     judge: Annotated[
         str | None,
         Parameter(
-            help="Model that grades versions whose facts are changed, named as for --llm.",
+            help="Model that grades versions with changed facts, named as for --llm.",
             metavar="MODEL",
             group=MODEL,
         ),
@@ -108,7 +108,7 @@ def versions(
     seed: Annotated[
         int,
         Parameter(
-            help="Random seed of rules and drawn runs (default: 0).",
+            help="Random seed for rules and drawn runs (default: 0).",
             metavar="N",
             group=SELDOM,
             validator=options.NOT_NEGATIVE,
@@ -119,8 +119,9 @@ def versions(
 ) -> int:
     """Write documents in versions that differ by design.
 
-    Every version is a combination of factors, and what each factor did to the texts is checked.
-    Exit 1 if answers are missing; the same command again asks only for these.
+    Each version is a combination of factors. The result checks what each factor did to the texts.
+
+    Exit 1 if answers are missing; run the command again to ask only for these.
     """
     prices = options.read_price(price, dry_run=dry_run)
     source = table or folder
@@ -181,5 +182,5 @@ def _refuse_options_of_writing(**written: object) -> None:
     """Refuse options of how versions are written, where they exist already."""
     if options.first_typed(**written) is not None:
         raise UserError(
-            "--table has its versions already: only --factors, --factor and a collection go with it"
+            "--table already holds versions; only --factors, --factor and a collection go with it"
         )

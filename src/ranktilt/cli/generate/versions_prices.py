@@ -43,7 +43,7 @@ class VersionsPrice:
     def deliver(self, json: str | None) -> None:
         """Print the price of each prompt and of all, and write the summary."""
         if not self.rows:
-            raise UserError("nothing to price: every factor is made by rule")
+            raise UserError("nothing to price: rules make every factor")
         write_summary(self.to_dict(), json)
         if json != "-":
             hint = "give one with --price IN,OUT per million tokens"

@@ -51,7 +51,7 @@ class VersionsTarget:
             note_grades(grades)
         if designed.unanswered:
             texts = counted(designed.unanswered, "text", "texts")
-            note(f"{texts} got no answer; the same command again asks only for these")
+            note(f"{texts} got no answer; run the command again to ask only for these")
         if designed.unanswered or (grades is not None and grades.unanswered):
             return INCOMPLETE
         command = ["ranktilt", "explain", str(saved.folder), "-r", "bm25", "--by-factor"]

@@ -68,10 +68,10 @@ def note_grades(grades: Grades) -> None:
     """Say what became of the requests for grades."""
     counts = grades.counts
     note(
-        f"{grades.judge}: {counts.graded:,} of {counted(counts.pairs, 'pair', 'pairs')} graded; "
-        f"{counted(counts.fresh, 'answer', 'answers')} asked for"
+        f"{grades.judge}: graded {counts.graded:,} of {counted(counts.pairs, 'pair', 'pairs')}; "
+        f"asked for {counted(counts.fresh, 'answer', 'answers')}"
     )
     if grades.unanswered:
         message = next(iter(grades.messages), "")
         unanswered = counted(grades.unanswered, "request", "requests")
-        note(f"{unanswered} got no answer ({message}); the same command again asks only for these")
+        note(f"{unanswered} got no answer ({message}); run the command again to ask only for these")

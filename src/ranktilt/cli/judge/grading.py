@@ -56,8 +56,8 @@ class GradingOptions:
     probe_pairs: Annotated[
         int | None,
         Parameter(
-            help="Also let the model grade N passages of grade 0 with query words, padding or an "
-            "instruction in them.",
+            help="Also let the model grade N passages of grade 0 with added query words, "
+            "padding or an instruction.",
             metavar="N",
             validator=options.AT_LEAST_ONE,
             converter=options.whole_number,
@@ -73,7 +73,7 @@ class GradingOptions:
     repeats: Annotated[
         int | None,
         Parameter(
-            help="Grade each pair this often; the median counts (default: 1).",
+            help="Grade each pair N times and take the median (default: 1).",
             metavar="N",
             group=SELDOM,
             validator=options.AT_LEAST_ONE,

@@ -32,37 +32,40 @@ class JudgeInputs:
         list[Path] | None,
         options.FILE_OR_STDIN,
         Parameter(
-            help="A judge's grades: qrels, CSV, JSON, Parquet or an evaluation's log; several may "
-            "be given.",
+            help="A judge's grades: qrels, CSV, JSON, Parquet or an evaluation log; repeat for "
+            "several.",
             metavar="FILE",
         ),
     ] = None
     human: Annotated[
         Path | None,
         options.FILE_OR_STDIN,
-        Parameter(help="Human grades, likewise (default: the collection's).", metavar="FILE"),
+        Parameter(
+            help="Human grades, in the same formats (default: the collection's).", metavar="FILE"
+        ),
     ] = None
     runs: Annotated[
         list[Path] | None,
         Parameter(
-            help="Runs that both judges evaluate: files, or folders of them.", metavar="FILE|DIR"
+            help="Runs for both judges to evaluate: files, or folders of them.", metavar="FILE|DIR"
         ),
     ] = None
     ranker: options.Rankers = None
     systems: Annotated[
         Path | None,
         Parameter(
-            help="Family of each run, and of repeats their cluster: columns run, family, cluster "
-            "(tabs or commas). Asks whom a judge favours; a cluster counts as one system.",
+            help="Table of each run's family, and the cluster of repeats: columns run, family, "
+            "cluster (tabs or commas). Shows whom a judge favours; a cluster counts as one "
+            "system.",
             metavar="FILE",
         ),
     ] = None
     scores: Annotated[
         list[Path] | None,
         Parameter(
-            help="Values of systems per query (trec_eval -q, gdeval, ndeval), in place of grades "
-            "and runs: first under human grades, then under each judge's; a file, or a folder "
-            "with a file a system.",
+            help="Values of systems per query (trec_eval -q, gdeval, ndeval), instead of grades "
+            "and runs. First those under human grades, then those under each judge's: a "
+            "file, or a folder with one file per system.",
             metavar="FILE|DIR",
         ),
     ] = None
@@ -105,8 +108,7 @@ class JudgeInputs:
         for name, value in unread_inputs.items():
             if value:
                 raise UserError(
-                    f"{name} with --scores: values per query are given, so no grades or runs are "
-                    "read"
+                    f"{name} does not go with --scores, which needs no grades and no runs; omit it"
                 )
         if len(self.scores or ()) < 2:
             raise UserError(

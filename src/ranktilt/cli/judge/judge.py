@@ -74,7 +74,7 @@ def judge(
     human_sample: Annotated[
         int | None,
         Parameter(
-            help="Show what N human labels would repair of the judge's numbers.",
+            help="Show how much of the judge's error N human labels would repair.",
             metavar="N",
             group=QUESTION,
             validator=options.AT_LEAST_ONE,
@@ -85,10 +85,11 @@ def judge(
 ) -> int:
     """Show whom a judge's grades favour.
 
-    It also shows whether systems change places under the judge. A judge may favour a source, on
-    twins, or a family of systems. With --llm a language model grades first: the top of each run, or
-    what the collection judges. Exit 1 if some pairs got no answer; the same command again asks only
-    for these.
+    A judge may favour a source, on twins, or a family of systems. You also see whether systems
+    change places under the judge. With --llm, a language model first grades the top of each run, or
+    the documents that the collection judges.
+
+    Exit 1 if some pairs got no answer; run the command again to ask only for these.
     """
     inputs = replace(inputs, folder=folder)
     model.check()
@@ -128,7 +129,7 @@ def judge(
         if model.probe_pairs is not None:
             probed = [grader.probe(model.probe_pairs)]
         if inputs.human is None and not collection.qrels.height:
-            note("no human grades to hold them against: --human FILE")
+            note("no human grades to compare with: name them with --human FILE")
             return _exit_code(grades)
     output.deliver(
         run_judge(

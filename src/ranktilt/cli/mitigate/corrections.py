@@ -23,8 +23,9 @@ class Corrections:
     method: Annotated[
         list[str] | None,
         Parameter(
-            help="causal, projection, fair-rerank[:METHOD], interleave, offset, with options as in "
-            "fair-rerank(target=5), causal(lm=FOLDER,instrument=FACTOR); several may be given.",
+            help="causal, projection, fair-rerank[:METHOD], interleave or offset, with options "
+            "as in fair-rerank(target=5), causal(lm=FOLDER,instrument=FACTOR); repeat for "
+            "several.",
             metavar="NAME",
             completer=completion.methods,
         ),
@@ -40,7 +41,7 @@ class Corrections:
     rerank_depth: Annotated[
         int,
         Parameter(
-            help="Top results to correct (default: 100).",
+            help="Number of top results to correct (default: 100).",
             metavar="K",
             validator=options.AT_LEAST_ONE,
             converter=options.whole_number,
@@ -54,7 +55,7 @@ class Corrections:
         float | None,
         Parameter(
             help="Loss of --effectiveness to accept, as a share or in points with % (default: "
-            "0.01 or 1%); without judgments, share of the first ten documents to replace "
+            "0.01 or 1%). Without judgments: share of the top ten documents to replace "
             "(default: 0.2 or 20%).",
             metavar="X",
             converter=share,

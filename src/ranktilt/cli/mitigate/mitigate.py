@@ -41,8 +41,8 @@ def mitigate(
         Path | None,
         Parameter(
             name="DIR",
-            help="A collection: a folder, hub:OWNER/NAME or irds:ID, unless --groups; or an audit "
-            "(FILE.json), whose run is corrected.",
+            help="A collection (a folder, hub:OWNER/NAME or irds:ID) unless --groups, or an "
+            "audit (FILE.json) whose run to correct.",
         ),
     ] = None,
     /,
@@ -51,7 +51,8 @@ def mitigate(
     fit: Annotated[
         Path | None,
         Parameter(
-            help="Another collection to fit corrections on; DIR only chooses strengths and tests.",
+            help="Fit corrections on this other collection, and use DIR only to choose "
+            "strengths and test.",
             metavar="OTHER",
             group=INPUT,
         ),
@@ -66,14 +67,14 @@ def mitigate(
 ) -> int:
     """Correct a ranker without training, and show the cost.
 
-    The ranker is tested first: where it is not shown to be tilted, nothing is fitted (--set
-    mitigate.always=true goes on). Corrections are fitted on the train split, or on the collection
-    --fit; their strength is chosen on the dev split, and the test split shows what each costs. The
-    queries of a collection without these splits are drawn into parts.
+    The ranker is tested first. If no tilt is shown, nothing is fitted (--set mitigate.always=true
+    goes on). Corrections are fitted on the train split, or on the collection in --fit. The dev
+    split chooses their strength, and the test split shows what each costs. A collection without
+    these splits has its queries split at random.
 
-    The chosen correction is printed as a formula. --save-run writes the corrected run,
-    --save-ranker the corrected ranker. Where none is chosen, neither writes anything, and the exit
-    code is 1; mitigate.always=true writes the correction nearest to level all the same.
+    You get the chosen correction as a formula. --save-run saves the corrected run, --save-ranker
+    the corrected ranker. If no correction is chosen, neither saves anything, and the exit code is
+    1. With mitigate.always=true, the correction nearest to level is saved.
     """
     inputs = replace(inputs, folder=folder)
     check_inputs(inputs, fit)

@@ -47,7 +47,9 @@ def read_query_sets(
     train, select = (_side(inputs, name, test) for name in names)
     if inputs.run and not _hold_queries(inputs, (train, select)):
         # Runs are mostly saved for the test queries alone.
-        note(f"the run has no queries of {names[0]} and {names[-1]}: its own are drawn into parts")
+        note(
+            f"the run has no queries of {names[0]} and {names[-1]}, so its own are split at random"
+        )
         return split_queries(test, seed=seed), runs
     return QuerySplit.from_sides(train, select, test, most=MOST, seed=seed), runs
 

@@ -37,16 +37,16 @@ class SavingOptions:
     save_run: Annotated[
         Path | None,
         Parameter(
-            help="Write the corrected run, all of its queries, in TREC format (.trec, .gz), if a "
-            "correction is chosen.",
+            help="If a correction is chosen, save the corrected run with all its queries in "
+            "TREC format (.trec, .gz).",
             metavar="FILE",
         ),
     ] = None
     save_ranker: Annotated[
         Path | None,
         Parameter(
-            help="Write the corrected ranker into a folder, and print its text for -r, if a "
-            "correction is chosen.",
+            help="If a correction is chosen, save the corrected ranker in a folder, and print "
+            "its text for -r.",
             metavar="FOLDER",
         ),
     ] = None
@@ -66,20 +66,20 @@ class SavingOptions:
         is_run = is_saved_run(inputs)
         if self.save_run is not None and not is_run:
             raise UserError(
-                f"{RUN_OPTION} corrects a saved run (--run FILE); of a ranker, {RANKER_OPTION} "
-                "FOLDER keeps what ranks corrected lists"
+                f"{RUN_OPTION} needs a saved run (--run FILE); to keep a corrected ranker, use "
+                f"{RANKER_OPTION} FOLDER"
             )
         if self.save_ranker is not None and is_run:
             raise UserError(
-                f"{RANKER_OPTION} keeps a ranker (DIR -r SPEC); of a saved run, {RUN_OPTION} FILE "
-                "writes the corrected lists"
+                f"{RANKER_OPTION} needs a ranker (DIR -r SPEC); to keep the corrected lists of "
+                f"a saved run, use {RUN_OPTION} FILE"
             )
         if self.save_run is not None:
             _check_run_name(self.save_run)
             if inputs.folder is not None and STDIN in map(str, inputs.run or ()):
                 raise UserError(
-                    f"{RUN_OPTION} reads the run twice, and standard input gives it once: save it "
-                    "to a file, and name that"
+                    f"{RUN_OPTION} reads the run twice, but standard input can be read only "
+                    "once; save the run to a file, and name that"
                 )
         if self.save_ranker is not None:
             require_folder(self.save_ranker)
@@ -120,7 +120,7 @@ class MitigatedInputs:
         if isinstance(self.ranker, Replay):
             return self.ranker.rank_all(self.collection)
         if self.run is None:
-            raise UserError(f"{RUN_OPTION} corrects a saved run: name it with --run FILE")
+            raise UserError(f"{RUN_OPTION} needs a saved run: name it with --run FILE")
         return self.run
 
 
@@ -158,15 +158,15 @@ def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[s
     longest = int((run.offsets[1:] - run.offsets[:-1]).max())
     depth = longest if remedy is None else remedy.depth
     is_deeper = longest > depth
-    corrected = f", the first {depth:,} results of each list corrected" if is_deeper else ""
+    corrected = f", corrected in the first {depth:,} results of each list" if is_deeper else ""
     queries = counted(len(run.queries), "query", "queries")
     chosen = bench.choose().chosen
     forced = "" if chosen is not None else ", which is not shown to be level"
     return [
         f"{path}: {queries}{corrected}, by {applied.name}{forced}",
-        f"Fitted on {counts['fit']:,} of them and chosen by {counts['select']:,}; the figures "
-        f"above are of {counts['test']:,} others, as an audit of {path} will be: {sidecar(path)} "
-        "names the queries to leave out.",
+        f"Fitted on {counts['fit']:,} of them and chosen by {counts['select']:,}. The figures "
+        f"above are for {counts['test']:,} others, and so is an audit of {path}, because "
+        f"{sidecar(path)} names the queries to leave out.",
     ]
 
 

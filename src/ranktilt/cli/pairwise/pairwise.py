@@ -32,7 +32,7 @@ def pairwise(
     by: Annotated[
         str,
         Parameter(
-            help="Column that groups documents (default: source).",
+            help="Column to group documents by (default: source).",
             metavar="COLUMN",
             group=QUESTION,
         ),
@@ -57,9 +57,9 @@ def pairwise(
     preset: options.Preset = None,
     output: PageOutput = PageOutput(),
 ) -> None:
-    """Ask a language model which of two documents is more relevant.
+    """Show which group a language model prefers between two documents.
 
-    Each pair is asked about in both orders; the answer says which group the model favours.
+    It asks the model which document of a pair is more relevant, in both orders.
     """
     from ranktilt.auditing.pairwise.audit import pairwise as run_pairwise
     from ranktilt.auditing.pairwise.decision_file import read_decisions

@@ -67,7 +67,7 @@ class Questions:
     candidates: Annotated[
         Path | None,
         Parameter(
-            help="Run whose documents are paired (default: DIR/candidates.trec, or all documents).",
+            help="Run whose documents to pair (default: DIR/candidates.trec, or all documents).",
             metavar="RUN",
             group=INPUT,
         ),
@@ -76,7 +76,7 @@ class Questions:
     decisions: Annotated[
         Path | None,
         Parameter(
-            help="Stored choices (JSON lines), instead of asking a model.",
+            help="Stored choices to use instead of a model (JSON lines).",
             metavar="FILE",
             group=INPUT,
         ),
@@ -156,7 +156,7 @@ def _without_answer_length(llm: str) -> str:
     """
     from ranktilt.spec import parse_stages
 
-    reason = "pairwise lets a model answer with as many tokens as a choice takes"
+    reason = "pairwise allows as many tokens as a choice takes"
     if any("max_tokens" in stage.options for stage in parse_stages(llm)):
         raise UserError(f"--llm {llm}: omit max_tokens: {reason}")
     text = language_model_text(llm)

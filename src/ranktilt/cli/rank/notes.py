@@ -56,7 +56,7 @@ def run_notes(path: Path, run: Run, *, has_judgments: bool) -> Iterator[str]:
     length_range = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     documents = "document" if least == most == 1 else "documents"
     queries = counted(len(lengths), "query", "queries")
-    yield f"{path}: {queries}, {length_range} {documents} a query ({run.name})"
+    yield f"{path}: {queries}, {length_range} {documents} per query ({run.name})"
     empty_count = lengths.count(0)
     if empty_count:
         effect = "; an audit counts that as 0" if has_judgments else ""
@@ -66,5 +66,5 @@ def run_notes(path: Path, run: Run, *, has_judgments: bool) -> Iterator[str]:
             shares = ", ".join(
                 f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items()
             )
-            yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
+            yield f"{name}: reads {cut['limit']} tokens and truncates {shares}"
     yield from (note.sentence for note in exclusion_notes(run.name, run.spec))

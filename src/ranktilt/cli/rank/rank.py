@@ -52,7 +52,7 @@ def rank(
     qrels: Annotated[
         str | None,
         Parameter(
-            help="Judgments that name the queries to rank; none for all queries.",
+            help="Judgments whose queries to rank; none for all queries.",
             metavar="FILE",
             group=INPUT,
         ),
@@ -71,9 +71,10 @@ def rank(
     text: options.Text = None,
     max_failures: options.MaxFailures = None,
 ) -> None:
-    """Rank, and save the run to audit it later.
+    """Rank documents, and save the run to audit later.
 
-    Ranks the judged queries, or all where nothing is judged; runs are written in TREC format.
+    It ranks the judged queries, or all queries if there are no judgments, and saves runs in TREC
+    format.
     """
     if not ranker:
         raise UserError("nothing to rank with: name a ranker, such as -r bm25")

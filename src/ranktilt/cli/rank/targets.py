@@ -66,6 +66,6 @@ def require_plain_ids(output: str, collection: Collection) -> None:
         blank = beyond_trec(names)
         if len(blank):
             raise UserError(
-                f"-o {output}: {noun} id {blank[0]!r} has a blank in it, which a run alone cannot "
-                "hold; name a file instead"
+                f"-o {output}: {noun} id {blank[0]!r} contains a blank, which a run alone "
+                "cannot hold; name a file instead"
             )

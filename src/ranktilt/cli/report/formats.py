@@ -50,20 +50,20 @@ def _check_layout(name: str, form: str) -> None:
     if form in TABLES or (form in FIGURES and name != PAPER and layouts()[name].is_figure):
         return
     if form in FIGURES:
-        raise UserError(f"{name} is a table, no figure; choose --format latex, markdown or csv")
-    raise UserError(f"a layout is no page ({form}); choose --format latex, markdown or csv")
+        raise UserError(f"{name} is a table, not a figure; choose --format latex, markdown or csv")
+    raise UserError(f"a layout is not a page ({form}); choose --format latex, markdown or csv")
 
 
 def check_figures(form: str, folder: Path | None, output: Path | None) -> None:
     """Refuse figures in a format of tables, and the reverse."""
     if folder is None:
         if form in FIGURES:
-            raise UserError(f"{form} is a format of figures; name their folder: --figures DIR")
+            raise UserError(f"{form} is a format for figures; name a folder: --figures DIR")
         return
     if form not in FIGURES:
         raise UserError(f"--figures draws {join_words(FIGURES, 'or')}, not {form}")
     if output is not None:
-        raise UserError("--figures writes figures alone; omit -o")
+        raise UserError("--figures writes only figures; omit -o")
     require_place(folder / f"figure.{form}")
 
 

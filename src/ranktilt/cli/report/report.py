@@ -41,7 +41,7 @@ def report(
     files: Annotated[
         list[Path],
         Parameter(
-            name="FILE", help="Audits and other results (JSON); of a layout also cells (CSV)."
+            name="FILE", help="Audits and other results (JSON); for a layout also cells (CSV)."
         ),
     ],
     /,
@@ -67,7 +67,8 @@ def report(
     format: Annotated[
         Formats | None,
         Parameter(
-            help="html; latex, markdown or csv of a layout; svg, pdf or png of figures.",
+            help="html for a page; latex, markdown or csv for a layout; svg, pdf or png for "
+            "figures.",
             metavar="FORMAT",
             group=OUTPUT,
             show_choices=False,
@@ -96,9 +97,8 @@ def report(
 ) -> None:
     """Write a page, a paper's table or figures from results.
 
-    A page is one file that opens anywhere. Ranked lists are those that an audit keeps; its
-    collection is read again as it names it. What is gone or has changed is left out, and the page
-    says so.
+    A page is one file that opens anywhere. It shows the ranked lists that the audit keeps, and
+    reads the audit's collection again. It leaves out whatever is gone or has changed, and says so.
     """
     if layout is not None:
         require_layout(layout)

@@ -27,7 +27,7 @@ def doctor(
     model: Annotated[
         str | None,
         Parameter(
-            name="MODEL", help="One model in full: minilm, dense:minilm or its name on the hub."
+            name="MODEL", help="Model to show in full: minilm, dense:minilm or its name on the hub."
         ),
     ] = None,
     /,
@@ -35,7 +35,8 @@ def doctor(
     prune: Annotated[
         bool,
         Parameter(
-            help="Remove half-written files of the cache, and everything of MODEL.", group=OUTPUT
+            help="Remove half-written files from the cache, and everything from MODEL.",
+            group=OUTPUT,
         ),
     ] = False,
     everything: Annotated[
@@ -48,13 +49,13 @@ def doctor(
     ] = False,
     output: Output = Output(),
 ) -> None:
-    """Show what is installed, in force and cached; or prune the cache.
+    """Show what is installed and cached and which settings apply, or prune the cache.
 
-    What is missing, the settings that commands use and where each comes from, the papers' models,
-    and what the cache keeps.
+    You see what is missing, the settings that commands use and where each comes from, the papers'
+    models, and what the cache keeps.
 
-    All that the cache keeps can be made again, but answers of a server would have to be paid for
-    again: they are only removed with the MODEL that gave them.
+    You can make everything in the cache again, but you would pay again for answers of a server.
+    These are removed only if you name the MODEL that gave them.
     """
     from ranktilt.data.cache import cache_folder
     from ranktilt.data.inventory import cache_contents
@@ -68,7 +69,7 @@ def doctor(
             "not paid for"
         )
     if everything and model:
-        raise UserError("--all removes everything; omit it to remove only what MODEL chooses")
+        raise UserError("--all removes everything; omit it to remove only what is from MODEL")
     if prune:
         prune_cache(model, everything=everything)
         return

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from ranktilt.cli.app import MORE, command_group
 
-tools = command_group("tools", "Read stored answers; look after installation and cache.", MORE)
+tools = command_group("tools", "Replay stored answers; check the installation and the cache.", MORE)

@@ -24,11 +24,11 @@ def prune_cache(model: str | None, *, everything: bool) -> None:
     paid = [] if model else [answers for answers in chosen if answers.paid]
     removed = [cache_entry for cache_entry in chosen if cache_entry not in paid]
     freed = size(remove(removed))
-    note(f"removed {counted(len(removed), 'entry', 'entries')}: {freed} free again")
+    note(f"removed {counted(len(removed), 'entry', 'entries')}, freed {freed}")
     if paid:
         names = ", ".join(sorted({answers.model for answers in paid}))
         note(
-            "what servers answered is kept; ranktilt tools doctor MODEL --prune removes it: "
+            "answers of servers are kept; ranktilt tools doctor MODEL --prune removes them: "
             f"{names}"
         )
     if entries and not chosen:

@@ -71,7 +71,7 @@ def replay_log(
     by: Annotated[
         str | None,
         Parameter(
-            help="Column whose groups are compared (default: several sources); none for no groups.",
+            help="Column whose groups to compare (default: several sources); none for no groups.",
             metavar="COLUMN",
             group=QUESTION,
         ),
@@ -92,10 +92,11 @@ def replay_log(
     ] = None,
     output: PageOutput = PageOutput(),
 ) -> int:
-    """Tell what an LLM ranker ranked from what its parser did.
+    """Separate what an LLM ranker ranked from what its parser did.
 
-    Every stored answer is typed; the published run is made again as RankGPT and rank_llm read
-    answers, and split into the input order, the model's part and the parser's. No model is needed.
+    Each stored answer gets a type. The published run is made again as RankGPT and rank_llm read
+    answers, and split into the input order, the model's part and the parser's part. You need no
+    model.
     """
     from ranktilt.auditing.replay_log.replay_log import replay_log as replay
     from ranktilt.auditing.replay_log.runs import log_runs

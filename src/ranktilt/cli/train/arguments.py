@@ -53,7 +53,7 @@ def training_arguments(
     for name, text in settings().training.items():
         if name in options_by_name:
             flag = options_by_name[name]
-            raise UserError(f"--set {name}: {flag} is an option, so type {flag} {text}")
+            raise UserError(f"--set {name}: {flag} is an option; type {flag} {text}")
         if name not in names:
             raise unknown("argument of this training", name, names)
         arguments[name] = _read_argument(text, types[name], f"--set {name}")

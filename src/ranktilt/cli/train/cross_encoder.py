@@ -55,8 +55,8 @@ def cross_encoder(
 ) -> None:
     """Fine-tune an encoder into a re-ranker, on the train split.
 
-    An interrupted training is resumed. Other arguments are given by --set KEY=VALUE, such as
-    --set epochs=3: steps, epochs, batch, rate, warmup_steps, weight_decay, seed, precision,
+    An interrupted training resumes. Set other arguments with --set KEY=VALUE, such as --set
+    epochs=3: steps, epochs, batch, rate, warmup_steps, weight_decay, seed, precision,
     negatives_per_positive, positives_per_query, max_query_tokens, max_document_tokens, twins,
     positives, triples, loss, dropout.
     """

@@ -60,7 +60,7 @@ def lora(
     by: Annotated[
         str,
         Parameter(
-            help="Column that groups documents (default: source).",
+            help="Column to group documents by (default: source).",
             metavar="COLUMN",
             group=QUESTION,
         ),
@@ -68,12 +68,12 @@ def lora(
     protected: options.Protected = None,
     minutes: Minutes = None,
 ) -> None:
-    """Fine-tune a chat model to choose either group as often.
+    """Fine-tune a chat model to choose both groups equally often.
 
-    It learns from pairs of documents whose right answer is as often of either group; its attention
-    alone is adapted. An interrupted training is resumed. Other arguments are given by
-    --set KEY=VALUE, such as --set epochs=3: steps, epochs, batch, rate, warmup_steps, weight_decay,
-    seed, precision, pairs_per_epoch, rank, share, passage_tokens.
+    It learns from pairs of documents in which each group is equally often the right answer. Only
+    its attention is adapted. An interrupted training resumes. Set other arguments with --set
+    KEY=VALUE, such as --set epochs=3: steps, epochs, batch, rate, warmup_steps, weight_decay, seed,
+    precision, pairs_per_epoch, rank, share, passage_tokens.
     """
     from ranktilt.llm.transformers import HELD_OUT
     from ranktilt.training.lora import train_lora

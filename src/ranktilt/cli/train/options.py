@@ -17,7 +17,7 @@ Model = Annotated[
     Parameter(
         name="--output",
         alias="-o",
-        help="Folder for the model; an interrupted training there is resumed.",
+        help="Folder for the model; resumes an interrupted training there.",
         metavar="FOLDER",
         group=OUTPUT,
     ),

@@ -47,7 +47,7 @@ def retriever(
     test_split: Annotated[
         str,
         Parameter(
-            help="Split on which a sweep's models are compared (default: test).",
+            help="Split on which to compare a sweep's models (default: test).",
             metavar="SPLIT",
             group=INPUT,
         ),
@@ -65,9 +65,9 @@ def retriever(
     negatives: Annotated[
         list[Negatives] | None,
         Parameter(
-            help="The batch's alone (default), BM25's, the model's own (ann, anew each epoch), or "
-            "those of BM25's that are like the positive in perplexity and specificity "
-            "(controlled); several make a sweep.",
+            help="Negatives from the batch alone (default), from BM25, from the model itself "
+            "(ann, new each epoch), or from BM25 and like the positive in perplexity and "
+            "specificity (controlled); several make a sweep.",
             metavar="KIND",
             group=TRAINING,
         ),
@@ -85,14 +85,15 @@ def retriever(
 ) -> None:
     """Fine-tune an encoder into a retriever, on the train split.
 
-    With --debias it learns under the debiased constraint: an LLM's version of a relevant document
-    may not score above it.
+    With --debias, it learns under the debiased constraint: an LLM's version of a relevant document
+    may not score above that document.
 
-    Several --debias or --negatives make one model each in subfolders, and compare them on the test
-    split: Relative Δ, effectiveness, and the smallest that is level within the budget.
+    Several --debias or --negatives make a sweep. It trains one model each in subfolders, compares
+    their Relative Δ and effectiveness on the test split, and names the smallest that is level
+    within the budget.
 
-    An interrupted training is resumed. Other arguments are given by --set KEY=VALUE, such as
-    --set epochs=3: steps, epochs, batch, rate, warmup_steps, weight_decay, seed, precision,
+    An interrupted training resumes. Set other arguments with --set KEY=VALUE, such as --set
+    epochs=3: steps, epochs, batch, rate, warmup_steps, weight_decay, seed, precision,
     negatives_per_positive, positives_per_query, max_query_tokens, max_document_tokens, twins,
     depth, loss, variant, patience.
     """
@@ -142,7 +143,7 @@ def _alphas(
         paper_alphas = ", ".join(f"{alpha:g}" for alpha in PAPER_ALPHAS)
         scaled = ", ".join(f"{alpha:g}" for alpha in sweep_alphas([PAPER], scale))
         note(
-            f"α of the paper, for ANCE's scores of about {PAPER_SCORE:g}: {paper_alphas}. "
-            f"{model} gives relevant documents {scale:.3g} on average, which makes it {scaled}"
+            f"The paper's α, for ANCE's scores of about {PAPER_SCORE:g}: {paper_alphas}. "
+            f"{model} gives relevant documents {scale:.3g} on average, so α becomes {scaled}"
         )
     return sweep_alphas(strengths, scale)

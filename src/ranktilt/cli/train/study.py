@@ -84,7 +84,7 @@ def train_study(
     rerank_depth: Annotated[
         int,
         Parameter(
-            help="Documents of BM25 to re-rank (default: 1000).",
+            help="Number of BM25's documents to re-rank (default: 1000).",
             metavar="K",
             group=QUESTION,
             validator=options.AT_LEAST_ONE,
@@ -115,7 +115,8 @@ def train_study(
     ties: Annotated[
         Literal["expected", "trec_eval"] | None,
         Parameter(
-            help="Ties: expected value over all orders (default), or trec_eval's order by id.",
+            help="How to count ties: their expected value over all orders (default), or in "
+            "trec_eval's order by id.",
             group=STATISTICS,
         ),
     ] = None,
@@ -131,11 +132,11 @@ def train_study(
 ) -> None:
     """Compare rankers that learned from human and from LLM documents.
 
-    Each encoder is trained on the human and on the LLM's documents. The rankers re-rank BM25's
-    documents on the test split and on other collections; effectiveness and tilt are compared. An
-    interrupted study is resumed.
+    Each encoder is trained once on the human and once on the LLM's documents. The rankers re-rank
+    BM25's documents on the test split and on other collections, and their effectiveness and tilt
+    are compared. An interrupted study resumes.
 
-    Other arguments of the trainings are given by --set KEY=VALUE, such as --set epochs=3: steps,
+    Set other arguments of the trainings with --set KEY=VALUE, such as --set epochs=3: steps,
     epochs, batch, rate, warmup_steps, weight_decay, seed, precision, negatives_per_positive,
     positives_per_query, max_query_tokens, max_document_tokens, positives, loss, dropout.
     """

@@ -35,7 +35,7 @@ def _learned(trained: Trained) -> str:
     figures = trained.figures
     steps = f"{figures['steps']:,} steps"
     if trained.resumed == figures["steps"]:
-        return f"{trained.folder} is there already, trained as asked: {steps}"
+        return f"{trained.folder} already holds this training: {steps}"
     resumption = f" (this time from step {trained.resumed + 1:,} on)" if trained.resumed else ""
     return (
         f"{trained.folder}: learned from {figures['pairs']:,} of the pairs that "
@@ -55,7 +55,7 @@ def _left_out_and_imbalance(figures: Mapping[str, Any]) -> str:
             f"{name} {signed(value, 2)} sd ({signed(imbalance['unmatched'][name], 2)} unmatched)"
             for name, value in imbalance["matched"].items()
         ]
-        text += f" Positives less negatives: {', '.join(differences)}."
+        text += f" Positives minus negatives: {', '.join(differences)}."
     return text
 
 
@@ -63,6 +63,6 @@ def warn_of_seen_judgments(collection: Path, split: str) -> None:
     """Say that an audit would use the judgments that the model learned from."""
     if split == "test" or len(list((collection / "qrels").glob("*.tsv"))) == 1:
         note(
-            "warning: the model learned from the judgments that this audit would use, so its "
-            "figures would flatter it; name others: --split"
+            "warning: the model learned from the judgments that this audit would use, so the "
+            "audit would flatter it; name others with --split"
         )

@@ -112,8 +112,8 @@ def _report_few_matches(match_count: int, pair_count: int, versions: dict[str, s
     """Warn of few pairs, or refuse too few."""
     packages = f"numpy {versions['numpy']} and scipy {versions['scipy']}"
     message = (
-        f"bundled: {match_count} of {pair_count} paragraphs were found "
-        f"in the documentation of {packages}"
+        f"bundled: found {match_count} of {pair_count} paragraphs in the documentation of "
+        f"{packages}"
     )
     remedy = (
         "install numpy 2.0-2.4 and scipy 1.14-1.17, and run Python without -OO, "
@@ -122,7 +122,7 @@ def _report_few_matches(match_count: int, pair_count: int, versions: dict[str, s
     if match_count < FEWEST:
         raise UserError(f"{message}, expected at least {FEWEST}; {remedy}")
     warnings.warn(
-        f"{message}, the other pairs are left out; for all of them, {remedy}",
+        f"{message} and left out the other pairs; for all of them, {remedy}",
         DataWarning,
         stacklevel=3,
     )

@@ -24,8 +24,8 @@ from ranktilt.data.formats.search_responses import allowed_failures, too_many_fa
 from ranktilt.errors import DataError, UserError, counted, located, shorten
 
 _BY_ORDER = (
-    "responses do not name their queries: --queries FILE (queries=[…] in Python) does, in their "
-    "order; or name the field that does: FILE:query=FIELD"
+    "the responses do not name their queries; give these in the same order with --queries FILE "
+    "(queries=[…] in Python), or name the field that holds them: FILE:query=FIELD"
 )
 _INDEX = "index"
 """Field of re-ranking services for a document's position in the request."""
@@ -247,7 +247,10 @@ def _columns(path: Path, shape: ValueShape, entries: Entries) -> EntryColumns:
 def _index_hint(shape: ValueShape, records: Sequence[Any]) -> str:
     if "document" in shape.fields or _INDEX not in sample_keys(records):
         return ""
-    return "; index is the place of a document in the request, not its id (FILE:id=index takes it)"
+    return (
+        "; index is a document's position in the request, not its id (to use it as the id, "
+        "FILE:id=index)"
+    )
 
 
 def _run(
@@ -320,5 +323,5 @@ def _require_single_queries(path: Path, entries: Entries) -> None:
     for number, name in enumerate(names):
         if name in seen:
             line = entries.query_lines[number] if entries.query_lines else None
-            raise DataError(path, f"query {name!r} comes twice", line=line)
+            raise DataError(path, f"query {name!r} occurs twice", line=line)
         seen.add(name)

@@ -194,7 +194,7 @@ def _refuse_row(content: Content, values: Any) -> None:
     kinds = set(map(type, values))
     if str in kinds and not kinds.isdisjoint({int, float}):
         expected = "expected lists of documents, or records with names"
-        raise UserError(f"{expected}, got a row without names: {shorten(values)}")
+        raise UserError(f"{expected}, got a row without column names: {shorten(values)}")
 
 
 def _shape_of_responses(

@@ -157,7 +157,7 @@ def require_distinct(names: Iterable[str], columns: Mapping[str, str]) -> None:
         if counts[folded(name)] > 1:
             spellings = [spelling for spelling in names if folded(spelling) == folded(name)]
             both = " and ".join(map(repr, spellings))
-            raise UserError(f"{both} are one column by name; keep one of them")
+            raise UserError(f"{both} name the same column; keep one of them")
 
 
 def require_columns(

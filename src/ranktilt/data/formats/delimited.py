@@ -67,7 +67,8 @@ def refuse_second_header(path: Path, rows: pl.DataFrame, header: list[str]) -> N
     for line, fields in rows.filter(first == header[0]).iter_rows():
         if fields == header:
             message = (
-                "the header comes again; are these two files? Remove the line, or read them apart"
+                "the header occurs again; are these two files? Remove the line, or read them "
+                "separately"
             )
             raise DataError(path, message, line=line)
 

@@ -130,8 +130,8 @@ def _pair_paths(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> tuple[
     parents = join_words([repr(path) for path in log.pairs[:2]], "or")
     missing = "query" if not query else "document"
     raise UserError(
-        f"log of {log.tool}: no {missing} id in {parents} of its samples, so they are no graded "
-        "pairs; name its field: FILE:query=metadata.query_id,id=metadata.doc_id"
+        f"log of {log.tool}: no {missing} id in {parents} of its samples, so they are not "
+        "graded pairs; name its field: FILE:query=metadata.query_id,id=metadata.doc_id"
     )
 
 
@@ -142,7 +142,7 @@ def _scorer(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> str:
     if choice is not None:
         is_total = choice == log.total
         if choice not in names and not is_total:
-            raise UserError(f"no scores of {choice!r} (there are: {', '.join(names) or 'none'})")
+            raise UserError(f"no scores from {choice!r} (valid: {', '.join(names) or 'none'})")
         return choice
     if len(names) == 1:
         return names[0]
@@ -151,8 +151,8 @@ def _scorer(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> str:
     if not names:
         raise UserError(f"log of {log.tool}: its samples have no scores")
     raise UserError(
-        f"log of {log.tool}: scores of {join_words([repr(name) for name in names])}; "
-        f"choose one: FILE:grade={names[0]}"
+        f"log of {log.tool}: scores from {join_words([repr(name) for name in names])}; choose "
+        f"one: FILE:grade={names[0]}"
     )
 
 
@@ -188,5 +188,5 @@ def require_single_model(file: DataFile, log: GradeLog, samples: Sequence[Any]) 
         names = join_words([repr(name) for name in models])
         raise DataError(
             file.path,
-            f"log of promptfoo: grades of {names}; keep the results of one in a file each",
+            f"log of promptfoo: grades from {names}; save the results of each in a file of its own",
         )

@@ -176,7 +176,7 @@ def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
     """
     if choice is not None:
         if not any(isinstance(value_at(record, choice), list | Mapping) for record in records):
-            raise UserError(f"{shorten(choice)} names no list of its records")
+            raise UserError(f"{shorten(choice)} does not name a list in its records")
         return choice
     found_lists = list[tuple[str, bool]]()
     for record in records[:SAMPLE]:
@@ -189,7 +189,7 @@ def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
     if len(candidates) > 1:
         listed = join_words([repr(path) for path in candidates])
         raise UserError(
-            f"there are lists of documents under {listed}; choose one: FILE:hits={candidates[0]}"
+            f"found lists of documents under {listed}; choose one: FILE:hits={candidates[0]}"
         )
     return candidates[0]
 

@@ -126,7 +126,7 @@ def text_series(texts: list[Any], noun: str) -> pl.Series:
         return pl.Series(texts, dtype=pl.String)
     except UnicodeEncodeError as error:
         raise UserError(
-            f"{noun}: {shorten(error.object)} is no text: half of a character"
+            f"{noun}: {shorten(error.object)} is not text: it ends in half a character"
         ) from error
 
 
@@ -150,7 +150,7 @@ def id_texts(values: pl.Series, noun: str) -> pl.Series:
             return values.cast(pl.String)
         except pl.exceptions.PolarsError as error:
             raise UserError(
-                f"{noun}: expected ids as strings, got bytes that are no UTF-8"
+                f"{noun}: expected ids as strings, got bytes that are not UTF-8"
             ) from error
     raise _no_id(values[0] if len(values) else kind, noun)
 

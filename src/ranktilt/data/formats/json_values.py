@@ -79,12 +79,12 @@ def _line_value(path: Path, number: int, line: bytes) -> Any:
     except orjson.JSONDecodeError as error:
         text = shorten(line[:200].decode(errors="replace"))
         reason = f"{error.msg}{_cut_off(error)}"
-        message = f"expected one JSON value a line, got broken JSON ({reason}): {text}"
+        message = f"expected one JSON value per line, got broken JSON ({reason}): {text}"
         raise DataError(path, message, line=number) from error
 
 
 def _cut_off(error: orjson.JSONDecodeError) -> str:
-    return "; it is cut off: fetch or write it again" if "end of data" in error.msg else ""
+    return "; the file is cut off, so fetch or write it again" if "end of data" in error.msg else ""
 
 
 def loads(text: str | bytes) -> Any:

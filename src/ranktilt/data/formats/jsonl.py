@@ -148,7 +148,7 @@ def _fault(row: dict[str, Any], strings: tuple[str, ...]) -> str:
     """Describe the fault of a line; empty if it has none."""
     for name in (_ID, "text"):
         if row.get(name) is None:
-            return f"expected the fields _id and text, {name} is missing"
+            return f"expected the fields _id and text; {name} is missing"
     if type(row[_ID]) not in (str, int) or row[_ID] == "":
         return "expected _id to be a string that is not empty"
     for name in ("text", *strings):

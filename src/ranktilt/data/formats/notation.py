@@ -43,7 +43,7 @@ class NamedFile:
         names = dict[str, str]()
         for key, value in pairs:
             if key in names:
-                raise UserError(f"{text}: {key} is named twice")
+                raise UserError(f"{text}: {key} occurs twice")
             if key not in nouns and key not in options:
                 raise UserError(f"{file}: {unknown('key', key, [*nouns, *options])}")
             if key in options and value not in options[key]:

@@ -310,7 +310,7 @@ def part_files(folder: Path) -> list[Path]:
     for part in parts:
         shard = _SHARD.search(part.stem)
         if shard and int(shard["count"]) != len(parts):
-            expected = f"expected {int(shard['count']):,} parts, as their names say"
+            expected = f"expected {int(shard['count']):,} parts by their names"
             raise DataError(folder, f"{expected}, got {len(parts):,}")
     return parts
 

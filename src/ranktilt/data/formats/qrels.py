@@ -50,7 +50,7 @@ def read_qrels_as(path: str | Path) -> tuple[pl.DataFrame, str]:
         judgments = read_judgment_file(DataFile(path=file, columns=dict(named_file.columns)))
         if judgments.skipped:
             number = counted(judgments.skipped, "judgment", "judgments")
-            message = f"{named_file.path}: {number} without a query, a document or a grade left out"
+            message = f"{named_file.path}: left out {number} without a query, a document or a grade"
             warnings.warn(message, DataWarning, stacklevel=3)
         frame = judgments.frame.drop_nulls(["query_id", "doc_id"])
         if not frame.height:
@@ -77,8 +77,8 @@ def one_grade(path: Path, frame: pl.DataFrame, *, has_lines: bool = True) -> pl.
     if clash.height:
         row = clash.row(0, named=True)
         message = (
-            f"a second grade ({row['grade']}) for query {row['query_id']!r}, "
-            f"document {row['doc_id']!r}; FILE:several=first takes the first"
+            f"a second grade ({row['grade']}) for query {row['query_id']!r}, document "
+            f"{row['doc_id']!r}; to take the first, use FILE:several=first"
         )
         raise DataError(path, message, line=row["line"] if has_lines else None)
     return frame
@@ -93,7 +93,7 @@ def to_tsv(qrels: pl.DataFrame) -> bytes:
     unfit = ids.filter(ids.str.contains(r"[\t\r\n]"))
     if len(unfit):
         raise UserError(
-            f"id {unfit[0]!r} has a tab or line end in it, which a qrels file cannot hold"
+            f"id {unfit[0]!r} contains a tab or line end, which a qrels file cannot hold"
         )
     lines = ["\t".join(_HEADER)]
     for query, doc, grade in qrels.select("query_id", "doc_id", "grade").iter_rows():

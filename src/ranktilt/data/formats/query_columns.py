@@ -48,5 +48,5 @@ def queries_of(path: Path, ids: list[str | None], texts: list[str]) -> pl.DataFr
             raise DataError(path, f"query {number} has no id")
     repeated = next((id for id, count in Counter(ids).items() if count > 1), None)
     if repeated is not None:
-        raise DataError(path, f"query {repeated!r} comes twice")
+        raise DataError(path, f"query {repeated!r} occurs twice")
     return pl.DataFrame({"id": ids, "text": texts}, schema={"id": pl.String, "text": pl.String})

@@ -49,14 +49,14 @@ _MARKUP = {
     "<top>": "TREC topics",
     "<?xml": "XML",
     "<doc": "TREC documents",
-    "version https://git-lfs": "a pointer of Git LFS",
+    "version https://git-lfs": "a Git LFS pointer",
     "---\n": "YAML",
     "%yaml": "YAML",
 }
 """Beginnings of text files without a table, and their format."""
 _REMEDIES = {
     "a web page": "download the file itself, not the page that shows it",
-    "a pointer of Git LFS": "fetch the file: git lfs pull",
+    "a Git LFS pointer": "fetch the file: git lfs pull",
     "TREC topics": "write them as lines of id, tab and text",
 }
 
@@ -114,7 +114,7 @@ def _unreadable(file: DataFile) -> Recognition | None:
     if not file.rows:
         return Recognition(format="comments only" if file.lines else "an empty file")
     if file.has_markdown:
-        return Recognition(format="a table of Markdown", remedy="save it as CSV")
+        return Recognition(format="a Markdown table", remedy="save it as CSV")
     if _LETOR.match(file.rows[0]):
         remedy = "write query, document and score as CSV"
         return Recognition(format="features for learning to rank (LETOR)", remedy=remedy)
@@ -289,7 +289,7 @@ def _form_of_rows(rows: Sequence[Sequence[str]], width: int) -> tuple[str, tuple
         return "three columns", (JUDGMENTS, RUN)
     if width == 2:
         return "two columns", (QUERIES, LABELS)
-    form = {0: "text of lines", 1: "text of one column"}.get(width, f"text of {width} columns")
+    form = {0: "lines of text", 1: "text in one column"}.get(width, f"text in {width} columns")
     return form, ()
 
 

@@ -8,13 +8,13 @@ from ranktilt.data.formats.recognition import DOCUMENTS, EVALUATIONS, RESULT, re
 from ranktilt.errors import DataError, shorten
 
 DOORS = {
-    RUN: "a run is named with --run",
-    JUDGMENTS: "judgments are named with --qrels (ranktilt judge: --human, --judge)",
-    LABELS: "labels are named with --groups",
-    QUERIES: "queries are named with --queries",
-    DOCUMENTS: "documents are part of a collection DIR",
-    EVALUATIONS: "values per query are read by ranktilt judge --scores",
-    RESULT: "ranktilt report FILE shows it",
+    RUN: "name a run with --run",
+    JUDGMENTS: "name judgments with --qrels (ranktilt judge: --human, --judge)",
+    LABELS: "name labels with --groups",
+    QUERIES: "name queries with --queries",
+    DOCUMENTS: "documents belong in a collection DIR",
+    EVALUATIONS: "ranktilt judge --scores reads values per query",
+    RESULT: "to see it, run ranktilt report FILE",
 }
 """Where each kind of file goes."""
 ANYTHING = "a file of ranktilt"

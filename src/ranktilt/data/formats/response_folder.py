@@ -32,8 +32,8 @@ def response_files(folder: Path) -> list[Path]:
     """Return the files of a folder of responses, by name; `DataError` where there is none."""
     files = sorted(filter(_is_response, folder.iterdir()), key=_in_order)
     if not files:
-        expected = "expected a folder of responses, one .json for each query, got none"
-        raise DataError(folder, f"{expected}; name runs themselves: --run FILE")
+        expected = "expected a folder of responses, with one .json per query, got none"
+        raise DataError(folder, f"{expected}; name run files with --run FILE")
     return files
 
 

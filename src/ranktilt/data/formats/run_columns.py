@@ -149,7 +149,5 @@ def _order_of_distances(columns: RunColumns, frame: pl.DataFrame) -> str | None:
     if down >= _SHARE * (up + down):
         return None
     name = columns.names["score"]
-    hint = "--score-order ascending (smaller is better) or score (larger is better) says it"
-    raise DataError(
-        columns.path, f"{name!r} neither rises nor falls along the file's order; {hint}"
-    )
+    hint = "say which with --score-order ascending (smaller is better) or score (larger is better)"
+    raise DataError(columns.path, f"{name!r} neither rises nor falls down the file; {hint}")

@@ -106,7 +106,7 @@ def read_run_file(
 def warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
     """Warn if scores contradict the ranks, or if all are equal: engines mean one or the other."""
     ranked = frame.filter(pl.col("rank").is_not_null())
-    hint = '(--score-order rank, score_order="rank" goes by the ranks)'
+    hint = '(for the ranks, use --score-order rank or score_order="rank")'
     # Some engines export the same score for all documents.
     if ranked["score"].n_unique() <= max(ranked["query_id"].n_unique(), 1):
         lists = ranked.group_by("query_id").agg(pl.col("score", "rank").n_unique())
@@ -114,8 +114,8 @@ def warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
         flat = lists.filter(pl.col("score") == 1).height
         if 2 * flat > lists.height:
             queries = counted(lists.height, "query", "queries")
-            message = f"all scores are equal in {flat:,} of {queries}, though the ranks order them"
-            _warn(f"{path}: {message}; such documents are tied {hint}")
+            message = f"all scores are equal in {flat:,} of {queries}, although ranks differ"
+            _warn(f"{path}: {message}; these documents count as tied {hint}")
     if _is_in_both_orders(ranked):
         return
     ranked = ranked.sort("query_id", "rank", -pl.col("score"), maintain_order=True)
@@ -127,7 +127,7 @@ def warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
     if against:
         queries = counted(frame["query_id"].n_unique(), "query", "queries")
         message = f"the ranks contradict the scores in {against:,} of {queries}"
-        _warn(f"{path}: {message}; scores decide {hint}")
+        _warn(f"{path}: {message}; the scores count {hint}")
 
 
 def _warn(text: str) -> None:

@@ -103,7 +103,7 @@ def mteb_scores(
         names = [name for name in names if name.rpartition("/")[2] == "test"]
     if len(names) != 1:
         present = ", ".join(parts) or "none of these"
-        hint = "Run.from_mteb(predictions, subset=…, split=…) takes one in Python"
+        hint = "in Python, Run.from_mteb(predictions, subset=…, split=…) takes one"
         raise DataError(
             path, f"expected predictions of one subset and split, got {present}; {hint}"
         )

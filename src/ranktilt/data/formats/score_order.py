@@ -20,16 +20,17 @@ SCORE_ORDERS = ("score", "ascending", "rank")
 """Larger is better; smaller is better; the given order alone counts."""
 
 WAYS_ON = (
-    "--score-order ascending (smaller is better, as with distances), rank (the given order counts) "
-    "or score (larger is better) says what they are; score_order= in Python"
+    "say how to order the results with --score-order ascending (smaller is better, as with "
+    "distances), rank (the given order counts) or score (larger is better); score_order= in Python"
 )
 
 ENGINE_WAYS_ON = (
-    "score_order=ascending (smaller is better, as with distances) or rank (the order of the "
-    "results counts) says what they are: engine:MODULE:FUNCTION(score_order=ascending), or "
+    "say how to order the results with score_order=ascending (smaller is better, as with "
+    "distances) or rank (the order of the results counts): "
+    "engine:MODULE:FUNCTION(score_order=ascending), or "
     "--score-order"
 )
-IN_GIVEN_ORDER = '--score-order rank (score_order="rank") takes the given order instead'
+IN_GIVEN_ORDER = 'for the given order instead, use --score-order rank (score_order="rank")'
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -114,7 +115,7 @@ def order_fault(counts: Directions, score_order: str | None, *, ways_on: str = W
         return f"the scores rise along the given order in {counts.rising:,} of {lists}; {ways_on}"
     if score_order == "ascending" and counts.fall:
         return (
-            f"the scores fall along the given order in {counts.falling:,} of {lists}, "
-            "so that smaller is hardly better; omit --score-order ascending (score_order)"
+            f"the scores fall along the given order in {counts.falling:,} of {lists}, so "
+            "smaller is hardly better; omit --score-order ascending (score_order)"
         )
     return ""

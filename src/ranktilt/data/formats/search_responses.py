@@ -54,7 +54,7 @@ def _hit(hit: Json, layout: ResponseLayout, scores: Sequence[str]) -> dict[str, 
 def response_fault(response: Any) -> str:
     """Say why a response is an error or partial, with all signs; empty if it is complete."""
     if not is_response(response):
-        return f"no response to a search: {shorten(response)}"
+        return f"not a response to a search: {shorten(response)}"
     return signs_of_fault(response)
 
 

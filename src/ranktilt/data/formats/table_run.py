@@ -22,7 +22,7 @@ from ranktilt.errors import DataError, UserError, located
 _BEIR_QRELS = ["query-id", "corpus-id", "score"]
 _INDEX = ("", "index", "unnamed:_0")
 """What a column of row numbers is called."""
-_NAMES = {"\t": "TSV", ",": "CSV", " ": "columns parted by blanks"}
+_NAMES = {"\t": "TSV", ",": "CSV", " ": "columns separated by blanks"}
 
 
 def sniff(file: DataFile) -> bool:
@@ -97,15 +97,15 @@ def _refuse_unread_numbers(file: DataFile, table: NamedTable) -> None:
             unread.append(name)
     if len(unread) == 1:
         name = unread[0]
-        message = f"no column is called score or rank, but {name!r} holds numbers"
-        hint = f"FILE:score={name} or FILE:rank={name} reads them"
-        order_hint = "--score-order rank the order of the file"
-        raise DataError(file.path, f"{message}; {hint}, {order_hint}")
+        message = f"no column is named score or rank, but {name!r} holds numbers"
+        hint = f"to read them, use FILE:score={name} or FILE:rank={name}"
+        order_hint = "for the order of the file, use --score-order rank"
+        raise DataError(file.path, f"{message}; {hint}; {order_hint}")
 
 
 def _refuse_judgments(file: DataFile, table: NamedTable, columns: dict[str, str]) -> None:
     """Refuse a table of judgments: BEIR's own header, or a grade and neither score nor rank."""
-    hint = "they are named with --qrels"
+    hint = "name them with --qrels"
     grades = [name for name in table.names if folded(name) in GRADE and folded(name) != "score"]
     if grades and "score" not in columns and "rank" not in columns:
         raise DataError(file.path, f"expected a run, got judgments (column {grades[0]!r}); {hint}")

@@ -154,7 +154,7 @@ def _refuse_run(path: Path, frame: pl.DataFrame) -> None:
         if frame["second"].is_in(["0", "Q0"]).all():
             return
         message = "expected judgments, got a run (query, document, rank, score)"
-        raise DataError(path, f"{message}; runs are named with --run", line=frame["line"][0])
+        raise DataError(path, f"{message}; name runs with --run", line=frame["line"][0])
 
 
 def _refuse_ranks(path: Path, frame: pl.DataFrame) -> None:
@@ -162,7 +162,7 @@ def _refuse_ranks(path: Path, frame: pl.DataFrame) -> None:
     deepest = frame.group_by("query_id").len()["len"].max()
     is_deep = isinstance(deepest, int) and deepest >= _FEWEST_RANKS
     if is_deep and has_ranks(frame["query_id"], frame["grade"]):
-        message = "expected judgments, got a run (query, document, rank); runs are named with --run"
+        message = "expected judgments, got a run (query, document, rank); name runs with --run"
         raise DataError(path, message, line=frame["line"][0])
 
 

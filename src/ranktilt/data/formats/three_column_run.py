@@ -19,8 +19,8 @@ _FIELD = r"[^ \t\x0b\x0c\r]+"
 _WIDTH = 3
 _NAMES = {"query": "1", "document": "2", "score": "3", "rank": "3"}
 _JUDGMENTS = (
-    "three columns of whole numbers that do not count ranks are judgments (--qrels); "
-    "a header such as qid,docno,score says otherwise"
+    "three columns of whole numbers that do not count ranks are judgments (--qrels); if they "
+    "are a run, add a header such as qid,docno,score"
 )
 
 

@@ -102,7 +102,7 @@ def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
         message = (
             f"expected a run, got judgments (query, 0, document, grade): {shorten(line.decode())}"
         )
-        raise DataError(path, f"{message}; they are named with --qrels", line=number)
+        raise DataError(path, f"{message}; name them with --qrels", line=number)
     return width
 
 

@@ -46,7 +46,7 @@ def retrieval_qa(
     Parameters
     ----------
     files : list of Path
-        Questions with answers of both sides (.jsonl, .gz), as HC3.
+        Questions with answers from both sides (.jsonl, .gz), such as HC3.
     question : str
         Field of the question.
     human_answers : str
@@ -54,7 +54,7 @@ def retrieval_qa(
     llm_answers : str
         Field of the language model's answers.
     llm_name : str
-        Name of the source of the language model's answers.
+        Source name for the language model's answers.
     domain : str, optional
         Field of the domain (default: the file's name).
     shares : str
@@ -64,9 +64,9 @@ def retrieval_qa(
     run_depth : int
         Documents per query in BM25's runs; 0 for no runs.
     triples : int
-        Save training triples, with so many random negatives per relevant answer.
+        Save training triples, with N random negatives per relevant answer.
     seed : int
-        Random seed of the splits and of the negatives.
+        Random seed for the splits and the negatives.
     """
     require_seed(seed)
     try:

@@ -67,9 +67,9 @@ def nq320k(files: list[Path], *, words: int = WORDS) -> NQ320K:
     Parameters
     ----------
     files : list of Path
-        Natural Questions: its train and dev files (.jsonl, .gz).
+        Train and dev files of Natural Questions (.jsonl, .gz).
     words : int
-        Cut texts to so many words.
+        Cut texts to N words.
     """
     built = build_nq320k(files, words=words)
     truncated = (

@@ -27,21 +27,21 @@ def fair_ranking(
     blocks: str = _NATURAL,
     seed: int = 0,
 ) -> BuiltCollection:
-    """Build lists of relevant and irrelevant items of two groups, for every ranker to order.
+    """Build lists of relevant and irrelevant items from two groups, for any ranker to order.
 
     Parameters
     ----------
     source : str
-        A CSV of TREC Fair, or irds:ID, such as irds:trec-fair/2022/train.
+        A CSV file of TREC Fair, or irds:ID, such as irds:trec-fair/2022/train.
     protected : str
         Protected group: female, Europe|Asia, or non-Europe.
     by : str, optional
-        Column that groups documents (default: the only one left).
+        Column to group documents by (default: the only one left).
     items : int
         Items per query.
     blocks : str
-        Items that are relevant (unprotected, protected) and irrelevant (the same), such as
-        50,50,50,50; or natural shares.
+        Numbers of relevant items (unprotected, protected) and of irrelevant ones (in the same
+        order), such as 50,50,50,50; or natural, for natural shares.
     seed : int
         Random seed of the items.
     """
