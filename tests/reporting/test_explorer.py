@@ -99,7 +99,7 @@ def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
     assert view.block.says == (
         "All 3 queries of the audit. Each list shows the first 10 results of 2 rankers, and where "
         "relevant documents "
-        "and the twins of what is listed stand further down."
+        "and the twins of listed documents further down."
     )
 
 
@@ -134,7 +134,7 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
     assert view.block.says.startswith(
         f"{content['shown']} of 60 queries: those that contribute most to some ranker's Relative Δ "
         "(nDCG@1, human against "
-        "llm). With all, the page would be too large."
+        "llm). All of them would make the page too large."
     )
     assert len(view.texts or []) < 2 * content["shown"] == len(content["docs"]["id"])
     assert (
@@ -180,7 +180,7 @@ def test_heads_without_judgments_count_twins_and_without_groups_values() -> None
     assert dict(zip([q["id"] for q in content["queries"]], content["heads"][0][0], strict=True))[
         "q1"
     ] == [2, 0, 0]
-    assert "where the twins of what is listed stand further down" in view.block.says
+    assert "and the twins of listed documents further down" in view.block.says
     assert [c.title for c in view.block.rows.columns] == ["query", "human : llm", "human : llm"]
     assert rows(view.block.rows) == {
         "q1": ["2 : 0", "–"],
