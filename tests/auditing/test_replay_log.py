@@ -208,7 +208,8 @@ def test_several_rankings_and_reasoning_alone_are_told_from_none(tmp_path: Path)
         "ranking."
     )
     assert page.headline == (
-        "failed: 96 of 96 answers (100.0 %) contain no ranking, or more than one; at most 50.0 % allowed"
+        "failed: 96 of 96 answers (100.0 %) contain no ranking, or more than one; at most 50.0 % "
+        "allowed"
     )
     unfinished = replay_log(runs(tmp_path, cut_off), EVERY, [])
     assert (unfinished.kinds, unfinished.ambiguous) == ({"cut off": 96}, 0)

@@ -313,7 +313,8 @@ PARTS = {
         ([OPEN], "; 1 of 2 questions gives this answer (ΔNDSR@20 is inconclusive)"),
         (
             [OPEN, OTHER],
-            "; 1 of 3 questions gives this answer (pair rank gap favours llm; ΔNDSR@20 is inconclusive)",
+            "; 1 of 3 questions gives this answer (pair rank gap favours llm; ΔNDSR@20 is "
+            "inconclusive)",
         ),
         (
             [CLEAR, OPEN, CLEAR],
@@ -330,9 +331,8 @@ def test_the_card_says_what_its_other_questions_answer(
     questions = [first, *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
     verdict = verdict_on([*questions, question("score gap", *CLEAR)])
     assert verdict.sentence.startswith(
-        "bm25 favours human text: the human version ranks higher in 60.0 % of twins, the llm version in "
-        "40.0 %, on "
-        "average over queries (+20.0 % ["
+        "bm25 favours human text: the human version ranks higher in 60.0 % of twins, the llm "
+        "version in 40.0 %, on average over queries (+20.0 % ["
     )
     assert verdict.sentence.endswith(ending)
     assert (verdict.agree, verdict.measures) == (1 + others.count(CLEAR), 1 + len(others))
@@ -606,8 +606,8 @@ def test_unlike_texts_are_checked_first_and_open_verdict_needs_queries() -> None
     steps = next_steps(audit)
     assert (step_words(steps[0]), steps[0].command) == (
         (
-            f"About {needed:,.0f} queries in all (you have 60) would find a tilt of ±10 points four "
-            "times in five; audit again with more"
+            f"About {needed:,.0f} queries in all (you have 60) would find a tilt of ±10 points "
+            "four times in five; audit again with more"
         ),
         "ranktilt audit data -r bm25",
     )

@@ -124,8 +124,8 @@ def _texts_sentences(material: Material, packed: Packed) -> Iterator[str]:
             yield "The documents have no texts to show."
     elif packed.documents < needed:
         yield (
-            f"The page includes the texts of {packed.documents:,} of {needed:,} documents, those that "
-            "the first queries need."
+            f"The page includes the texts of {packed.documents:,} of {needed:,} documents, those "
+            "that the first queries need."
         )
     if packed.cut:
         texts = counted(packed.cut, "text is", "texts are")

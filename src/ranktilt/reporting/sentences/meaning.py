@@ -22,8 +22,8 @@ from ranktilt.reporting.sentences.attribution import attributed_gaps, attributio
 from ranktilt.reporting.sentences.findings import Finding
 
 UNDECIDED = (
-    "These queries cannot tell whether a side is favoured. That does not mean there is no tilt. Ask "
-    "more queries before you decide."
+    "These queries cannot tell whether a side is favoured. That does not mean there is no tilt. "
+    "Ask more queries before you decide."
 )
 NOT_RELEVANCE = "Do not read the order as relevance alone"
 _MOST_NAMED = 3

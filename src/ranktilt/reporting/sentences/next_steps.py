@@ -23,8 +23,8 @@ def step_words(step: NextStep) -> str:
     """Say what a command is for."""
     if step.kind == "queries":
         return (
-            f"About {step.needed:,} queries in all (you have {step.queries:,}) would find a tilt of "
-            f"±{SHOWN:g} points four times in five; audit again with more"
+            f"About {step.needed:,} queries in all (you have {step.queries:,}) would find a tilt "
+            f"of ±{SHOWN:g} points four times in five; audit again with more"
         )
     words = _WORDS[step.kind]
     return f"{words}, after control {step.control}" if step.control else words
