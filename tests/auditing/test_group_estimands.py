@@ -257,7 +257,7 @@ def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
     verdict = result.verdict("r")
     assert (verdict.kind, verdict.side) == ("outside", None)
     assert verdict.sentence.startswith("r: farther from the target than random rankings: AWRF@3 .")
-    assert "AWRF@3 speaks of all groups at once and favours none." in table(result)
+    assert "AWRF@3 covers all groups at once and favours none." in table(result)
     collection, run = listed(["aaabbb"] * 4, LETTERS, texts=["x"] * 4, relevant=6)
     result = rt.audit(collection, run, ["NDKL"], by="kind", **QUICK)
     (effect,) = result.card

@@ -35,7 +35,7 @@ def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     result = cli("compare", audit, "--baseline-run", "tfidf", *QUICK, "--json", page_data)
     assert result.code == 0
     few = (
-        "bm25@2: no difference in NDKL from tfidf can be shown: 3 queries are too few for a "
+        "bm25@2: no difference from tfidf in NDKL can be shown: 3 queries are too few for a "
         "verdict (10 needed)"
     )
     assert few in result.out
@@ -92,7 +92,7 @@ def saved(tmp_path: Path) -> dict[str, Path]:
             "unsure",
             ["--inconclusive", "pass"],
             0,
-            "5 points of level; passes by --inconclusive pass)",
+            "5 points of level; passes because of --inconclusive pass)",
         ),
         ("human", ["--baseline", "human"], 0, "✓ level (allowed: no growth since the baseline)"),
         ("human", ["--baseline", "level"], 1, "✗ tilted (allowed: no growth since the baseline)"),

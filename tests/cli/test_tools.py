@@ -409,8 +409,7 @@ def test_a_log_is_replayed_from_candidates_with_texts(log_folder: Path, cli: Cli
     )
     assert (code, err) == (0, "")
     assert (
-        "In 96 of 96 answers there is no ranking: what the published run shows is the input order "
-        "and the"
+        "In 96 of 96 answers there is no ranking: the published run shows the input order and the"
     ) in out
     assert "The published parser treats all 96 answers without a ranking as a ranking." in out
     log = ReplayedLog.load("found.json")

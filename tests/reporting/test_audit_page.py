@@ -226,7 +226,7 @@ class TestFigures:
             audit, tilts=(nan, *audit.tilts[1:]), spec={**audit.spec, "primary": "nDCG@1"}
         )
         figure = audit_figures.effectiveness_figure(gone, PAIR)
-        assert figure.says.endswith(" Not drawn, because a value is undefined: first.")
+        assert figure.says.endswith(" Not drawn because a value is undefined: first.")
         assert len(points(figure.drawing)) == 1
 
     def test_controls_are_drawn_below_the_raw_value(self) -> None:
