@@ -220,7 +220,7 @@ def test_meaning_of_verdicts() -> None:
     assert verdicts_meaning([level]) == (
         "Neither side gains more than ±5 points, so there is nothing to correct."
     )
-    assert "Of the rest these queries cannot tell" in verdicts_meaning([level, nobody])
+    assert "These queries cannot tell about the rest" in verdicts_meaning([level, nobody])
     assert verdicts_meaning([machines, people]).startswith("Which ranker you choose decides")
     assert audit_meaning(replace(audit, tilts=()), ()).startswith("No groups were compared")
 

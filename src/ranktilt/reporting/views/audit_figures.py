@@ -198,7 +198,7 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
     if undefined:
         undrawn = f" Not drawn because a value is undefined: {', '.join(undefined)}."
     return Figure(
-        f"{name} over all documents, and its tilt between {a} and {b}",
+        f"{name} over all documents, and how far it tilts between {a} and {b}",
         f"The farther right, the higher the mean; {heights} Lines: 95 % intervals.{undrawn}",
         scatter(
             points,
