@@ -269,7 +269,7 @@ def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
         "above the random band, but not significantly after correction"
     )
     assert result.verdict("r").sentence.startswith(
-        "r is inconclusive: these queries and documents are worth 1 independent one, too few for a "
+        "r: inconclusive: these queries and documents are worth 1 independent one, too few for a "
         "verdict (10 needed): "
         "NDKL "
     )

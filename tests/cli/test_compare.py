@@ -92,7 +92,7 @@ def saved(tmp_path: Path) -> dict[str, Path]:
             "unsure",
             ["--inconclusive", "pass"],
             0,
-            "5 points of level; passes because of --inconclusive pass)",
+            "5 points of neutral; passes because of --inconclusive pass)",
         ),
         ("human", ["--baseline", "human"], 0, "✓ level (allowed: no growth since the baseline)"),
         ("human", ["--baseline", "level"], 1, "✗ tilted (allowed: no growth since the baseline)"),

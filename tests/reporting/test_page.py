@@ -346,7 +346,7 @@ JARGON = {
     r"\bRR\b": "RR",
     r"\bP@\d": "P@k",
     r"Relative Δ": "Relative Δ",
-    r"\btilt": "tilt",
+    r"\b[Tt]ilt": "tilt",
     r"NDSR": "ΔNDSR",
     r"ead-to-head": "head-to-head",
     r"ank gap": "pair rank gap",
