@@ -256,7 +256,7 @@ class TestNFCorpus:
         )
         assert twins.side(twins.favours) == LLM
         text = table(result)
-        (sentence,) = (line for line in text.splitlines() if "the answers conflict" in line)
+        (sentence,) = (line for line in text.splitlines() if "conflicting answers" in line)
         human, llm = sentence.split("; ")
         assert ("ΔNDSR@20" in human, "head-to-head, relevant twins" in llm) == (True, True)
         assert (human.endswith("human"), f"to {LLM}." in llm) == (True, True)

@@ -95,7 +95,7 @@ class TestByHand:
         assert change.dropped == QUICK
         assert comparison.spec["family_size"] == 1
         assert comparison.verdicts()[0].sentence.endswith(
-            ": tilt on nDCG@5 is undefined under one of both"
+            ": tilt on nDCG@5 is undefined for one of them"
         )
 
 
@@ -467,7 +467,7 @@ class TestVerdicts:
         self, new: Any, old: Any, side: str, growth: str
     ) -> None:
         text = self.sentence(new, old)
-        assert text.startswith(f"run lies further toward {side} points [")
+        assert text.startswith(f"run leans further toward {side} points [")
         assert text.partition("; the tilt")[2] == growth
 
     def test_the_other_run_is_named_where_it_has_another_name(self) -> None:
@@ -477,7 +477,7 @@ class TestVerdicts:
         )
         verdicts = compared(new, old).verdicts()
         assert verdicts[0].sentence.startswith(
-            "dense lies further toward llm than bm25 on nDCG@5: difference −56.1 poi"
+            "dense leans further toward llm than bm25 on nDCG@5: difference −56.1 poi"
         )
         assert verdicts[1].sentence.startswith(
             "dense is less effective than bm25 on nDCG@5: difference "

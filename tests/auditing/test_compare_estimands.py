@@ -144,7 +144,7 @@ class TestByHand:
             (verdict,) = replace(comparison, estimates=(uncertain,)).verdicts()
             assert verdict.is_shown
             sides.append(verdict.sentence.split(":")[0].removeprefix("new "))
-        toward = [f"lies further toward {side} than old in ExposureRatio" for side in "fm"]
+        toward = [f"leans further toward {side} than old in ExposureRatio" for side in "fm"]
         higher = [f"has a {word} AWRF@1 than old" for word in ("higher", "lower")]
         assert sides == {"ExposureRatio": toward, "AWRF@1": higher}[measure]
 

@@ -171,7 +171,7 @@ class TestTitles:
         assert SEEN == []
         assert (
             control_change(rows(result)["titles"].control_change)
-            == "nothing to change; raw values stand (2 of 2 documents changed)"
+            == "nothing to change; raw values apply (2 of 2 documents changed)"
         )
         assert rows(result)["titles"].tilts[0].value == rows(result)[RAW].tilts[0].value == 200
         (move,) = rows(result)["titles"].moves

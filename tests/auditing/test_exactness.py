@@ -589,7 +589,7 @@ class TestWhatRestsOnLittle:
         assert (twins.effective_n, twins.favours) == (origins, "")
         ones = "one" if origins == 1 else "ones"
         words = (
-            f"count as {votes:.3g} independent {ones}, too few for a verdict; it takes 10; "
+            f"are worth {votes:.3g} independent {ones}, too few for a verdict (10 needed); "
             "nDCG@10 is"
         )
         assert words in result.verdict("r").sentence

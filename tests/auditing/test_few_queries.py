@@ -26,7 +26,7 @@ from tests.toy import collection_of, run_of
 HUMAN, LLM = [0.5, 0.4, 0.6, 0.5, 0.4, 0.7], [0.3, 0.2, 0.5, 0.1, 0.3, 0.2]
 """Values of six queries."""
 TOO_FEW = (
-    "these queries and documents count as 1.96 independent ones, too few for a verdict; it takes 10"
+    "these queries and documents are worth 1.96 independent ones, too few for a verdict (10 needed)"
 )
 """Of the first two: they carry .4 and .3 of the denominator, (.7)² / (.4² + .3²) = 1.96."""
 
@@ -65,7 +65,7 @@ def test_two_informative_queries_of_forty_make_no_interval() -> None:
 def test_sentence_of_two_queries_has_neither_interval_nor_p() -> None:
     # Means .45 and .25: 200 · .2 / .7 = 57.1.
     assert audit_of_first(2).verdict("run").sentence == (
-        f"run: inconclusive: {TOO_FEW}; nDCG@5 is 45.0 % for human text and 25.0 % for llm text "
+        f"run is inconclusive: {TOO_FEW}; nDCG@5 is 45.0 % for human text and 25.0 % for llm text "
         "(Relative Δ +57.1 %)"
     )
 
@@ -94,7 +94,7 @@ def test_comparison_and_gate_of_two_queries_say_why() -> None:
     sentences = [verdict.sentence for verdict in compare(new, old, resamples=200).verdicts()]
     # +57.1 − (−57.1) points.
     assert sentences[0] == (
-        f"run: no difference in tilt on nDCG@5 from its old run can be shown: {TOO_FEW}; "
+        f"run: no difference from its old run in tilt on nDCG@5 can be shown: {TOO_FEW}; "
         "difference +114.3 points"
     )
     [row] = gate(new, baseline=old, max_tilt=5.0).rows
@@ -149,7 +149,7 @@ def test_shares_of_sentence_differ_by_its_answer(
         f"human text fills {standing} % of the first 10 ranks and makes up {listed} % of the "
         f"candidates ({answer} points"
     )
-    assert text.endswith("where −1.7 points is level)")
+    assert text.endswith("neutral value −1.7 points)")
     assert round(float(standing) - float(listed), 1) == float(answer.replace("−", "-"))
 
 

@@ -44,14 +44,20 @@ class TestTilt:
         ("low", "high", "limit", "expected", "reason"),
         [
             (-15, 15, 15, "level", "0.0 % [−15.0, +15.0] lies within ±15 points"),
-            (16, 30, 15, "tilted", "+23.0 % [+16.0, +30.0] lies wholly beyond +15.0"),
-            (-30, -15.1, 15, "tilted", "−22.6 % [−30.0, −15.1] lies wholly beyond −15.0"),
-            (15, 30, 15, "inconclusive", "[+15.0, +30.0] reaches across +15.0: "),
-            (-30, -15, 15, "inconclusive", "[−30.0, −15.0] reaches across −15.0: "),
-            (-40, 40, 15, "inconclusive", "[−40.0, +40.0] reaches across −15.0 and +15.0: "),
-            (16, 30, 30.5, "within", "lies within ±30.5 points, and favours human all the same"),
-            (15.04, 30, 15, "tilted", "[+15.04, +30.00] lies wholly beyond +15.0"),
-            (-4, 15.004, 15, "inconclusive", "[−4.000, +15.004] reaches across +15.0: "),
+            (16, 30, 15, "tilted", "+23.0 % [+16.0, +30.0] lies entirely beyond +15.0"),
+            (-30, -15.1, 15, "tilted", "−22.6 % [−30.0, −15.1] lies entirely beyond −15.0"),
+            (15, 30, 15, "inconclusive", "[+15.0, +30.0] straddles the limit of +15.0, so"),
+            (-30, -15, 15, "inconclusive", "[−30.0, −15.0] straddles the limit of −15.0, so"),
+            (
+                -40,
+                40,
+                15,
+                "inconclusive",
+                "[−40.0, +40.0] straddles the limits of −15.0 and +15.0, so",
+            ),
+            (16, 30, 30.5, "within", "lies within ±30.5 points, but still favours human"),
+            (15.04, 30, 15, "tilted", "[+15.04, +30.00] lies entirely beyond +15.0"),
+            (-4, 15.004, 15, "inconclusive", "[−4.000, +15.004] straddles the limit of +15.0, so"),
         ],
     )
     def test_the_interval_decides(
@@ -77,24 +83,27 @@ class TestTilt:
         check = check_tilt(tilt(low, high, null_low=55.0, null_high=95.0), 15)
         assert check.outcome == expected
         assert (check.floor, check.ceiling) == (60, 90)
-        assert "around the median of random labels (+75.0)" in limit_reason(check)
+        assert "around +75.0, the median of random labels" in limit_reason(check)
 
     @pytest.mark.parametrize(
         ("effect", "reason"),
         [
             (
                 tilt(0, 0, queries=1, error=0.0),
-                "1 query is too few for a verdict; it takes 10; Relative Δ 0.0 %",
+                "1 query is too few for a verdict (10 needed); Relative Δ 0.0 %",
             ),
             (
                 tilt(60, 90, effective_n=2),
-                "count as 2 independent ones, too few for a verdict; it takes 10; ",
+                "are worth 2 independent ones, too few for a verdict (10 needed); ",
             ),
-            (tilt(16, 30, p=0.06), "lies wholly beyond +15.0, but corrected p = .060"),
+            (
+                tilt(16, 30, p=0.06),
+                "lies entirely beyond +15.0, toward human, but corrected p = .060",
+            ),
             (tilt(1, 2, value=NAN), "Relative Δ is undefined: nDCG@3 is 0 for both human and llm"),
             (
                 tilt(NAN, NAN, queries=0),
-                "is undefined: no query has a relevant document of both human and llm",
+                "is undefined: no query has relevant documents from both human and llm",
             ),
         ],
     )
@@ -211,7 +220,7 @@ class TestGrowth:
             (
                 change(3, 7),
                 (
-                    "+5.0 points [+3.0, +7.0] since the baseline lies above 2: Relative Δ +10.0 % "
+                    "+5.0 points [+3.0, +7.0] since the baseline exceeds 2: Relative Δ +10.0 % "
                     "before, +30."
                 ),
             ),
@@ -219,22 +228,22 @@ class TestGrowth:
             (
                 change(-3, 7),
                 (
-                    "reaches across 2, neither shown nor excluded; 50 queries could detect 5.7 "
-                    "points; "
+                    "straddles 2, so it neither passes nor fails; 50 queries would find 5.7 points "
+                    "four times in five; "
                 ),
             ),
             (
                 change(-9, -1, effective_n=5),
                 (
-                    "5 independent ones, too few for a verdict; it takes 10; growth −5.0 points "
+                    "5 independent ones, too few for a verdict (10 needed); growth −5.0 points "
                     "[−9.0, "
                 ),
             ),
             (
                 change(NAN, NAN, old=NAN),
-                "is undefined: the baseline's Relative Δ is, or its random band",
+                "is undefined: the baseline's Relative Δ or its random band is",
             ),
-            (change(NAN, NAN), "is undefined: the new Relative Δ is, or its random band"),
+            (change(NAN, NAN), "is undefined: the new Relative Δ or its random band is"),
         ],
     )
     def test_reasons(self, growth: Change, reason: str) -> None:
@@ -666,7 +675,7 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
     assert "tilted" not in decisions
     assert alone >= 4
     noun = "origins" if twins else "documents"
-    assert re.search(f"recurring is not decided after 192 queries and \\d+ {noun}: Share@10", text)
+    assert re.search(f"recurring is undecided after 192 queries and \\d+ {noun}: Share@10", text)
 
 
 @pytest.mark.parametrize(

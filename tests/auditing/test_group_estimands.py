@@ -122,9 +122,7 @@ class TestLabels:
             "several": 3,
             "unlabelled": 0,
         }
-        assert "3 results of several groups, an equal part in each" in basis_words(
-            awrf.estimand, awrf
-        )
+        assert "3 results of several groups, shared equally" in basis_words(awrf.estimand, awrf)
         result = rt.audit(collection, run, "Share@2", by="kind", **QUICK)
         assert [n.split(":")[0] for n in note_sentences(result.notes) if "several" in n] == [
             "3 documents name several groups of kind"
@@ -146,7 +144,7 @@ class TestLabels:
         out, within = card_of(collection, run, *awrf, by="kind")
         assert (out.details["unlabelled"], out.details["several"]) == (80, 0)
         assert "80 of 160 results without a label, left out" in basis_words(out.estimand, out)
-        assert "80 of 160 results without a label, a class of their own" in basis_words(
+        assert "80 of 160 results without a label, treated as a class" in basis_words(
             within.estimand, within
         )
         assert out.value != within.value
@@ -259,7 +257,7 @@ def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
     verdict = result.verdict("r")
     assert (verdict.kind, verdict.side) == ("outside", None)
     assert verdict.sentence.startswith("r: farther from the target than random rankings: AWRF@3 .")
-    assert "AWRF@3 speaks of all groups at once and favours none." in table(result)
+    assert "AWRF@3 covers all groups at once and favours none." in table(result)
     collection, run = listed(["aaabbb"] * 4, LETTERS, texts=["x"] * 4, relevant=6)
     result = rt.audit(collection, run, ["NDKL"], by="kind", **QUICK)
     (effect,) = result.card
@@ -268,11 +266,11 @@ def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
         False,
     )  # one text asked four times is one query
     assert basis_words(effect.estimand, effect).endswith(
-        "above the random band, but not significantly so after correction"
+        "above the random band, but not significantly after correction"
     )
     assert result.verdict("r").sentence.startswith(
-        "r: inconclusive: these queries and documents count as 1 independent one, too few for a "
-        "verdict; it takes 10: "
+        "r: inconclusive: these queries and documents are worth 1 independent one, too few for a "
+        "verdict (10 needed): "
         "NDKL "
     )
 

@@ -413,7 +413,7 @@ def test_too_few_documents_show_nothing() -> None:
     )
     assert (effect.effective_n < 5, kind_of(effect)) == (True, "inconclusive")
     assert (
-        "count as 4.58 independent ones, too few for a verdict; it takes 10; "
+        "are worth 4.58 independent ones, too few for a verdict (10 needed); "
         in chosen().verdict(effect).sentence
     )
 

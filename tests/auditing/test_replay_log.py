@@ -200,15 +200,16 @@ def test_several_rankings_and_reasoning_alone_are_told_from_none(tmp_path: Path)
     page = view(several)
     texts = [sentence.text for sentence in page.sentences]
     assert texts[0].startswith(
-        "In 96 of 96 answers there is more than one ranking: what the published run shows is"
+        "In 96 of 96 answers there is more than one ranking: the published run shows the"
     )
     moved = sum(answer.moved for answer in several.answers)
     assert texts[1] == (
-        f"The published reading takes {moved} of the 96 answers that hold none or several rankings "
-        "for one."
+        f"The published parser treats {moved} of the 96 answers with no or several rankings as a "
+        "ranking."
     )
     assert page.headline == (
-        "failed: 96 of 96 answers (100.0 %) hold no ranking, or more than one; at most 50.0 % may"
+        "failed: 96 of 96 answers (100.0 %) contain no ranking, or more than one; at most 50.0 % "
+        "allowed"
     )
     unfinished = replay_log(runs(tmp_path, cut_off), EVERY, [])
     assert (unfinished.kinds, unfinished.ambiguous) == ({"cut off": 96}, 0)

@@ -134,7 +134,7 @@ class TestVerdict:
         )
         # The share of wins has a standard error of .0787, Relative Δ (400 times its distance from
         # one half) of 31.5.
-        assert verdict.verdict("unsure").sentence.endswith("; but level on R@2")
+        assert verdict.verdict("unsure").sentence.endswith("; but it is level on R@2")
         assert verdict.tilts[0].detectable == pytest.approx(
             detectable_effect(31.46, 1, 40), rel=0.03
         )

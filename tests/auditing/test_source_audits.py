@@ -92,7 +92,7 @@ def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
     assert [t.p_corrected for t in bonferroni.tilts] == pytest.approx([min(1, 6 * p) for p in ps])
     (sentence,) = trend_sentences(source_audits(measures=["nDCG@1", "P@1", "R@5"]))
     assert sentence.endswith(
-        "agrees on 2 of 3 measures"
+        "2 of 3 measures give this answer"
     )  # all relevant documents stand among the first five
 
 
@@ -117,7 +117,7 @@ def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
     )
     assert equal.trends[0].kind == "inconclusive"
     assert math.isnan(equal.trends[0].correlation)
-    assert "no trend to ask for" in trend_sentences(equal)[0]
+    assert "no trend to test" in trend_sentences(equal)[0]
     few = [
         note for note in note_sentences(equal.notes) if "20 queries compare" in note
     ]  # each names its own two sides
@@ -426,7 +426,9 @@ def test_resample_without_order_is_dropped_and_growing_wins_rise() -> None:
         falling
     )
     assert "agrees" not in trend_sentence(falling)
-    assert trend_sentence(falling, agree=1, measures=2).endswith("; agrees on 1 of 2 measures")
+    assert trend_sentence(falling, agree=1, measures=2).endswith(
+        "; 1 of 2 measures gives this answer"
+    )
     assert "the same Relative Δ at every temperature, or none" in trend_sentence(
         trend_of(wins_of(10, 10, 10))
     )
@@ -475,7 +477,7 @@ def test_only_queries_that_are_defined_everywhere_count() -> None:
     assert (none.queries, none.kind) == (0, "inconclusive")
     assert np.isnan([none.correlation, none.change_low]).all()
     assert trend_sentence(none).startswith(
-        "bm25, llama: no trend to ask for: no query has a relevant document"
+        "bm25, llama: no trend to test, because no query has a relevant document"
     )
 
 

@@ -55,7 +55,7 @@ CASES = [
     Case(
         variation=Variation(total=0, fixed={}),
         enough=False,
-        words="no list holds a document of these groups",
+        words="no list contains a document of these groups",
     ),
     Case(
         variation=Variation(total=1, fixed={"tied": 1}) + Variation(total=2, fixed={"tied": 1}),
@@ -205,7 +205,7 @@ def test_a_dead_engine_is_not_decided() -> None:
     result = sequential_audit(Collection(docs, queries, judgments), Dead(), 10)
     assert (result.decision, result.sent) == ("inconclusive", 600)
     assert (
-        "all documents have the same score in 600 of 600 lists, so that level cannot"
+        "all documents have the same score in 600 of 600 lists, so it cannot be shown"
         in decision_sentence(result)
     )
 

@@ -116,8 +116,8 @@ class TestSentences:
         verdict = verdict_on([tilt(-30.04, -9.96, p=0.0004), *others])
         assert verdict.sentence == (
             "bm25 favours llm text: nDCG@3 is 25.0 % for llm text and 30.0 % for human text "
-            "(Relative Δ −20.0 % [−30.0, −10.0], corrected p < .001); "
-            "agrees on 2 of 3 measures (AP@5 is inconclusive)"
+            "(Relative Δ −20.0 % [−30.0, −10.0], corrected p < .001); 2 of 3 "
+            "measures give this answer (AP@5 is inconclusive)"
         )
         assert (verdict.run, verdict.kind, verdict.side, verdict.agree, verdict.measures) == (
             "bm25",
@@ -144,40 +144,41 @@ class TestSentences:
         [
             (
                 tilt(-4, 18, p=0.31, error=7.5),
-                "this query set could only detect a tilt of 21 % or more; nDCG@3 is ",
+                "these queries would find a tilt of 21 % four times in five, a smaller one less "
+                "often; nDCG@3 is ",
             ),
             (
                 tilt(-143, -126, p=0.31, error=8.6, null_low=-148.0, null_high=-128.0),
-                "this query set could only detect "
-                "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text "
+                "these queries would find a tilt of 25 % four times in five, a smaller one less "
+                "often; nDCG@3 is 30.0 % for human text and 25.0 % for llm text "
                 "(Relative Δ −134.5 % "
-                "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)",
+                "[−143.0, −126.0], neutral value −138.0 %, corrected p = .310)",
             ),
             (
                 tilt(-150, 190, p=1.0, error=100.0),
-                "this query set could not detect any tilt; nDCG@3 is",
+                "these queries could not detect any tilt; nDCG@3 is",
             ),
             (
                 tilt(-5, 30, p=0.0496),
-                "p is below .05, but the interval reaches across level (0.0 %); nDCG@3 is",
+                "p is below .05, but the interval includes the neutral value (0.0 %); nDCG@3 is",
             ),
             (
                 tilt(p=0.002, queries=4),
-                "4 queries are too few for a verdict; it takes 10; nDCG@3 is",
+                "4 queries are too few for a verdict (10 needed); nDCG@3 is",
             ),
             (
                 tilt(p=0.002, effective_n=1),
-                "these queries and documents count as 1 independent one, too few for a verdict; it "
-                "takes 10; nDCG@3 is",
+                "these queries and documents are worth 1 independent one, too few for a verdict "
+                "(10 needed); nDCG@3 is",
             ),
             (
                 tilt(NAN, NAN, NAN, queries=0, error=NAN),
-                "no query has a relevant document of both human and llm",
+                "no query has relevant documents from both human and llm",
             ),
             (tilt(NAN, NAN, p=1.0, error=NAN), "nDCG@3 is 0 for both human and llm"),
             (
                 answer(-0.01, 0.4, p_corrected=0.002, run="bm25"),
-                "p is below .05, but the interval reaches across level "
+                "p is below .05, but the interval includes the neutral value "
                 "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm "
                 "text "
                 "(+19.5 points [−1.0",
@@ -186,7 +187,7 @@ class TestSentences:
     )
     def test_inconclusive_says_why(self, effect: Effect, reason: str) -> None:
         verdict = verdict_on([effect])
-        assert verdict.sentence.startswith(f"bm25: inconclusive: {reason}")
+        assert verdict.sentence.startswith(f"bm25 is inconclusive: {reason}")
         assert (verdict.kind, verdict.side) == ("inconclusive", None)
 
     def test_inconclusive_names_what_other_measures_find(self) -> None:
@@ -198,7 +199,7 @@ class TestSentences:
         ]
         verdict = verdict_on([tilt(-4, 18, p=0.31), *others, tilt(-9, 9, p=1, measure="AP@3")], 5)
         assert verdict.sentence.endswith(
-            "; but human favoured on P@5, RR; llm favoured on AP; level on R@5"
+            "; but human is favoured on P@5, RR; llm is favoured on AP; it is level on R@5"
         )
         assert verdict.agree == 2
 
@@ -308,14 +309,18 @@ PARTS = {
     ("others", "ending"),
     [
         ([], "corrected p = .001)"),
-        ([CLEAR], "; agrees on 2 of 2 questions"),
-        ([OPEN], "; agrees on 1 of 2 questions (ΔNDSR@20 is inconclusive)"),
+        ([CLEAR], "; both questions give this answer"),
+        ([OPEN], "; 1 of 2 questions gives this answer (ΔNDSR@20 is inconclusive)"),
         (
             [OPEN, OTHER],
-            "; agrees on 1 of 3 questions (pair rank gap favours llm; ΔNDSR@20 is inconclusive)",
+            "; 1 of 3 questions gives this answer (pair rank gap favours llm; ΔNDSR@20 is "
+            "inconclusive)",
         ),
-        ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions (pair rank gap is inconclusive)"),
-        ([OPEN, OPEN, OPEN], "; agrees on 1 of 4 questions (3 are inconclusive)"),
+        (
+            [CLEAR, OPEN, CLEAR],
+            "; 3 of 4 questions give this answer (pair rank gap is inconclusive)",
+        ),
+        ([OPEN, OPEN, OPEN], "; 1 of 4 questions gives this answer (3 are inconclusive)"),
     ],
 )
 def test_the_card_says_what_its_other_questions_answer(
@@ -326,9 +331,8 @@ def test_the_card_says_what_its_other_questions_answer(
     questions = [first, *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
     verdict = verdict_on([*questions, question("score gap", *CLEAR)])
     assert verdict.sentence.startswith(
-        "bm25 favours human text: of twins the human one stands above in 60.0 %, the llm one in "
-        "40.0 %, on "
-        "average over the queries (+20.0 % ["
+        "bm25 favours human text: the human version ranks higher in 60.0 % of twins, the llm "
+        "version in 40.0 %, on average over queries (+20.0 % ["
     )
     assert verdict.sentence.endswith(ending)
     assert (verdict.agree, verdict.measures) == (1 + others.count(CLEAR), 1 + len(others))
@@ -457,7 +461,7 @@ def test_opposite_signs_are_said_in_words() -> None:
         answer(-0.4, -0.3, kind="other twins"),
     ]
     assert conflict_words(card).startswith(
-        "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, relevant twins and "
+        "r gives conflicting answers: ΔNDSR@20 points to human; head-to-head, relevant twins and "
         "head-to-head, other "
         "twins point to llm. "
     )
@@ -604,14 +608,13 @@ def test_unlike_texts_are_checked_first_and_open_verdict_needs_queries() -> None
     steps = next_steps(audit)
     assert (step_words(steps[0]), steps[0].command) == (
         (
-            f"Some {needed:,.0f} queries like these 60 would show ±10 points; with more of them, "
-            "audit "
-            "again"
+            f"About {needed:,.0f} queries in all (you have 60) would find a tilt of ±10 points "
+            "four times in five; audit again with more"
         ),
         f"ranktilt audit data -r bm25 {ASKED}",
     )
     assert steps[1].command == f"ranktilt audit data -r bm25 {ASKED} --card"
-    assert [step_words(step) for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
+    assert [step_words(step) for step in next_steps(of(LEVEL))] == ["Keep it this way in CI"]
     assert commands(of(HUMAN, path="bundled")) == []  # no folder of that name was read
     assert next_steps(replace(HUMAN, spec={**HUMAN.spec, "collection": {}})) == ()
 

@@ -318,7 +318,7 @@ def test_a_live_engine_is_asked_until_a_tilt_is_decided(cli: Cli, engine: tuple[
         "--set",
         "statistics.seed=3",
     )
-    assert (code, "bm25 is not decided after 20 queries and " in out) == (0, True)
+    assert (code, "bm25 is undecided after 20 queries and " in out) == (0, True)
 
 
 def test_demo_audits_bundled_collection_and_names_its_texts(cli: Cli, tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ def test_the_first_file_is_the_new_one(cli: Cli, tmp_path: Path) -> None:
     there, back = (
         cli("compare", *files, *QUICK, "--quiet").out for files in ((new, old), (old, new))
     )
-    assert "dense lies further toward llm than bm25 on nDCG@5: difference −56.1 points" in there
-    assert "bm25 lies further toward human than dense on nDCG@5: difference +56.1 points" in back
+    assert "dense leans further toward llm than bm25 on nDCG@5: difference −56.1 points" in there
+    assert "bm25 leans further toward human than dense on nDCG@5: difference +56.1 points" in back
     assert ("; the tilt itself grew" in there, "; the tilt itself shrank" in back) == (True, True)
 
 
@@ -35,8 +35,8 @@ def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     result = cli("compare", audit, "--baseline-run", "tfidf", *QUICK, "--json", page_data)
     assert result.code == 0
     few = (
-        "bm25@2: no difference in NDKL from tfidf can be shown: 3 queries are too few for a "
-        "verdict; it takes 10"
+        "bm25@2: no difference from tfidf in NDKL can be shown: 3 queries are too few for a "
+        "verdict (10 needed)"
     )
     assert few in result.out
     assert "Reference: tfidf.\n" in result.out
@@ -61,7 +61,7 @@ def test_queries_that_only_one_audit_holds_are_left_out(cli: Cli, tmp_path: Path
         in printed.out
     )
     printed = cli("gate", files[0], "--baseline", files[1], *QUICK)
-    assert (printed.code, "on 34 common queries lies above 0" in printed.out) == (1, True)
+    assert (printed.code, "on 34 common queries exceeds 0" in printed.out) == (1, True)
     for verb in (["compare", *files], ["gate", files[0], "--baseline", files[1]]):
         printed = cli(*verb, "--max-left-out", "5")
         assert (printed.code, "5.6 %), more than --max-left-out 5; make both" in printed.err) == (
@@ -79,23 +79,23 @@ def saved(tmp_path: Path) -> dict[str, Path]:
 @pytest.mark.parametrize(
     ("name", "more", "code", "last"),
     [
-        ("level", [], 0, "✓ level (asked: tilt within ±5 points of level)"),
-        ("human", [], 1, "✗ tilted (asked: tilt within ±5 points of level)"),
+        ("level", [], 0, "✓ level (allowed: tilt within ±5 points of neutral)"),
+        ("human", [], 1, "✗ tilted (allowed: tilt within ±5 points of neutral)"),
         (
             "human",
             ["--max-tilt", "60"],
             0,
-            "✓ within the limit (asked: tilt within ±60 points of level)",
+            "✓ within the limit (allowed: tilt within ±60 points of neutral)",
         ),
-        ("unsure", [], 3, "? inconclusive (asked: tilt within ±5 points of level)"),
+        ("unsure", [], 3, "? inconclusive (allowed: tilt within ±5 points of neutral)"),
         (
             "unsure",
             ["--inconclusive", "pass"],
             0,
-            "5 points of level; passes by --inconclusive pass)",
+            "5 points of neutral; passes because of --inconclusive pass)",
         ),
-        ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
-        ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
+        ("human", ["--baseline", "human"], 0, "✓ level (allowed: no growth since the baseline)"),
+        ("human", ["--baseline", "level"], 1, "✗ tilted (allowed: no growth since the baseline)"),
         (
             "human",
             ["--baseline", "level", "--min-effect", "60"],

@@ -170,7 +170,7 @@ def test_run_and_labels_suffice_and_audit_gate_level_agree(cli: Cli, bundled: Pa
     (verdict,) = json.loads(Path("audit.json").read_text("utf-8"))["verdicts"]
     assert (verdict["kind"], verdict["side"], verdict["slight"]) == ("favours", "human", True)
     out = cli("gate", "audit.json", "--max-tilt", "6").out
-    assert "✓ within the limit (asked: tilt within ±6 points of level)" in out
+    assert "✓ within the limit (allowed: tilt within ±6 points of neutral)" in out
     options = (
         "--method",
         "fair-rerank(target=0)",
@@ -261,8 +261,8 @@ def test_saved_run_has_the_tilt_that_was_promised(cli: Cli, bundled: Path) -> No
     assert f"To build {chosen} into an engine: The groups of source take turns" in out
     assert f"mitigated.trec: 216 queries, by {chosen}\n" in err
     assert " queries fit corrections, " in err.splitlines()[0]
-    step = err[err.index("Next: Guard it in CI: ranktilt ") :].splitlines()[0]
-    for command in step.removeprefix("Next: Guard it in CI: ").split(" && "):
+    step = err[err.index("Next: Keep it this way in CI: ranktilt ") :].splitlines()[0]
+    for command in step.removeprefix("Next: Keep it this way in CI: ").split(" && "):
         assert cli(*shlex.split(command)[1:]).code in (0, 1, 3)
     assert list(lists_in("mitigated.trec")) == list(lists_in("bm25.trec"))
     code, out, _ = cli("audit", "--run", "mitigated.trec", *RUN[2:6], *QUICKLY, "--json", "-")

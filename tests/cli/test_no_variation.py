@@ -113,7 +113,7 @@ def test_gate_needs_variation(cli: Cli, tmp_path: Path, case: Case) -> None:
     assert gated.code == case.code
     for printed in (audited.out, gated.out):
         assert (f"warning: run: {case.reason}" in printed) == bool(case.reason)
-    assert (case.reason + ", so that level cannot be shown" in verdict["sentence"]) == bool(
+    assert (case.reason + ", so it cannot be shown to be level" in verdict["sentence"]) == bool(
         case.reason
     )
 
@@ -165,7 +165,7 @@ def test_lists_within_the_first_ranks_say_nothing_of_share(cli: Cli, tmp_path: P
     saved = tmp_path / "audit.json"
     audited = cli("audit", "--run", run, "--groups", table, *QUICK, "--json", saved)
     assert (
-        "run: inconclusive: all documents are within the first ranks in 40 of 40 lists"
+        "run is inconclusive: all documents are within the first ranks in 40 of 40 lists"
         in audited.out
     )
     assert cli("gate", saved).code == 3

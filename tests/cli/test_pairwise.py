@@ -121,8 +121,8 @@ def test_two_models_are_compared_on_the_same_queries(
     code, out, _ = cli("compare", after, before, *QUICK, "--json", result_path)
     assert code == 0
     assert (
-        "no difference in preference on relevant pairs from its old run shown; these 12 queries "
-        "could"
+        "no difference from its old run in preference on relevant pairs is shown; these 12 queries "
+        "would find"
     ) in out
     (tmp_path / "figures").mkdir()
     assert (

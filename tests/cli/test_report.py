@@ -67,7 +67,7 @@ def test_texts_can_be_kept_out_and_missing_collection_is_said(cli: Cli, here: Pa
     assert cli("report", "audit.json", "-o", "report.html", "--no-texts").code == 0
     page = (here / "report.html").read_text("utf-8")
     assert explorers(page) == []
-    assert "left out, as was asked for" in Markup(page).text
+    assert "left out, as you asked" in Markup(page).text
     (here / "toy" / "corpus" / "llm.jsonl").write_text("")
     code, _, err = cli("report", "audit.json", "-o", "report.html")
     assert code == 0

@@ -67,10 +67,12 @@ def test_an_option_wins_over_a_preset_which_wins_over_the_file(cli: Cli, here: P
     )
     assert spec_of(cli, "--preset", "dai", "--ties", "expected")["ties"] == "expected"
     out = cli("audit", "toy", *BM25, "--preset", "dai").out
-    assert "Computed by the preset dai, but for measures, which you chose." in " ".join(out.split())
+    assert "Computed by the preset dai, except for measures, which you chose." in " ".join(
+        out.split()
+    )
     out = cli("audit", "toy", *BM25, "--preset", "dai", "--ties", "expected").out
     assert (
-        "Computed by the preset dai, but for ties = expected, measures, which you chose."
+        "Computed by the preset dai, except for ties = expected, measures, which you chose."
         in " ".join(out.split())
     )
 

@@ -410,10 +410,9 @@ def test_a_log_is_replayed_from_candidates_with_texts(log_folder: Path, cli: Cli
     )
     assert (code, err) == (0, "")
     assert (
-        "In 96 of 96 answers there is no ranking: what the published run shows is the input order "
-        "and the"
+        "In 96 of 96 answers there is no ranking: the published run shows the input order and the"
     ) in out
-    assert "The published reading takes all 96 answers without a ranking for one." in out
+    assert "The published parser treats all 96 answers without a ranking as a ranking." in out
     log = ReplayedLog.load("found.json")
     assert log.kinds == {"off-format": 96}
     assert log.measures == ("nDCG@5",)
@@ -475,8 +474,8 @@ def test_tilts_are_split_where_there_are_sources(log_folder: Path, cli: Cli) -> 
 
 def test_too_many_answers_without_a_ranking_fail(log_folder: Path, cli: Cli) -> None:
     for most, code, last in (
-        ("0.5", 0, "passed: 48 of 96 answers (50.0 %) hold no ranking; at most 50.0 % may"),
-        ("0.49", 1, "failed: 48 of 96 answers (50.0 %) hold no ranking; at most 49.0 % may"),
+        ("0.5", 0, "passed: 48 of 96 answers (50.0 %) contain no ranking; at most 50.0 % allowed"),
+        ("0.49", 1, "failed: 48 of 96 answers (50.0 %) contain no ranking; at most 49.0 % allowed"),
     ):
         printed = cli(
             "tools", "replay-log", "both.json", "--candidates", "texts.json", "--max-failures", most

@@ -433,7 +433,7 @@ def test_values_of_few_queries_have_no_intervals() -> None:
     assert not any("nan" in sentence or "[" in sentence for sentence in sentences)
     (row,) = gate_judges(result, min_tau=0.1).rows
     assert row.outcome == "inconclusive"
-    assert "has no interval: 5 queries are too few, it takes 6" in row_reason(row)
+    assert "has no interval: 5 queries are too few (6 needed)" in row_reason(row)
 
 
 def test_few_labelled_queries_have_values_without_intervals() -> None:

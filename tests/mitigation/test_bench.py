@@ -307,7 +307,7 @@ def test_primary_question_is_judged_and_share_is_in_points() -> None:
     assert nearest_sentence(choice) == ""
     # All 60 queries on one side: the interval ends at 100 · (2 · .025^(1/60) − 1) = 88.1.
     assert reason(choice, choice.checks["α = 0"][0]) == (
-        "toward llm: head-to-head −100.0 % [−100.0, −88.1] lies wholly beyond −5.0"
+        "head-to-head −100.0 % [−100.0, −88.1] lies entirely beyond −5.0, toward llm"
     )
     bench = benched("Share@1", "nDCG@1", primary="Share@1")
     # Two of three candidates are human, and one of the two twins; ties at the top count half.
@@ -350,7 +350,9 @@ def test_ratio_is_level_within_percent_and_moved_lists_are_cost() -> None:
     bench = replace(bench, tilts=tuple(replace(tilt, variation=None) for tilt in bench.tilts))
     assert bench.choose().chosen == bench.candidates[1]
     message = reason(bench.choose(), bench.choose().checks["α = 0"][0])
-    assert message.endswith("lies wholly beyond 1.058 around the median of random labels (1.108)")
+    assert message.endswith(
+        "lies entirely beyond 1.058 (around 1.108, the median of random labels), toward llm"
+    )
     trials = [trial._replace(alone=None) for trial in TRIALS]
     bench = benched("Share@1", trials=trials, mixed=unjudged())
     assert (bench.measures, bench.document_sets, bench.effectiveness) == ((), (), ())

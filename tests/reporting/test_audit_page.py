@@ -104,7 +104,7 @@ class TestVerdicts:
         )
         audit = replace(plain, runs=runs, tilts=tilts, values=plain.values.repeat(5, axis=0))
         assert headline(audit) == (
-            "of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are "
+            "15 comparisons (5 rankers, 3 pairs of groups): 12 favour one side and 3 are "
             "inconclusive (by RR)."
         )
 
@@ -226,7 +226,7 @@ class TestFigures:
             audit, tilts=(nan, *audit.tilts[1:]), spec={**audit.spec, "primary": "nDCG@1"}
         )
         figure = audit_figures.effectiveness_figure(gone, PAIR)
-        assert figure.says.endswith(" Not drawn, because a value is undefined: first.")
+        assert figure.says.endswith(" Not drawn because a value is undefined: first.")
         assert len(points(figure.drawing)) == 1
 
     def test_controls_are_drawn_below_the_raw_value(self) -> None:
@@ -275,7 +275,7 @@ class TestRanks:
         assert len(grid(section, FILLED)) == 7
         section = ranks_section(many(12))
         assert len(by_name(figures(section)[0].drawing)) == 8
-        assert "Drawn for the first 8 of 12 rankers; the tables hold all." in section.lead
+        assert "The figures show the first 8 of 12 rankers, the tables all." in section.lead
         assert len(grid(section, FOUND)) == 24
 
 

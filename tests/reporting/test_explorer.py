@@ -97,9 +97,8 @@ def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
     assert [view.text(f"{doc}-{side}") for side in TEXTS for doc in TEXTS[side]] == texts
     assert docs["title"][docs["id"].index("d2-llm")] == "Rivers"
     assert view.block.says == (
-        "All 3 queries of the audit. Each list shows the first 10 results of 2 rankers, and where "
-        "relevant documents "
-        "and the twins of what is listed stand further down."
+        "All 3 queries of the audit. Each list shows the first 10 results of 2 rankers, and "
+        "relevant documents and the twins of listed documents further down."
     )
 
 
@@ -134,11 +133,11 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
     assert view.block.says.startswith(
         f"{content['shown']} of 60 queries: those that contribute most to some ranker's Relative Δ "
         "(nDCG@1, human against "
-        "llm). With all, the page would be too large."
+        "llm). All of them would make the page too large."
     )
     assert len(view.texts or []) < 2 * content["shown"] == len(content["docs"]["id"])
     assert (
-        f"Texts are those of {len(view.texts or [])} of {2 * content['shown']} documents"
+        f"The page includes the texts of {len(view.texts or [])} of {2 * content['shown']} documents"
         in view.block.says
     )
     known = dict(zip(collection.ids, letters, strict=True))
@@ -154,7 +153,7 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
     )
     view = explored(toy_opened(bare))
     assert view.block.texts == ""
-    assert view.block.says.endswith(" There are no texts to show: the documents have none.")
+    assert view.block.says.endswith(" The documents have no texts to show.")
     labels = tmp_path / "labels.csv"
     labels.write_text("doc_id,gender,origin\nd1,m,d1\nd2,f,d1\nd3,f,d3\n")
     frame = pl.DataFrame(
@@ -180,7 +179,7 @@ def test_heads_without_judgments_count_twins_and_without_groups_values() -> None
     assert dict(zip([q["id"] for q in content["queries"]], content["heads"][0][0], strict=True))[
         "q1"
     ] == [2, 0, 0]
-    assert "where the twins of what is listed stand further down" in view.block.says
+    assert "and the twins of listed documents further down" in view.block.says
     assert [c.title for c in view.block.rows.columns] == ["query", "human : llm", "human : llm"]
     assert rows(view.block.rows) == {
         "q1": ["2 : 0", "–"],
@@ -330,10 +329,7 @@ def test_rankers_show_unrounded_tilt_part_in_their_tone() -> None:
         "part of Relative Δ",
     ]
     assert table_rows.spans == (("", 1), ("first", 1), ("second", 1))
-    assert (
-        table_rows.columns[1].hint
-        == "points of Relative Δ that the query brings; positive for human"
-    )
+    assert table_rows.columns[1].hint == "points of Relative Δ from this query; positive for human"
     why = "first those that contribute most to some ranker's Relative Δ (nDCG@1, human against llm)"
     assert table_rows.caption == f"All 3 queries, {why}"
     audit = toy_opened().audit

@@ -210,7 +210,7 @@ def test_a_query_opens_with_its_ranked_list_and_another_rankers(
     ]
     caption = browser.run("document.querySelector('.results caption').textContent")
     assert caption == "What bm25 returns: the first 4 of 20 documents"
-    assert "3 pairs of relevant twins: human stands higher in 2, llm in 1, tied 0." in browser.run(
+    assert "3 pairs of relevant twins: human ranks higher in 2, llm in 1, tied 0." in browser.run(
         "document.querySelector('.explorer').textContent"
     )
     assert [row[:2] for row in rows(browser, ".overview")] == [

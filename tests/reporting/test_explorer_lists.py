@@ -90,7 +90,7 @@ def test_only_the_best_ranked_of_very_many_relevant_documents_are_listed() -> No
     assert len(view.docs(0, "q")) == 3 + FURTHER + 1
     assert view.list(0, "q")["more"] == 160 - 104
     assert (
-        "Of a query's relevant documents further down, only the 100 best ranked are shown."
+        "Of the relevant documents further down, each query shows the 100 best ranked."
         in view.block.says
     )
 

@@ -171,7 +171,10 @@ def test_the_first_group_stands_first_or_above_whichever_is_opened(
     assert first[1] < second[1]
 
 
-NOTHING = {None: "The collection does not hold this document.", " \n": "The document has no text."}
+NOTHING = {
+    None: "The collection does not contain this document.",
+    " \n": "The document has no text.",
+}
 
 
 @pytest.mark.parametrize("text", NOTHING)
@@ -221,7 +224,7 @@ def test_a_page_without_texts_says_so_and_letters_are_cut_whole(
     browser.click("[data-doc='0']")
     browser.until("document.querySelector('.explorer article')")
     assert browser.run("document.querySelector('article').innerText").endswith(
-        "This page does not carry the text."
+        "This page does not include the text."
     )
     assert browser.complaints == []
     browser = opened(texts=[{"text": "a" + "\U0001f600" * 19_999, "of": 30_000}, *TEXTS[1:]])
@@ -231,7 +234,7 @@ def test_a_page_without_texts_says_so_and_letters_are_cut_whole(
     assert start == "a" + "\U0001f600" * 169 + " …"
     browser.click("[data-doc='0']")
     browser.until("document.querySelector('.explorer article')")
-    cut = "This page carries the first 20,000 of 30,000 characters."
+    cut = "This page includes the first 20,000 of 30,000 characters."
     assert cut in browser.run("document.querySelector('article').innerText")
 
 
@@ -267,7 +270,7 @@ def test_undefined_tilt_is_no_0_and_twins_need_no_judgments(
     assert rows(browser, ".queries")[1] == ["the river number 1 q01", "2 : 1", "1 of 4"]
     open_query(browser)
     text = browser.run("document.querySelector('.explorer').textContent")
-    assert "3 pairs of twins: human stands higher in 2" in text
+    assert "3 pairs of twins: human ranks higher in 2" in text
     assert rows(browser, ".overview") == [["bm25", "0 of 3"], ["dense", "–"]]
     assert len(rows(browser, ".results")) == 6
     assert ["Further down: twins of those above"] in rows(browser, ".results")

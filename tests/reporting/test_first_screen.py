@@ -58,9 +58,9 @@ CASES = (
     Case(name="audit, card", rows=1, meaning="Other questions point the other way"),
     Case(name="audit, three groups", rows=3, meaning="3 of 3 comparisons"),
     Case(name="audit", rows=2, meaning="cannot tell whether a side is favoured"),
-    Case(name="sources", rows=3, meaning="do not carry a finding over"),
+    Case(name="sources", rows=3, meaning="do not carry a finding from"),
     Case(name="comparison, turned", rows=1, meaning="It is less effective"),
-    Case(name="comparison", rows=6, meaning="No change is shown. That is not the same as none"),
+    Case(name="comparison", rows=6, meaning="No change is shown. That does not mean there is none"),
     Case(name="gate", rows=3, meaning="Do not ship b as it is"),
     Case(name="gate, nothing", rows=0, meaning="too few to tell"),
     Case(name="bench", rows=1, meaning="Apply α = 0.01"),
@@ -73,7 +73,7 @@ CASES = (
     Case(name="pairwise", rows=2, meaning="picks male ones more often than chance explains"),
     Case(name="training study", rows=3, meaning="is less effective and moves toward llm"),
     Case(name="sequential", rows=1, meaning="puts a ahead of b"),
-    Case(name="replayed log", rows=4, meaning="50 % of the answers hold no ranking"),
+    Case(name="replayed log", rows=4, meaning="50 % of the answers contain no ranking"),
 )
 every = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -233,17 +233,17 @@ def test_meaning_of_verdicts() -> None:
     verdicts = audit.verdicts()
     people, machines, nobody = verdicts
     assert verdicts_meaning([people]) == (
-        "people puts human text ahead of llm text that is as relevant, by more than chance "
-        "explains: do not take the order for relevance alone."
+        "people puts human text ahead of equally relevant llm text, by more than chance explains. "
+        "Do not read the order as relevance alone."
     )
-    assert verdicts_meaning([people, nobody]).endswith("That is not shown of 1 other ranker.")
+    assert verdicts_meaning([people, nobody]).endswith("This is not shown for 1 other ranker.")
     slight = replace(people, slight=True)
-    assert "by no more than ±5 points, which you call level" in verdicts_meaning([slight])
+    assert "by no more than ±5 points, which you count as level" in verdicts_meaning([slight])
     level = replace(nobody, kind="level")
     assert verdicts_meaning([level]) == (
-        "Neither side gains more than ±5 points: there is nothing to correct."
+        "Neither side gains more than ±5 points, so there is nothing to correct."
     )
-    assert "Of the rest these queries cannot tell" in verdicts_meaning([level, nobody])
+    assert "These queries cannot tell about the rest" in verdicts_meaning([level, nobody])
     assert verdicts_meaning([machines, people]).startswith("Which ranker you choose decides")
     assert audit_meaning(replace(audit, tilts=()), ()).startswith("No groups were compared")
 

@@ -76,7 +76,7 @@ def test_first_sentence_of_an_audit_is_the_largest_finding() -> None:
     # The first favours human text and the second LLM text, both wholly; what favours nobody comes
     # last.
     names = [line.text.partition(" ")[0] for line in view(audit).sentences]
-    assert names == ["nobody", "machines", "people:"]
+    assert names == ["nobody", "machines", "people"]
     assert headline(audit) == (
         "nobody favours human text; machines favours llm text; people is inconclusive (by nDCG@1)."
     )

@@ -238,7 +238,7 @@ def test_sections_of_one_result_stand_under_its_heading() -> None:
     text = html_document(page(sections=sections))
     headings = re.findall(r"<(h[23])[^>]*>([^<]*)</h", text)
     assert headings == [
-        ("h2", "What was found"),
+        ("h2", "Findings"),
         ("h2", "Audit"),
         ("h3", "A"),
         ("h3", "B"),
@@ -358,7 +358,7 @@ JARGON = {
     r"\bRR\b": "RR",
     r"\bP@\d": "P@k",
     r"Relative Δ": "Relative Δ",
-    r"\btilt": "tilt",
+    r"\b[Tt]ilt": "tilt",
     r"NDSR": "ΔNDSR",
     r"ead-to-head": "head-to-head",
     r"ank gap": "pair rank gap",

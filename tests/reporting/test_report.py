@@ -233,7 +233,7 @@ class TestJoined:
         assert headings(joined, "h2")[1:-1] == [*NAMES]
         single = [report_page([single_result]) for single_result in RESULTS]
         expected = [title for page in single for title in headings(page, "h2")[:-1]]
-        expected = [title for title in expected if title != "What was found"]
+        expected = [title for title in expected if title != "Findings"]
         assert [title for title in headings(joined, "h3") if title in set(expected)] == expected
         grids = [vars(grid) for grid in Markup(joined).grids]
         assert [
@@ -288,9 +288,7 @@ class TestTexts:
         with_texts, hidden = report_page([opened_audit]), report_page([opened_audit], texts=False)
         assert (len(explorers(with_texts)), len(explorers(hidden))) == (1, 0)
         assert "kumquat" not in hidden
-        assert (
-            "Queries, ranked lists and texts are left out, as was asked for." in Markup(hidden).text
-        )
+        assert "Queries, ranked lists and texts are left out, as you asked." in Markup(hidden).text
         assert headings(hidden, "h2") == headings(with_texts, "h2")
         room = 20_000
         page = report_page([loaded("a", queries=400), loaded("b", queries=400)], budget=room)

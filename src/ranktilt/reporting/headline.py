@@ -114,7 +114,7 @@ def _audit(audit: Audit) -> Finding:
         ]
         comparisons = len(audit.runs) * len(pairs)
         scope = f"{rankers}, {len(pairs)} pairs of groups"
-        summary = f"of {comparisons} comparisons ({scope}) {join_words(counts)}"
+        summary = f"{comparisons} comparisons ({scope}): {join_words(counts)}"
     question = "" if audit.primary is None else audit.primary.title
     return Finding(
         kind=findings[0].kind, size=findings[0].size, sentence=f"{summary} (by {question})."

@@ -29,4 +29,4 @@ def note_gate(bench: Bench, inputs: InputOptions, path: Path) -> None:
         words += ["--reference", inputs.reference]
     words += ["--primary", bench.primary, "--json", "mitigated.json"]
     gate = ["ranktilt", "gate", "mitigated.json", "--max-tilt", f"{bench.spec['margin']:g}"]
-    note(f"Next: Guard it in CI: {shlex.join(words)} && {shlex.join(gate)}")
+    note(f"Next: Keep it this way in CI: {shlex.join(words)} && {shlex.join(gate)}")

@@ -80,11 +80,10 @@ def _says(material: Material, packed: Packed) -> Iterator[str]:
     yield _queries_sentence(material, packed)
     yield _lists_sentence(material)
     if material.audit.spec.get("rounding") == "paper" and material.numbers.pairs:
-        yield "Parts of Relative Δ add up to it as it is before its means are rounded."
+        yield "The parts of Relative Δ add up to its value before the means are rounded."
     if (material.lists.relevant > FURTHER).any():
         yield (
-            "Of a query's relevant documents further down, "
-            f"only the {FURTHER} best ranked are shown."
+            f"Of the relevant documents further down, each query shows the {FURTHER} best ranked."
         )
     yield from _texts_sentences(material, packed)
 
@@ -94,7 +93,7 @@ def _queries_sentence(material: Material, packed: Packed) -> str:
     if packed.queries < query_count:
         return (
             f"{packed.queries:,} of {query_count:,} queries: {_order_reason(material)}. "
-            "With all, the page would be too large."
+            "All of them would make the page too large."
         )
     if query_count == 1:
         return "The audit's only query."
@@ -110,11 +109,11 @@ def _lists_sentence(material: Material) -> str:
     if material.lists.relevant.any():
         further_down.append("relevant documents")
     if material.lists.twins.height:
-        further_down.append("the twins of what is listed")
+        further_down.append("the twins of listed documents")
     results = counted(material.depth, "result", "results")
     sentence = f"Each list shows the first {results} of {rankers}"
     if further_down:
-        sentence += f", and where {' and '.join(further_down)} stand further down"
+        sentence += f", and {' and '.join(further_down)} further down"
     return f"{sentence}."
 
 
@@ -122,11 +121,11 @@ def _texts_sentences(material: Material, packed: Packed) -> Iterator[str]:
     needed = material.needed(packed.queries)
     if not packed.texts:
         if not only_labels(material.collection):  # nobody expects texts of labels
-            yield "There are no texts to show: the documents have none."
+            yield "The documents have no texts to show."
     elif packed.documents < needed:
         yield (
-            f"Texts are those of {packed.documents:,} of {needed:,} documents: "
-            "those that the first queries need."
+            f"The page includes the texts of {packed.documents:,} of {needed:,} documents, those "
+            "that the first queries need."
         )
     if packed.cut:
         texts = counted(packed.cut, "text is", "texts are")
@@ -199,13 +198,13 @@ def _column_words(material: Material) -> _ColumnWords:
     if not audit.measures:
         return _ColumnWords(
             title=f"{a} : {b}",
-            hint=f"twins in which {a} stands higher, and in which {b} does",
-            note="Of twins with at least one side retrieved: how often each stands higher.",
+            hint=f"twins in which {a} ranks higher, and in which {b} does",
+            note="Twins with at least one side retrieved: how often each side ranks higher.",
         )
     return _ColumnWords(
         title="part of Relative Δ",
-        hint=f"points of Relative Δ that the query brings; positive for {a}",
-        note=f"In points, positive for {a}: over all queries they add up to Relative Δ.",
+        hint=f"points of Relative Δ from this query; positive for {a}",
+        note=f"In points, positive for {a}. Over all queries they add up to Relative Δ.",
     )
 
 

@@ -93,8 +93,8 @@ def _page(estimand: PageShare, effect: Effect, noun: str) -> str:
 def _page_basis(estimand: PageShare, effect: Effect) -> str:
     if abs(effect.neutral) < _VISIBLE:
         return _queries(effect)
-    level = estimand.amount(effect.neutral)
-    return f"{_queries(effect)}; level {level}, the median of random labels"
+    neutral = estimand.amount(effect.neutral)
+    return f"{_queries(effect)}; neutral value {neutral}, the median of random labels"
 
 
 @answer_words.register
@@ -113,25 +113,26 @@ def _share(estimand: ShareOfFirstRanks, effect: Effect, noun: str) -> str:
 @basis_words.register
 def _share_basis(estimand: ShareOfFirstRanks, effect: Effect) -> str:
     return (
-        f"share of {effect.a} on the first {estimand.cutoff} ranks less that in the whole list; "
+        f"share of {effect.a} in the first {estimand.cutoff} ranks minus its share of the list; "
         f"{_queries(effect)}"
     )
 
 
 @answer_words.register
 def _exposure_ratio(estimand: ExposureRatioOfGroups, effect: Effect, noun: str) -> str:
-    gets = "gets" if noun == "text" else "get"
+    gets, noun = ("gets", noun) if noun == "text" else ("get", "ones")
     return (
-        f"{effect.a} {noun} {gets} {estimand.amount(effect.value)} of the attention of "
-        f"{effect.b} {noun}, document for document"
+        f"per document, {effect.a} {noun} {gets} {estimand.amount(effect.value)} times the "
+        f"attention of {effect.b} {noun}"
     )
 
 
 @basis_words.register
 def _exposure_ratio_basis(estimand: ExposureRatioOfGroups, effect: Effect) -> str:
-    level = estimand.amount(effect.neutral)
+    neutral = estimand.amount(effect.neutral)
     return (
-        f"{effect.a} / {effect.b}; {_queries(effect)}; level {level}, the median of random labels"
+        f"{effect.a} / {effect.b}; {_queries(effect)}; neutral value {neutral}, the median of "
+        "random labels"
     )
 
 
@@ -139,8 +140,8 @@ def _exposure_ratio_basis(estimand: ExposureRatioOfGroups, effect: Effect) -> st
 def _property_lift(estimand: PropertyLiftOfFirstRanks, effect: Effect, noun: str) -> str:
     # Sides are called high-price and low-price.
     _, _, property_name = effect.a.partition("-")
-    where = "above" if (effect.value > 0) == effect.a.startswith("high") else "below"
-    return f"in {property_name} its first {estimand.cutoff} results lie {where} the whole list"
+    where = "higher" if (effect.value > 0) == effect.a.startswith("high") else "lower"
+    return f"its first {estimand.cutoff} results are {where} in {property_name} than the whole list"
 
 
 @basis_words.register
@@ -149,8 +150,8 @@ def _property_lift_basis(estimand: PropertyLiftOfFirstRanks, effect: Effect) -> 
     if math.isnan(first):
         return _queries(effect)
     return (
-        f"mean {first:,.4g} in the first {estimand.cutoff}, by exposure, and {list_mean:,.4g} in "
-        f"the list; {_queries(effect)}"
+        f"mean {first:,.4g} in the first {estimand.cutoff}, weighted by exposure, and "
+        f"{list_mean:,.4g} in the list; {_queries(effect)}"
     )
 
 
@@ -161,10 +162,10 @@ def _head_to_head(estimand: HeadToHeadTwins, effect: Effect, noun: str) -> str:
         names = ("mean_wins", "mean_losses")
     share_a, share_b = (f"{100 * effect.details.get(name, math.nan):.1f} %" for name in names)
     pairs = "" if estimand.pairs == "all" else f"{estimand.pairs} "
-    mean = ", on average over the queries" if estimand.over == "queries" else ""
+    mean = ", on average over queries" if estimand.over == "queries" else ""
     return (
-        f"of {pairs}twins the {effect.a} one stands above in {share_a}, the {effect.b} one in "
-        f"{share_b}{mean}"
+        f"the {effect.a} version ranks higher in {share_a} of {pairs}twins, the {effect.b} "
+        f"version in {share_b}{mean}"
     )
 
 
@@ -186,7 +187,7 @@ def _both_retrieved(effect: Effect) -> str:
         return ""
     share_a, share_b = (100 * effect.details[name] / both for name in ("both_wins", "both_losses"))
     return (
-        f"; of {int(both):,} with both sides retrieved: {effect.a} {share_a:.1f} %, "
+        f"; both sides retrieved in {int(both):,}: {effect.a} {share_a:.1f} %, "
         f"{effect.b} {share_b:.1f} %"
     )
 
@@ -195,7 +196,7 @@ def _both_retrieved(effect: Effect) -> str:
 def _rank_gap(estimand: PairRankGap, effect: Effect, noun: str) -> str:
     size = estimand.amount(abs(effect.value), sign=False)
     where = "above" if effect.value > 0 else "below"
-    return f"the {effect.a} twin stands {size} ranks {where} the {effect.b} twin"
+    return f"the {effect.a} version is {size} ranks {where} the {effect.b} version"
 
 
 @basis_words.register
@@ -220,14 +221,14 @@ def _score_gap_basis(estimand: PairScoreGap, effect: Effect) -> str:
 def _preference(estimand: PreferenceOfPairs, effect: Effect, noun: str) -> str:
     share = f"{50 + 100 * effect.value:.1f} %"
     return (
-        f"{effect.a} {noun} are chosen in {share} of what was decided on {estimand.pairs} pairs, "
-        "where 50 % is level"
+        f"{effect.a} {noun} are chosen in {share} of the decisions on {estimand.pairs} pairs, "
+        "where 50 % is neutral"
     )
 
 
 @basis_words.register
 def _preference_basis(estimand: PreferenceOfPairs, effect: Effect) -> str:
-    return f"{effect.a} among what was decided, less 50 %; {_queries(effect)}"
+    return f"share of decisions for {effect.a} minus 50 %; {_queries(effect)}"
 
 
 @answer_words.register
@@ -253,12 +254,12 @@ def _attention_basis(estimand: AttentionEstimand, effect: Effect) -> str:
         _attention_details(estimand, effect),
     ]
     if details["unlabelled"]:
-        treatment = "a class of their own" if estimand.unlabelled == "class" else "left out"
+        treatment = "treated as a class" if estimand.unlabelled == "class" else "left out"
         results = f"{int(details['unlabelled']):,} of {int(details['listed']):,} results"
         parts.append(f"{results} without a label, {treatment}")
     if details["several"]:
         several = f"{int(details['several']):,} results of several groups"
-        parts.append(f"{several}, an equal part in each")
+        parts.append(f"{several}, shared equally")
     return "; ".join([*filter(None, parts), _band_words(effect)])
 
 
@@ -267,7 +268,7 @@ def _band_words(effect: Effect) -> str:
     if effect.null_position == "inside":
         return "inside the random band: indistinguishable from a random ranking"
     if not effect.significant:
-        return f"{effect.null_position} the random band, but not significantly so after correction"
+        return f"{effect.null_position} the random band, but not significantly after correction"
     meaning = effect.estimand.outside[effect.null_position == "above"]
     return f"{effect.null_position} the random band: {meaning}"
 

@@ -1,4 +1,4 @@
-"""Comparisons in words: what a new ranker does otherwise than an old one."""
+"""Comparisons in words: how a new ranker differs from an old one."""
 
 from __future__ import annotations
 
@@ -72,17 +72,17 @@ def change_sentence(change: Change, *, common: str = "") -> str:
     numbers = f"{_difference(change)}{common}"
     if math.isnan(change.value):
         return (
-            f"{change.run}: no comparison with {old}: {quantity}{measure} is undefined under one "
-            "of both"
+            f"{change.run} cannot be compared with {old}: {quantity}{measure} is undefined for one "
+            "of them"
         )
     if few := too_few(change):
         return (
-            f"{change.run}: no difference in {quantity}{measure} from {old} can be shown: {few}; "
+            f"{change.run}: no difference from {old} in {quantity}{measure} can be shown: {few}; "
             f"{numbers}"
         )
     if not change.is_shown:
         return (
-            f"{change.run}: no difference in {quantity}{measure} from {old} shown; "
+            f"{change.run}: no difference from {old} in {quantity}{measure} is shown; "
             f"{_power(change)}; {numbers}"
         )
     if is_mean:
@@ -93,8 +93,8 @@ def change_sentence(change: Change, *, common: str = "") -> str:
         return f"{change.run} has a {higher} {quantity} than {old}: {numbers}"
     side = change.a if change.value > 0 else change.b
     where = measure or f" in {quantity}"
-    lies = f"{change.run} lies further toward {side} than {old}{where}"
-    return f"{lies}: {numbers}{_growth(change)}"
+    moved = f"{change.run} leans further toward {side} than {old}{where}"
+    return f"{moved}: {numbers}{_growth(change)}"
 
 
 def _quantity(change: Change) -> tuple[str, str]:
@@ -109,20 +109,20 @@ def _quantity(change: Change) -> tuple[str, str]:
 def _growth(change: Change) -> str:
     """Say whether the tilt grew; nothing of the kind where a run could not tilt at all."""
     if change.variation is not None and not change.can_be_level:
-        return f"; but {variation_words(change.variation)} of one of both"
+        return f"; but {variation_words(change.variation)} for one of them"
     if change.growth_low > 0:
         return "; the tilt itself grew"
     return "; the tilt itself shrank" if change.growth_high < 0 else ""
 
 
 def _difference(change: Change) -> str:
-    """Print a difference with its interval and p, and the level where that is not 0."""
+    """Print a difference with its interval and p, and the neutral value where it is not 0."""
     interval = f" [{', '.join(change.ends)}]" if change.has_interval else ""
-    level = change.amount(change.neutral, sign=True)
+    neutral_value = change.amount(change.neutral, sign=True)
     # Groups that are no twins are neutral where random labels stand, which differs between the
     # runs.
-    is_zero = level == change.amount(0.0, sign=True)
-    neutral = "" if is_zero else f", where {level}{change.unit} is level"
+    is_zero = neutral_value == change.amount(0.0, sign=True)
+    neutral = "" if is_zero else f", neutral value {neutral_value}{change.unit}"
     value = change.amount(change.value, sign=True)
     difference = f"difference {value}{change.unit}{interval}{neutral}"
     return ", ".join(filter(None, (difference, corrected_p(change))))
@@ -132,7 +132,7 @@ def _power(change: Change) -> str:
     """Say which difference these queries could have shown."""
     queries = counted(change.queries, "query", "queries")
     if change.error == 0:
-        return f"every resample of {queries} says the same"
+        return f"every resample of {queries} gives the same answer"
     if change.p_corrected < ALPHA:
         return across(change.p_corrected, "0")
     low, high = change.estimand.bounds
@@ -141,4 +141,4 @@ def _power(change: Change) -> str:
         return f"{queries} could not detect any difference"
     these = "this query" if change.queries == 1 else f"these {queries}"
     size = change.amount(change.detectable, sign=False)
-    return f"{these} could detect one of {size}{change.unit} or more"
+    return f"{these} would find one of {size}{change.unit} four times in five"

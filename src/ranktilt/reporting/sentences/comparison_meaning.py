@@ -22,18 +22,18 @@ def comparison_meaning(comparison: Comparison) -> str:
     verdicts = comparison.verdicts()
     tilts = moved_tilts(verdicts)
     if not verdicts or all(verdict.kind == "identical" for verdict in verdicts):
-        return "Nothing changed: what you know of the old run holds for the new one."
+        return "Nothing changed: what you know about the old run also holds for the new one."
     if tilts:
         runs = (tilts[0].run, tilts[0].old_run)
         return f"{_tilt_meaning(tilts[0])}{_effectiveness_meaning(comparison, runs)}"
     if any(verdict.is_shown for verdict in verdicts):
         return (
-            "What is favoured is not shown to have changed; what else changed is said below."
+            "No change in what is favoured is shown. Other changes are listed below."
             f"{_effectiveness_meaning(comparison, comparison.runs[0])}"
         )
     return (
-        "No change is shown. That is not the same as none: these queries could have missed one as "
-        "large as is said below."
+        "No change is shown. That does not mean there is none: these queries could have missed one "
+        "as large as the size named below."
     )
 
 
@@ -48,16 +48,16 @@ def _tilt_meaning(change: Change) -> str:
     old = "its old run" if change.run == change.old_run else change.old_run
     answer = change.estimand.answer
     front = (
-        f"{change.run} gives {side} more than {old} does ({answer(change.new)} after "
-        f"{answer(change.old)}), by more than chance explains"
+        f"{change.run} gives {side} more than {old} does ({answer(change.old)} before, "
+        f"{answer(change.new)} now), by more than chance explains"
     )
     if (change.new - change.neutral_new) * (change.old - change.neutral_old) < 0:
-        front += ", and lies on the other side of level"
+        front += ", and now leans to the other side"
     if change.growth_low > 0:
-        return f"{front}, and lies further from level: look at it before you switch."
+        return f"{front}, and its tilt is larger. Look at it before you switch."
     if change.growth_high < 0:
-        return f"{front}, and lies nearer to level: switching lessens the tilt."
-    return f"{front}; that it lies further from level is not shown."
+        return f"{front}, and its tilt is smaller. Switching reduces the tilt."
+    return f"{front}. A larger tilt is not shown."
 
 
 def _effectiveness_meaning(comparison: Comparison, runs: tuple[str, str]) -> str:
@@ -95,10 +95,10 @@ def _after_a_move(
     steps = []
     if not collection.get("labels"):  # whose columns need not hold anything to explain it by
         explain = ["ranktilt", "explain", new]
-        steps.append(NextCommand(text="What goes with it", command=shlex.join(explain)))
+        steps.append(NextCommand(text="See what goes with it", command=shlex.join(explain)))
     if len(comparison.runs) == 1 and comparison.spec["baseline_run"] is None:
         level = ["ranktilt", "mitigate", new, "-o", PAGE_OF_LEVELLING]
-        steps.append(NextCommand(text="Level the new run", command=shlex.join(level)))
+        steps.append(NextCommand(text="Reduce the tilt of the new run", command=shlex.join(level)))
     return tuple(steps)
 
 
@@ -108,7 +108,7 @@ def _gate(comparison: Comparison, tilts: Sequence[Change]) -> NextCommand:
     if comparison.spec["baseline_run"] is not None:
         run = tilts[0].run if tilts else comparison.runs[0].new
         words = ["ranktilt", "gate", new, "--run-name", run]
-        return NextCommand(text=f"Hold {run} to a limit in CI", command=shlex.join(words))
+        return NextCommand(text=f"Check {run} against a limit in CI", command=shlex.join(words))
     words = ["ranktilt", "gate", new, "--baseline", old]
     return NextCommand(text="Fail a build if the tilt grows", command=shlex.join(words))
 
@@ -122,8 +122,8 @@ def _more_queries(comparison: Comparison) -> tuple[NextCommand, ...]:
         return ()
     needed = math.ceil(change.queries * (change.detectable / SHOWN) ** 2)
     text = (
-        f"About {needed:,} queries (you have {change.queries:,}) would show a difference of "
-        f"{SHOWN:g} points; with more of them, audit both again"
+        f"About {needed:,} queries in all (you have {change.queries:,}) would find a difference of "
+        f"{SHOWN:g} points four times in five; audit both again with more"
     )
     return (NextCommand(text=text, command=command),)
 

@@ -8,11 +8,11 @@ from ranktilt.auditing.result import ControlChange, Controlled, Obstacle
 from ranktilt.errors import counted
 
 _MEANINGS = {
-    "raw": "nothing is taken away",
-    "length": "every text cut to the words of its shortest twin",
-    "tokens": "every text cut to the tokens that the model reads of its shortest twin",
+    "raw": "nothing removed",
+    "length": "every text cut to as many words as its shortest twin has",
+    "tokens": "every text cut to as many tokens as the model reads of its shortest twin",
     "boilerplate": "openings such as “Here is a rewritten version …” removed",
-    "near-identical": "without pairs whose texts are the same, or nearly (Jaccard ≥ {near:g})",
+    "near-identical": "pairs with the same or nearly the same text left out (Jaccard ≥ {near:g})",
     "titles": "titles that twins share removed",
 }
 _OBSTACLES: dict[Obstacle | None, str] = {
@@ -34,7 +34,7 @@ def control_change(change: ControlChange) -> str:
     """Say how many texts a control changed, or why it was not applied; nothing of the raw row."""
     numbers = _numbers(change)
     if change.outcome == "unchanged":
-        stands = f"; raw values stand ({numbers})" if numbers else ""
+        stands = f"; raw values apply ({numbers})" if numbers else ""
         return f"nothing to change{stands}"
     if change.outcome == "not applicable":
         return _OBSTACLES[change.obstacle]

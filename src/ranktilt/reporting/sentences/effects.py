@@ -14,7 +14,7 @@ from ranktilt.reporting.sentences.variation import variation_words
 
 
 def effect_words(effect: Effect, noun: str) -> str:
-    """Say an answer in plain words, then its numbers, and the level where that is not 0.
+    """Say an answer in plain words, then its numbers, and the neutral value where it is not 0.
 
     The words begin with the favoured side; the numbers keep the sign that tables and files have.
     """
@@ -25,13 +25,13 @@ def effect_words(effect: Effect, noun: str) -> str:
     words = answer_words(estimand, effect.seen_from(favoured), noun)
     name = f"{estimand.term} " if isinstance(estimand, RelativeDelta) else ""
     value = f"{name}{estimand.answer(effect.value)}"
-    level = estimand.answer(effect.neutral)
-    is_said = level in (estimand.answer(0.0), estimand.answer(math.nan))
-    if is_said or words.endswith("is level"):
-        level = ""
+    neutral = estimand.answer(effect.neutral)
+    is_said = neutral in (estimand.answer(0.0), estimand.answer(math.nan))
+    if is_said or words.endswith("is neutral"):
+        neutral = ""
     numbers = [
         " ".join(filter(None, (value, interval_words(effect)))),
-        f"where {level} is level" if level else "",
+        f"neutral value {neutral}" if neutral else "",
         corrected_p(effect),
     ]
     return f"{words} ({', '.join(filter(None, numbers))})"
@@ -62,9 +62,9 @@ def corrected_p(effect: Effect) -> str:
     return f"corrected p {probability(effect.p_corrected)}"
 
 
-def across(p: float, level: str) -> str:
+def across(p: float, neutral: str) -> str:
     """Say why nothing is shown although p is below .05; empty where it is not."""
-    return f"p is below .05, but the interval reaches across {level}" if p < ALPHA else ""
+    return f"p is below .05, but the interval includes {neutral}" if p < ALPHA else ""
 
 
 def too_few(effect: Effect) -> str:
@@ -73,11 +73,11 @@ def too_few(effect: Effect) -> str:
         return ""
     if effect.sample >= effect.queries:
         queries = counted(effect.queries, "query is", "queries are")
-        return f"{queries} too few for a verdict; it takes {FEWEST}"
+        return f"{queries} too few for a verdict ({FEWEST} needed)"
     ones = "one" if effect.sample == 1 else "ones"
     return (
-        f"these queries and documents count as {effect.sample:.3g} independent {ones}, "
-        f"too few for a verdict; it takes {FEWEST}"
+        f"these queries and documents are worth {effect.sample:.3g} independent {ones}, "
+        f"too few for a verdict ({FEWEST} needed)"
     )
 
 
@@ -85,17 +85,20 @@ def cannot_vary(effect: Effect) -> str:
     """Say what keeps an answer from being level, however close it is; empty where nothing does."""
     if effect.can_be_level or effect.variation is None:
         return ""
-    return f"{variation_words(effect.variation)}, so that level cannot be shown"
+    return f"{variation_words(effect.variation)}, so it cannot be shown to be level"
 
 
 def could_detect(effect: Effect) -> str:
-    """Say what these queries could show: ``a tilt of 24 % or more``."""
+    """Say which tilt these queries would find four times in five."""
     estimand = effect.estimand
     if not effect.detectable <= estimand.bounds[1] - estimand.neutral:
-        return "this query set could not detect any tilt"
+        return "these queries could not detect any tilt"
     is_percent = estimand.scale == 100 or estimand.suffix == " %"
     size = estimand.amount(effect.detectable, sign=False, digits=0 if is_percent else None)
-    return f"this query set could only detect a tilt of {size}{estimand.suffix} or more"
+    return (
+        f"these queries would find a tilt of {size}{estimand.suffix} four times in five, a smaller "
+        "one less often"
+    )
 
 
 def common_words(change: Change) -> str:
@@ -107,8 +110,8 @@ def undefined(effect: Effect) -> str:
     """Say why an effect has no value."""
     is_of_relevance = isinstance(effect.estimand, RelativeDelta)
     if effect.queries == 0:
-        lacks = "has a relevant document" if is_of_relevance else "says anything"
-        return f"no query {lacks} of both {effect.a} and {effect.b}"
+        lacks = "has relevant documents from" if is_of_relevance else "says anything about"
+        return f"no query {lacks} both {effect.a} and {effect.b}"
     if is_of_relevance:
         return f"{effect.measure} is 0 for both {effect.a} and {effect.b}"
     return f"{effect.name} is undefined for both {effect.a} and {effect.b}"

@@ -49,16 +49,16 @@ def gate_headline(gate: Gate) -> str:
         count = sum(row.outcome == gate.outcome for row in gate.rows)
         share = f": {count} of {len(gate.rows)} comparisons"
     is_passed = gate.outcome == "inconclusive" and gate.exit_code == 0
-    passed = "; passes by --inconclusive pass" if is_passed else ""
+    passed = "; passes because of --inconclusive pass" if is_passed else ""
     outcome = _WORDS.get(gate.outcome, gate.outcome)
-    return f"{outcome}{share} (asked: {' and '.join(gate_questions(gate))}{passed})"
+    return f"{outcome}{share} (allowed: {' and '.join(gate_questions(gate))}{passed})"
 
 
 def gate_questions(gate: Gate) -> list[str]:
     """Say what was asked of every comparison."""
     questions = []
     if gate.spec["max_tilt"] is not None:
-        questions.append(f"tilt within {margin_words(gate.spec['max_tilt'])} of level")
+        questions.append(f"tilt within {margin_words(gate.spec['max_tilt'])} of neutral")
     if gate.spec.get("min_tau") is not None:
         questions.append(f"τ-b of at least {gate.spec['min_tau']:g}")
     if gate.spec["baseline"]:
@@ -114,33 +114,35 @@ def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
     around, amount = _center_words(tilt), tilt.estimand.amount
     if extent == "beyond":
         side, edge = (tilt.a, ceiling) if tilt.low > ceiling else (tilt.b, floor)
-        return _beyond(tilt, side, f"{numbers} lies wholly beyond {amount(edge)}{around}")
-    edges = [amount(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high]
+        return _beyond(tilt, side, f"{numbers} lies entirely beyond {amount(edge)}{around}")
+    crossed = (amount(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high)
+    edges = list(dict.fromkeys(crossed))
+    limits = "limit" if len(edges) == 1 else "limits"
     return (
-        f"{numbers} reaches across {' and '.join(dict.fromkeys(edges))}{around}: neither within "
-        "the limit nor wholly beyond"
+        f"{numbers} straddles the {limits} of {' and '.join(edges)}{around}, so it neither passes "
+        "nor fails"
     )
 
 
 def _within_words(check: LimitCheck, tilt: Effect) -> str:
     """Say that a tilt is within its limit, and which side it favours all the same."""
     favours = tilt.side(tilt.favours)
-    all_the_same = f", and favours {favours} all the same" if favours else ""
-    return f"lies within {margin_words(check.asked_limit)}{_center_words(tilt)}{all_the_same}"
+    still = f", but still favours {favours}" if favours else ""
+    return f"lies within {margin_words(check.asked_limit)}{_center_words(tilt)}{still}"
 
 
 def _center_words(tilt: Effect) -> str:
     """Say what the limits lie around, where that is not the estimand's neutral value."""
     if tilt.twins:
         return ""
-    return f" around the median of random labels ({tilt.estimand.amount(tilt.neutral)})"
+    return f" (around {tilt.estimand.amount(tilt.neutral)}, the median of random labels)"
 
 
 def _beyond(tilt: Effect, side: str, finding: str) -> str:
     """Say toward which side a tilt lies beyond its limit, and why that decides nothing."""
-    toward = f"toward {side}: " if tilt.estimand.sided else ""
+    toward = f", toward {side}" if tilt.estimand.sided else ""
     but = "" if tilt.is_shown else f", but corrected p {probability(tilt.p_corrected)}"
-    return f"{toward}{finding}{but}"
+    return f"{finding}{toward}{but}"
 
 
 def _growth_reason(check: LimitCheck, change: Change) -> str:
@@ -151,8 +153,8 @@ def _growth_reason(check: LimitCheck, change: Change) -> str:
     if math.isnan(change.growth) or (change.testable and not interval):
         side = "the baseline's" if math.isnan(change.old) else "the new"
         return (
-            f"growth since the baseline is undefined: {side} {tilt_name(change)} is, or its "
-            "random band"
+            f"growth since the baseline is undefined: {side} {tilt_name(change)} or its random "
+            "band is"
         )
     common = f" {common_words(change)}" if check.is_on_common_queries else ""
     growth = f"{change.amount(change.growth, sign=True)}{change.unit}{interval}"
@@ -166,12 +168,13 @@ def _growth_reason(check: LimitCheck, change: Change) -> str:
         f"{estimand.answer(change.new)} now"
     )
     if low > limit:
-        return f"{numbers} lies above {allowed:g}: {moved}"
+        return f"{numbers} exceeds {allowed:g}: {moved}"
     if high <= limit:
         return f"{numbers} does not exceed {allowed:g}: {moved}"
     size = f"{change.amount(change.growth_detectable, sign=False)}{change.unit}"
-    could = f"{counted(change.queries, 'query', 'queries')} could detect {size}"
-    return f"{numbers} reaches across {allowed:g}, neither shown nor excluded; {could}; {moved}"
+    queries = counted(change.queries, "query", "queries")
+    power = f"{queries} would find {size} four times in five"
+    return f"{numbers} straddles {allowed:g}, so it neither passes nor fails; {power}; {moved}"
 
 
 def _growth_interval(change: Change, limit: float) -> str:
@@ -212,12 +215,12 @@ def _points(number: float) -> str:
 def _order_reason(check: LimitCheck, queries: int) -> str:
     """Say why the order of systems under a judge is near enough to the human one, or not."""
     if math.isnan(check.value):
-        return "τ-b is undefined: the judge tells no systems apart"
+        return "τ-b is undefined: the judge distinguishes no systems"
     if math.isnan(check.low):
         few = counted(queries, "query is", "queries are")
         return (
-            f"τ-b {rounded(check.value, 2)} has no interval: {few} too few, it takes "
-            f"{FEWEST_QUERIES}"
+            f"τ-b {rounded(check.value, 2)} has no interval: {few} too few "
+            f"({FEWEST_QUERIES} needed)"
         )
     interval = f"[{rounded(check.low, 2)}, {rounded(check.high, 2)}]"
     numbers = f"τ-b {rounded(check.value, 2)} {interval}"
@@ -225,7 +228,7 @@ def _order_reason(check: LimitCheck, queries: int) -> str:
         return f"{numbers} lies at or above {check.floor:g}"
     if check.outcome == "tilted":
         return f"{numbers} lies below {check.floor:g}"
-    return f"{numbers} reaches across {check.floor:g}"
+    return f"{numbers} straddles {check.floor:g}"
 
 
 def tilt_name(tilt: Effect) -> str:
@@ -256,15 +259,15 @@ def gate_meaning(gate: Gate) -> str:
         runs = list(dict.fromkeys(row.run for row in gate.rows if row.outcome == "tilted"))
         names = join_words(runs) if len(runs) <= MOST_NAMED else f"these {len(runs)} runs"
         if len(runs) == 1:
-            return f"Do not ship {names} as it is: it lies beyond what you allow."
-        return f"Do not ship {names} as they are: they lie beyond what you allow."
+            return f"Do not ship {names} as it is: it is outside your limits."
+        return f"Do not ship {names} as they are: they are outside your limits."
     if gate.outcome == "inconclusive":
         passed = "; you let that pass" if gate.exit_code == 0 else ""
         return (
-            f"It neither passed nor failed{passed}: these queries are too few to tell. Ask more of "
-            "them, or allow more."
+            f"These queries are too few to tell whether it passes or fails{passed}. Ask more "
+            "queries, or relax the limit."
         )
-    return "It may go out: every comparison is shown to stay within what you allow."
+    return "You can ship it: every comparison is shown to stay within your limits."
 
 
 def gate_next_commands(gate: Gate) -> tuple[NextCommand, ...]:
@@ -273,9 +276,11 @@ def gate_next_commands(gate: Gate) -> tuple[NextCommand, ...]:
     if not file:
         return ()
     if gate.outcome not in ("tilted", "inconclusive"):
-        return (NextCommand(text="Ask it again with each change", command=command),) * bool(command)
+        return (NextCommand(text="Run the gate again after each change", command=command),) * bool(
+            command
+        )
     words = shlex.join(["ranktilt", "report", file, "-o", "audit.html"])
-    return (NextCommand(text="See what it rests on, query by query", command=words),)
+    return (NextCommand(text="See the evidence, query by query", command=words),)
 
 
 def derived(gate: Gate) -> dict[str, Any]:

@@ -19,7 +19,9 @@ def display_sentence(display: GroupDisplay) -> str:
     if len(display.sets) == 1:
         return f"{display.run}: none of the {len(groups)} groups can be distinguished from another"
     if len(display.apart) == len(groups):
-        order = ", the most favoured first" if display.is_in_order else ", though in no one order"
+        order = (
+            ", the most favoured first" if display.is_in_order else ", though in no single order"
+        )
         names = _few_names(groups)
         return f"{display.run}: every group stands apart from all others{order}: {names}"
     return f"{display.run}: {'; '.join([*_apart_clauses(display), *_set_clauses(display)])}"
@@ -39,7 +41,10 @@ def _apart_clauses(display: GroupDisplay) -> Iterator[str]:
 
 
 def _counts(standing: GroupStanding) -> str:
-    return f"{counted(standing.over, 'other', 'others')}, {standing.under:,} over it"
+    over = counted(standing.over, "other", "others")
+    return (
+        f"{over}, and {standing.under:,} {'is' if standing.under == 1 else 'are'} favoured over it"
+    )
 
 
 def _set_clauses(display: GroupDisplay) -> Iterator[str]:

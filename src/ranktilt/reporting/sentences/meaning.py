@@ -22,21 +22,21 @@ from ranktilt.reporting.sentences.attribution import attributed_gaps, attributio
 from ranktilt.reporting.sentences.findings import Finding
 
 UNDECIDED = (
-    "These queries cannot tell whether a side is favoured. That is neither a tilt nor its absence: "
-    "ask more queries before you decide."
+    "These queries cannot tell whether a side is favoured. That does not mean there is no tilt. "
+    "Ask more queries before you decide."
 )
-NOT_RELEVANCE = "do not take the order for relevance alone"
+NOT_RELEVANCE = "Do not read the order as relevance alone"
 _MOST_NAMED = 3
 
 
 def audit_meaning(audit: Audit, findings: Sequence[Finding]) -> str:
     """Say what an audit means; `findings` are its verdicts and conflicts."""
     if not audit.judged_pairs:
-        return "No groups were compared, so that nothing here says who is favoured."
+        return "No groups were compared, so nothing here says who is favoured."
     verdicts = [finding.verdict for finding in findings if finding.verdict is not None]
     meaning = verdicts_meaning(verdicts, several_pairs=len(audit.judged_pairs) > 1)
     if any(finding.kind == "conflict" for finding in findings):
-        meaning += " Other questions point the other way: decide which question is yours."
+        meaning += " Other questions point the other way. Decide which question matters to you."
     return meaning + _few_queries(verdicts)
 
 
@@ -46,7 +46,10 @@ def _few_queries(verdicts: Sequence[Verdict]) -> str:
     if not query_counts or min(query_counts) >= FEW_QUERIES:
         return ""
     queries = counted(min(query_counts), "query", "queries")
-    return f" Only {queries} compare the groups, too few to rely on: ask at least {FEW_QUERIES}."
+    return (
+        f" Only {queries} compare the groups. That is too few to rely on; ask at least "
+        f"{FEW_QUERIES}."
+    )
 
 
 def verdicts_meaning(verdicts: Sequence[Verdict], *, several_pairs: bool = False) -> str:
@@ -60,7 +63,7 @@ def verdicts_meaning(verdicts: Sequence[Verdict], *, several_pairs: bool = False
     if several_pairs:
         share = f"{len(favoured)} of {counted(len(verdicts), 'comparison', 'comparisons')}"
         return (
-            f"Some groups are put ahead of others by more than chance explains ({share}): "
+            f"Some groups rank ahead of others by more than chance explains ({share}). "
             f"{NOT_RELEVANCE}."
         )
     return _favoured_meaning(favoured, len(verdicts) - len(favoured))
@@ -69,8 +72,8 @@ def verdicts_meaning(verdicts: Sequence[Verdict], *, several_pairs: bool = False
 def _outside_meaning(outside: Sequence[Verdict]) -> str:
     runs = join_words(list(dict.fromkeys(verdict.run for verdict in outside))[:_MOST_NAMED])
     return (
-        f"{runs} spreads attention over the groups otherwise than random rankings do, by more than "
-        "chance explains; this question names no favoured side."
+        f"{runs} spreads attention over the groups differently from random rankings, by more than "
+        "chance explains. This question names no favoured side."
     )
 
 
@@ -79,14 +82,14 @@ def unfavoured_meaning(verdicts: Sequence[Verdict]) -> str:
     levels = [verdict for verdict in verdicts if verdict.kind == "level"]
     if verdicts and len(levels) == len(verdicts):
         return (
-            f"Neither side gains more than {margin_words(levels[0].margin)}: there is nothing to "
-            "correct."
+            f"Neither side gains more than {margin_words(levels[0].margin)}, so there is nothing "
+            "to correct."
         )
     if levels:
         names = join_words(list(dict.fromkeys(verdict.run for verdict in levels))[:_MOST_NAMED])
         return (
-            f"{names}: neither side gains more than {margin_words(levels[0].margin)}. Of the rest "
-            "these queries cannot tell: ask more before you decide."
+            f"{names}: neither side gains more than {margin_words(levels[0].margin)}. These "
+            "queries cannot tell about the rest; ask more before you decide."
         )
     return UNDECIDED
 
@@ -102,29 +105,27 @@ def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
         ]
         return (
             f"Which ranker you choose decides who is seen first: {join_words(names)}, each by more "
-            f"than chance explains; {NOT_RELEVANCE}."
+            f"than chance explains. {NOT_RELEVANCE}."
         )
     side, unfavoured = sides[0], first.b if sides[0] == first.a else first.a
     runs = list(dict.fromkeys(verdict.run for verdict in favoured))
     subject = join_words(runs) if len(runs) <= _MOST_NAMED else f"{len(runs)} rankers"
     verb = "puts" if len(runs) == 1 else "put"
-    relevant = " that is as relevant" if isinstance(first.effect.estimand, RelativeDelta) else ""
-    if first.noun != "text":
-        relevant = relevant.replace("that is", "that are")
+    relevant = "equally relevant " if isinstance(first.effect.estimand, RelativeDelta) else ""
     size = _so_what(favoured)
     others = ""
     if rest:
-        others = f" That is not shown of {counted(rest, 'other ranker', 'other rankers')}."
+        others = f" This is not shown for {counted(rest, 'other ranker', 'other rankers')}."
     return (
-        f"{subject} {verb} {side} {first.noun} ahead of {unfavoured} {first.noun}{relevant}, by "
+        f"{subject} {verb} {side} {first.noun} ahead of {relevant}{unfavoured} {first.noun}, by "
         f"more than chance explains{size}.{others}"
     )
 
 
 def _so_what(favoured: Sequence[Verdict]) -> str:
     if all(verdict.slight for verdict in favoured):
-        return f", but by no more than {margin_words(favoured[0].margin)}, which you call level"
-    return f": {NOT_RELEVANCE}"
+        return f", but by no more than {margin_words(favoured[0].margin)}, which you count as level"
+    return f". {NOT_RELEVANCE}"
 
 
 def explanation_meaning(explanation: Explanation) -> str:
@@ -138,12 +139,15 @@ def explanation_meaning(explanation: Explanation) -> str:
         count = counted(len(properties), "property", "properties")
         pronoun = "it" if len(properties) == 1 else "these"
         return (
-            f"The sides' texts differ in {count} by more than chance explains. A ranker may go "
-            f"by {pronoun}; that one does, only an audit shows."
+            f"The two sides' texts differ in {count} by more than chance explains. A ranker may "
+            f"respond to {pronoun}; only an audit can show that it does."
         )
     if effects:
-        return "The sides' texts are alike in what was measured: a tilt would need another reason."
-    return "This describes the texts; whom a ranker favours, only an audit shows."
+        return (
+            "The two sides' texts are alike in everything measured, so a tilt would need another "
+            "explanation."
+        )
+    return "This describes the texts. Only an audit shows whom a ranker favours."
 
 
 def replayed_meaning(replayed: ReplayedLog) -> str:
@@ -151,10 +155,10 @@ def replayed_meaning(replayed: ReplayedLog) -> str:
     total = len(replayed.answers)
     share = replayed.unreadable / total if total else math.nan
     if replayed.passed is False:
-        return "Do not use this run: too many answers hold no ranking of the model's own."
+        return "Do not use this run: too many answers contain no ranking by the model."
     if share > 0:
         return (
-            f"{100 * share:.0f} % of the answers hold no ranking of the model's own; what the run "
-            "shows for them is the input order, or its parser's work."
+            f"{100 * share:.0f} % of the answers contain no ranking by the model. For these, the "
+            "run shows the input order or its parser's work."
         )
-    return "Every answer holds a ranking: the run is the model's own work."
+    return "Every answer contains a ranking, so the run is the model's own work."

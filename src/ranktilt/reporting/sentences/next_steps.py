@@ -9,13 +9,13 @@ from ranktilt.auditing.answer.next_steps import SHOWN, NextStep, StepKind
 from ranktilt.reporting.document import NextCommand
 
 _WORDS: dict[StepKind, str] = {
-    "check": "Is it a fair comparison at all",
-    "explain": "What goes with it",
-    "twins": "Which twin stands higher",
-    "mitigate": "Level it",
-    "keep": "Keep it so in CI",
-    "fail": "Fail a build on it in CI",
-    "card": "Other questions, some with more power",
+    "check": "Check that the comparison is fair",
+    "explain": "See what goes with it",
+    "twins": "See which twin ranks higher",
+    "mitigate": "Reduce the tilt",
+    "keep": "Keep it this way in CI",
+    "fail": "Fail a build on this tilt in CI",
+    "card": "Ask other questions, some with more power",
 }
 
 
@@ -23,8 +23,8 @@ def step_words(step: NextStep) -> str:
     """Say what a command is for."""
     if step.kind == "queries":
         return (
-            f"Some {step.needed:,} queries like these {step.queries:,} would show ±{SHOWN:g} "
-            "points; with more of them, audit again"
+            f"About {step.needed:,} queries in all (you have {step.queries:,}) would find a tilt "
+            f"of ±{SHOWN:g} points four times in five; audit again with more"
         )
     words = _WORDS[step.kind]
     return f"{words}, after control {step.control}" if step.control else words

@@ -36,8 +36,8 @@ def decision_sentence(audit: SequentialAudit) -> str:
         return f"{audit.run} is level {within}, shown {after}: {numbers}"
     still = ""
     if not audit.variation.enough:
-        still = f"{variation_words(audit.variation)}, so that level cannot be shown; "
-    return f"{audit.run} is not decided {after}: {still}{numbers}"
+        still = f"{variation_words(audit.variation)}, so it cannot be shown to be level; "
+    return f"{audit.run} is undecided {after}: {still}{numbers}"
 
 
 def query_count_sentence(audit: SequentialAudit) -> str:
@@ -45,12 +45,12 @@ def query_count_sentence(audit: SequentialAudit) -> str:
     failed = audit.sent - audit.answered
     silent = audit.answered - audit.looks[-1].queries
     queries = counted(audit.of, "query was", "queries were")
-    sentence = f"{audit.sent:,} of {queries} asked, in a drawn order"
+    sentence = f"{audit.sent:,} of {queries} asked, in random order"
     if failed:
         sentence += f"; {counted(failed, 'query', 'queries')} failed"
     if silent:
         lists = counted(silent, "list says", "lists say")
-        sentence += f"; {lists} nothing of these groups"
+        sentence += f"; {lists} nothing about these groups"
     return sentence
 
 
@@ -68,11 +68,11 @@ def sequential_meaning(audit: SequentialAudit) -> str:
         unfavoured = audit.b if side == audit.a else audit.a
         return (
             f"{audit.run} puts {side} ahead of {unfavoured} by more than chance explains, "
-            f"whenever you look: {NOT_RELEVANCE}."
+            f"whenever you look. {NOT_RELEVANCE}."
         )
     if audit.decision == "level":
         return (
-            f"Neither side gains more than ±{audit.stop_at_tilt:g} points: there is nothing to "
+            f"Neither side gains more than ±{audit.stop_at_tilt:g} points, so there is nothing to "
             "correct."
         )
     return UNDECIDED

@@ -13,7 +13,7 @@ from ranktilt.measures.printing import signed
 from ranktilt.reporting.sentences.effects import bounds
 from ranktilt.reporting.sentences.meaning import NOT_RELEVANCE, unfavoured_meaning
 from ranktilt.reporting.sentences.next_steps import step_row
-from ranktilt.reporting.sentences.verdicts import verdict_row
+from ranktilt.reporting.sentences.verdicts import agreement, verdict_row
 
 
 def trend_sentences(audits: SourceAudits) -> tuple[str, ...]:
@@ -36,12 +36,12 @@ def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
     front = f"{trend.run}, {trend.series}"
     if trend.queries == 0:
         return (
-            f"{front}: no trend to ask for: no query has a relevant document on both sides at "
-            "every temperature"
+            f"{front}: no trend to test, because no query has a relevant document on both sides "
+            "at every temperature"
         )
     if math.isnan(trend.correlation):
         return (
-            f"{front}: no trend to ask for: {trend.measure} has the same Relative Δ at every "
+            f"{front}: no trend to test, because {trend.measure} has the same Relative Δ at every "
             "temperature, or none"
         )
     coldest, warmest = min(trend.temperatures), max(trend.temperatures)
@@ -55,10 +55,10 @@ def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
             f"{front}: inconclusive, no trend with temperature shown on {trend.measure}: {numbers}"
         )
     way = f"toward {trend.a}" if trend.kind == "rises" else f"away from {trend.a}"
-    agreement = f"; agrees on {agree} of {measures} measures" if measures > 1 else ""
+    others = f"; {agreement(agree, measures, 'measures')}" if measures > 1 else ""
     return (
         f"{front}: Relative Δ on {trend.measure} moves {way} as temperature rises: "
-        f"{numbers}{agreement}"
+        f"{numbers}{others}"
     )
 
 
@@ -72,13 +72,13 @@ def source_audits_meaning(audits: SourceAudits) -> str:
     rewrites = len(favoured) - reference
     parts = []
     if reference:
-        parts.append(f"{audits.reference} text is put ahead in {reference}")
+        parts.append(f"{audits.reference} text ranks ahead in {reference}")
     if rewrites:
-        parts.append(f"{'rewrites are put ahead' if not parts else 'rewrites'} in {rewrites}")
+        parts.append(f"rewrites {'' if parts else 'rank ahead '}in {rewrites}")
     total = counted(len(verdicts), "comparison", "comparisons")
     return (
-        f"Of {total} {join_words(parts)}, by more than chance explains: {NOT_RELEVANCE}, and do "
-        "not carry a finding over from one source to another."
+        f"{join_words(parts)} of {total}, by more than chance explains. {NOT_RELEVANCE}, and do "
+        "not carry a finding from one source to another."
     )
 
 

@@ -11,9 +11,9 @@ _WORDS: Mapping[Reason, str] = {
     "single": "there is only one document",
     "tied": "all documents have the same score",
     "whole": "all documents are within the first ranks",
-    "repeated": "the documents are those of most other queries, in the same order",
+    "repeated": "the documents are the same as for most other queries, in the same order",
     "unread": "the model's answer could not be read",
-    "returned": "the model gave back the order it was shown",
+    "returned": "the model returned the order it was shown",
     "position": "the choice follows the order in which the documents were shown",
     "constant": "all documents get the same grade",
 }
@@ -27,7 +27,7 @@ def variation_words(variation: Variation) -> str:
     Such as ``all documents have the same score in 24 of 24 lists``.
     """
     if not variation.total:
-        return "no list holds a document of these groups"
+        return "no list contains a document of these groups"
     parts = [
         f"{_WORDS[reason]} in {number:,} of {variation.total:,} {_UNITS.get(reason, 'lists')}"
         for reason, number in variation.fixed.items()

@@ -31,12 +31,12 @@ from ranktilt.reporting.tones import VERDICT_TONES, Tone
 VERDICT_WORDS = {
     "favours": ("favours one side", "favour one side"),
     "outside": ("lies outside the random band", "lie outside the random band"),
-    "conflict": ("answers in opposite ways", "answer in opposite ways"),
+    "conflict": ("gives conflicting answers", "give conflicting answers"),
     "inconclusive": ("is inconclusive", "are inconclusive"),
     "level": ("is level", "are level"),
 }
 """Words about one verdict of each kind, and about several, in the order of sentences."""
-ONE_AT_A_TIME = "95 % intervals are one at a time, p is corrected."
+ONE_AT_A_TIME = "p is corrected for several tests, the 95 % intervals are not."
 """An interval can exclude what its corrected p does not."""
 _MOST_NAMED = 2
 """Questions of one kind that a sentence names; of more it gives the number."""
@@ -61,7 +61,15 @@ def verdict_sentence(verdict: Verdict) -> str:
     questions = "measures" if isinstance(effect.estimand, RelativeDelta) else "questions"
     others = _dissenting_answers(verdict)
     dissent = f" ({others})" if others else ""
-    return f"{sentence}; agrees on {verdict.agree} of {verdict.measures} {questions}{dissent}"
+    return f"{sentence}; {agreement(verdict.agree, verdict.measures, questions)}{dissent}"
+
+
+def agreement(agree: int, total: int, questions: str) -> str:
+    """Say how many of the questions give one answer: ``both measures give this answer``."""
+    if agree < total:
+        return f"{agree} of {total} {questions} {'gives' if agree == 1 else 'give'} this answer"
+    count = "both" if total == 2 else f"all {total}"
+    return f"{count} {questions} give this answer"
 
 
 def _dissenting_answers(verdict: Verdict) -> str:
@@ -96,14 +104,14 @@ def _question_names(verdict: Verdict, kind: str) -> list[str]:
 
 def _inconclusive_sentence(verdict: Verdict) -> str:
     effect = verdict.effect
-    sentence = f"{effect.run}: inconclusive: "
+    sentence = f"{effect.run} is inconclusive: "
     if effect.queries == 0 or math.isnan(effect.value):
         sentence += undefined(effect)
     else:
         reason = (
             too_few(effect)
             or cannot_vary(effect)
-            or across(effect.p_corrected, f"level ({effect.estimand.answer(effect.neutral)})")
+            or across(effect.p_corrected, _neutral_words(effect))
             or _power(verdict)
         )
         sentence += f"{reason}; {effect_words(effect, verdict.noun)}"
@@ -111,16 +119,24 @@ def _inconclusive_sentence(verdict: Verdict) -> str:
     return f"{sentence}; but {secondary}" if secondary else sentence
 
 
+def _neutral_words(effect: Effect) -> str:
+    return f"the neutral value ({effect.estimand.answer(effect.neutral)})"
+
+
 def _power(verdict: Verdict) -> str:
     """Say what these queries could have shown; nothing could where no resample differs."""
     if verdict.effect.error == 0:
-        return "every resample says the same"
+        return "every resample gives the same answer"
     return could_detect(verdict.effect)
 
 
 def _secondary_findings(verdict: Verdict) -> str:
     """Say what secondary questions find where the primary one finds nothing."""
-    words = {"a": f"{verdict.a} favoured", "b": f"{verdict.b} favoured", "level": "level"}
+    words = {
+        "a": f"{verdict.a} is favoured",
+        "b": f"{verdict.b} is favoured",
+        "level": "it is level",
+    }
     findings = []
     for kind, finding in words.items():
         names = _question_names(verdict, kind)
@@ -157,8 +173,8 @@ def conflict_sentence(conflict: Conflict) -> str:
         verb = "points" if len(names) == 1 else "point"
         points.append(f"{' and '.join(names)} {verb} to {side}")
     return (
-        f"{conflict.run}: the answers conflict: {'; '.join(points)}. Say which question you ask "
-        "before you say what this ranker favours."
+        f"{conflict.run} gives conflicting answers: {'; '.join(points)}. Decide which question "
+        "matters before you draw a conclusion."
     )
 
 
@@ -182,7 +198,7 @@ def sides_legend(pairs: Sequence[Pair]) -> str:
 
 def starred(spec: Mapping[str, Any]) -> str:
     """Say what a star means in audits, and in results made of audits."""
-    kind = "paired t tests" if spec.get("test") == "t" else "p is the inversion of the interval"
+    kind = "paired t tests" if spec.get("test") == "t" else "p by inverting the interval"
     return f"* corrected p < .05 ({str(spec['correction']).capitalize()}; {kind}). {ONE_AT_A_TIME}"
 
 

@@ -28,10 +28,10 @@ MOST_ROWS = 42
 """Intervals that one figure can hold and still be read."""
 MOST_PAIRS = 4
 """Pairs of groups that are drawn."""
-_UNSEEN = "a tilt as small as this is found less than four times in five"
+_UNSEEN = "these queries would find a tilt as small as this less than four times in five"
 _LARGEST_TILT = 200
 """Largest Relative Δ that there can be, in %."""
-_BAND = " Hatched: what random labels give; their median is level, not 0."
+_BAND = " Hatched: what random labels give; their median is neutral, not 0."
 
 
 def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
@@ -143,7 +143,7 @@ def _tilt_hover(tilt: Effect, label: str) -> Iterator[str]:
 def _detectable_words(detectable: float) -> str:
     if detectable > _LARGEST_TILT:
         return "could not detect any tilt"
-    return f"could detect {detectable:.0f} % or more"
+    return f"would find {detectable:.0f} % four times in five"
 
 
 def _answer_mark(effect: Effect) -> Mark:
@@ -189,14 +189,14 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
         points.append(ScatterPoint(mark=mark, x=mean))
     are_twins = all(tilt.twins for tilt in tilts.values())
     heights = (
-        f"the higher, the more for {a}. Level is what random labels give (see the table), not 0."
+        f"the higher, the more for {a}. Neutral is what random labels give (see the table), not 0."
     )
     if are_twins:
-        heights = f"above 0 relevant {a} stands higher, below 0 {b}."
+        heights = f"above 0, relevant {a} ranks higher; below 0, {b}."
     undefined = [point.mark.label for point in points if isnan(point.x) or isnan(point.mark.value)]
     undrawn = ""
     if undefined:
-        undrawn = f" Not drawn, because a value is undefined: {', '.join(undefined)}."
+        undrawn = f" Not drawn because a value is undefined: {', '.join(undefined)}."
     return Figure(
         f"{name} over all documents, and how far it tilts between {a} and {b}",
         f"The farther right, the higher the mean; {heights} Lines: 95 % intervals.{undrawn}",

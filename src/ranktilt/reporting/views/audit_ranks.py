@@ -23,7 +23,7 @@ from ranktilt.reporting.numbers import decimal, number, percent
 from ranktilt.reporting.reload import LoadedAudit
 
 Floats = npt.NDArray[np.float64]
-NOT_OPENED = "The audit was not opened together with its collection and runs."
+NOT_OPENED = "The audit was opened without its collection and runs."
 _DEPTH = 100
 _MOST_LINES = 8
 """Runs that one figure can hold and still be read."""
@@ -34,7 +34,7 @@ _RANKS = (1, 3, 5, 10, 20, 50, 100)
 
 def ranks_section(opened: LoadedAudit) -> Section:
     """Show which groups fill the first ranks, and how soon their relevant documents are found."""
-    title = "Who stands at which rank"
+    title = "Which group is at which rank"
     if opened.collection is None or not opened.runs:
         reasons = opened.notes or (NOT_OPENED,)
         lead = ("Left out here: it needs the collection and the runs.", *reasons)
@@ -56,13 +56,13 @@ def ranks_section(opened: LoadedAudit) -> Section:
 
 
 def _ranks_lead(run_count: int, *, is_judged: bool) -> Iterator[str]:
-    sooner = " And of the relevant documents of each group, how many?" if is_judged else ""
+    sooner = " And how many of each group's relevant documents?" if is_judged else ""
     yield (
-        f"Relevant or not, which documents does a searcher meet down to a rank?{sooner} Tied "
+        f"Which documents, relevant or not, does a searcher see down to each rank?{sooner} Tied "
         "documents are spread evenly over the ranks that they share."
     )
     if run_count > _MOST_LINES:
-        yield f"Drawn for the first {_MOST_LINES} of {run_count} rankers; the tables hold all."
+        yield f"The figures show the first {_MOST_LINES} of {run_count} rankers, the tables all."
 
 
 def _filled(shares: RankShares) -> Floats:
@@ -111,9 +111,9 @@ def _sooner_figure(shares: Sequence[RankShares], first: int, second: int) -> Fig
     a, b = groups[first], groups[second]
     sooner = {run.run: 100 * (run.recall[first] - run.recall[second])[:reach] for run in shares}
     return Figure(
-        f"Whose right answers are found sooner: {a} less {b}",
-        f"Share of the relevant documents found down to a rank, {a} less {b}: above 0 those of "
-        f"{a} are found sooner, below 0 those of {b}.",
+        f"Whose right answers are found sooner: {a} minus {b}",
+        f"Share of the relevant documents found down to each rank, {a} minus {b}. Above 0, those "
+        f"of {a} are found sooner; below 0, those of {b}.",
         curves(sooner, x="down to rank", y="difference, points", zeroed=True),
         half=True,
     )

@@ -74,25 +74,25 @@ def _tilt(audit: Audit) -> Iterator[Section]:
         return
     figures = tuple(_card_figures(audit))
     if figures:
-        lead = ("Nothing is judged, so the card's questions are asked instead.",)
+        lead = ("Nothing is judged, so the audit asks the card's questions instead.",)
         yield Section("tilt", title, lead, figures)
 
 
 def _tilt_lead(audit: Audit, drawn_count: int) -> Iterator[str]:
     if all(tilt.twins for tilt in audit.tilts):
         yield (
-            "An interval that holds 0 does not show a tilt; only a short one close to 0 shows "
-            "that there is hardly any."
+            "If the interval includes 0, no tilt is shown. Only a narrow interval near 0 shows "
+            "that there is (almost) none."
         )
     else:
         yield (
-            "Groups that hold different documents are level where labels dealt out at random "
-            "stand, not at 0."
+            "For groups with different documents, the value that favours nobody is what random "
+            "labels give, not 0."
         )
     if drawn_count < len(audit.tilted_pairs):
         yield (
-            f"Drawn for the {drawn_count} of {len(audit.tilted_pairs)} pairs of groups that tilt "
-            "most clearly."
+            f"The figures show the {drawn_count} of {len(audit.tilted_pairs)} pairs of groups that "
+            "tilt most clearly."
         )
 
 
@@ -134,10 +134,7 @@ def _table(audit: Audit) -> Iterator[Section]:
 def _effectiveness(audit: Audit) -> Iterator[Section]:
     if not audit.tilted_pairs:
         return
-    lead = (
-        "A ranker that tilts is not a poor one, and a level one is not a good one: both are to be "
-        "looked at together."
-    )
+    lead = "Tilt and quality are separate; look at both."
     figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
     if group_displays(audit):
         figures = tuple(replace(figure, folded=True) for figure in figures)
@@ -149,9 +146,9 @@ def _card(audit: Audit) -> Iterator[Section]:
     if not audit.card:
         return
     lead = (
-        "“Does it favour one side?” can be asked in several ways, and the answers need not "
-        "agree: a ranker can put one side's right answers higher and yet fill the page with the "
-        "other's."
+        "There are several ways to ask whether a ranker favours one side, and the answers can "
+        "differ. A ranker can put one side's right answers higher and still fill the page with "
+        "the other side's."
     )
     yield Section(
         "card",
@@ -177,7 +174,7 @@ def _queries(opened: LoadedAudit, budget: int) -> Section:
         return Section(
             "queries",
             "Queries",
-            ("Queries, ranked lists and texts are left out, as was asked for.",),
+            ("Queries, ranked lists and texts are left out, as you asked.",),
         )
     reasons = opened.notes or (NOT_OPENED,)
     lead = "Queries, ranked lists and texts are left out."
@@ -187,33 +184,27 @@ def _queries(opened: LoadedAudit, budget: int) -> Section:
 def _queries_lead(audit: Audit, *, has_texts: bool) -> str:
     """Say what the explorer shows; nothing about texts where there are none."""
     if not audit.pairs:
-        return "How well each query is answered, and what was found for it."
+        return "How well each query is answered, and its results."
     if audit.tilts and not any(tilt.twins for tilt in audit.tilts):
         lead, texts = "Which queries make the difference", "what the texts say"
     else:
-        lead, texts = "Which queries make the tilt", "what the two texts look like side by side"
+        lead, texts = "Which queries make the tilt", "the two texts side by side"
     if not has_texts:
-        return f"{lead}, and what was found for each."
-    return f"{lead}, what was found for each, and {texts}."
+        return f"{lead}, and the results of each."
+    return f"{lead}, the results of each, and {texts}."
 
 
 def _confounds(audit: Audit) -> Iterator[Section]:
     if not audit.confounds:
         return
-    lead = (
-        "Who wrote a text is not all in which the sides differ. "
-        "A ranker may respond to any of these."
-    )
+    lead = "The sides differ in more than who wrote them. A ranker may respond to any of these."
     yield Section("confounds", "What else differs", (lead,), (confound_table(audit.confounds),))
 
 
 def _controls(audit: Audit) -> Iterator[Section]:
     if not audit.controls:
         return
-    lead = (
-        "The same audit once more with what else differs between twins taken away: "
-        "does the tilt stay?"
-    )
+    lead = "The same audit, with other differences between twins removed. Does the tilt stay?"
     changes = [f"{sentence}." for sentence in control_sentences(audit)] or [
         "No control changes a verdict on the primary measure."
     ]

@@ -48,14 +48,14 @@ from ranktilt.reporting.sentences.controls import control_change, control_meanin
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
 from ranktilt.reporting.tones import VERDICT_TONES
 
-_QUERIES = "Queries with a relevant document in the group; for Relative Δ in both groups."
-_TIED = "Relevant twins with one score, of those with a side retrieved."
+_QUERIES = "Queries with a relevant document in the group; for Relative Δ, in both groups."
+_TIED = "Share of relevant twins with equal scores, among those with a side retrieved."
 _MOST_OPEN = 14
 """Rows of a table below a figure that shows its first column, before it is folded away."""
 _CONFOUNDS = {
-    "words": "words a document",
+    "words": "words per document",
     "query words": "query words in relevant text",
-    "cut-off endings": "documents that break off",
+    "cut-off endings": "documents cut off at the end",
     "boilerplate openings": "documents that begin with boilerplate",
     "identical": "the same text",
     "near-identical": "nearly the same text (Jaccard ≥ .95)",
@@ -249,12 +249,12 @@ def confound_table(confounds: Sequence[Confound]) -> Table:
         (second, partial(_confound_cell, field="value_b", sided=True)),
         ("share of pairs", partial(_confound_cell, field="value_a", sided=False)),
         (
-            Column("counted", hint="documents of both sides, or pairs with it"),
+            Column("counted", hint="documents of both sides, or pairs that are alike"),
             number_of("number", count),
         ),
     )
     return tabulated(
-        "Beside who wrote it",
+        "Other differences between the two sides",
         confounds,
         columns,
         groups=("pair",) if has_groups else (),
@@ -320,7 +320,7 @@ def preset_legend(spec: Mapping[str, Any]) -> list[str]:
     if not spec.get("preset"):
         return []
     changes = spec.get("preset_changes") or ()
-    otherwise = f", but for {', '.join(changes)}, which you chose" if changes else ""
+    otherwise = f", except for {', '.join(changes)}, which you chose" if changes else ""
     return [f"Computed by the preset {spec['preset']}{otherwise}."]
 
 
@@ -346,14 +346,15 @@ def _tilt_legend(audit: Audit) -> Iterator[str]:
     yield f"{_intervals_legend(audit)}Ties: {tie_rule(audit.spec)}.{rounded}"
     if any(tilt.excluded for tilt in audit.tilts):
         yield (
-            "The mean of a group is over the queries with a relevant document in it; "
-            "Relative Δ and its sentence are over those with one in both groups."
+            "A group's mean covers the queries with a relevant document in it; Relative Δ and its "
+            "sentence cover those with one in both groups."
         )
     if not all(tilt.twins for tilt in audit.tilts):
         has_twins = any(tilt.twins for tilt in audit.tilts)
         groups = "Groups that are not twins" if has_twins else "Groups are not twins"
         yield (
-            f"{groups}: level is the median of random labels (shuffled within each query), not 0."
+            f"{groups}: the neutral value is the median of random labels (shuffled within each "
+            "query), not 0."
         )
 
 
@@ -368,7 +369,7 @@ def _intervals_legend(audit: Audit) -> str:
         return ""
     return (
         f"95 % intervals: paired bootstrap over queries, {audit.spec['resamples']:,} resamples, "
-        "widened by what documents add. "
+        "widened for the choice of documents. "
     )
 
 
@@ -416,22 +417,22 @@ def _card_legend(audit: Audit) -> Iterator[str]:
         yield f"Card: {sides_legend(audit.pairs)}."
     names = list(dict.fromkeys(e.name for e in audit.card if not e.estimand.sided))
     if names:
-        verbs = ("speaks", "favours") if len(names) == 1 else ("speak", "favour")
-        yield f"{join_words(names)} {verbs[0]} of all groups at once and {verbs[1]} none."
+        verbs = ("covers", "favours") if len(names) == 1 else ("cover", "favour")
+        yield f"{join_words(names)} {verbs[0]} all groups at once and {verbs[1]} none."
     if not all(isnan(effect.p_corrected) for effect in audit.card):
         yield _correction_legend(audit)
         if not audit.tilts:  # the main table's legend says it otherwise
             yield ONE_AT_A_TIME
     has_relevance = any(effect.estimand.kind == "relevance" for effect in audit.card)
     if audit.spec["ties"] != "expected" and has_relevance:
-        yield "Ties are averaged in all rows but Relative Δ."
+        yield "Ties are averaged in all rows except Relative Δ."
 
 
 def _correction_legend(audit: Audit) -> str:
     correction = str(audit.spec["correction"]).capitalize()
     descriptive = dict.fromkeys(e.name for e in audit.card if e.estimand.descriptive)
     gap = "".join(f", without the {name}, which only describes" for name in descriptive)
-    return f"p: corrected ({correction}), the primary question's tests apart{gap}."
+    return f"p: corrected ({correction}), separately for the primary question{gap}."
 
 
 def control_legend(audit: Audit) -> list[str]:

@@ -267,18 +267,18 @@ def legend(comparison: Comparison) -> list[str]:
         if spec["count_rule"] == "both-agree":
             choices = "the pairs on which both orders agree"
         return [
-            f"Preference: {spec['protected']} chosen among {choices}, less 50 %; 0 is level. "
+            f"Preference: {spec['protected']} chosen among {choices}, minus 50 %; 0 is neutral. "
             "Differences are new − old, in points, over the queries in which both models "
             "decided anything.",
             starred(spec),
-            f"{intervals} Tests and intervals speak of these documents alone.",
+            f"{intervals} Tests and intervals apply to these documents only.",
         ]
     lines = []
     if spec.get("baseline_run") is not None:
         lines.append(f"Reference: {spec['baseline_run']}.")
     if comparison.measures:
-        lines.append("Effectiveness: means over all relevant documents in %.")
-    others = "; of other estimands in their own unit" if comparison.estimates else ""
+        lines.append("Effectiveness: means over all relevant documents, in %.")
+    others = "; for other estimands, in their own unit" if comparison.estimates else ""
     lines.append(f"Differences are {new} − {old}, in points{others}.")
     if comparison.pairs:
         lines.append(
@@ -331,14 +331,14 @@ def _choice_figure(comparison: Comparison) -> Iterator[Figure]:
     )
     yield Figure(
         title=f"Choices of {protected} over {unprotected} documents before and after",
-        says="Ratio of both groups' shares; 1 is level. Bars: 95 % intervals over queries.",
+        says="Ratio of both groups' shares; 1 is neutral. Bars: 95 % intervals over queries.",
         drawing=drawing,
         layout="wang-fig4",
     )
 
 
 def _highest(points: Iterable[Point]) -> float:
-    """Return the highest finite end of an interval, at least 1, which is level."""
+    """Return the highest finite end of an interval, at least 1, which is neutral."""
     highest = 1.0
     for point in points:
         ends = (point.value, point.low, point.high)

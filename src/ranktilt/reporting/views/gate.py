@@ -135,10 +135,10 @@ def _hero(gate: Gate) -> Iterator[IntervalChart]:
     first = known[0][0]
     measured = "τ-b" if is_order else f"{first.measure}, {first.groups}"
     yield interval_chart(
-        f"{measured}: what was measured, and what is allowed",
+        f"{measured}: measured and allowed",
         f"Line: 95 % interval. Shaded: what is allowed.{left_out}",
         [_hero_row(row, check, row.groups * has_several_pairs) for row, check in drawn],
-        scales=["τ-b" if is_order else f"{known[0][0].measure}, as it is gated"],
+        scales=["τ-b" if is_order else f"{known[0][0].measure}, as gated"],
     )
 
 

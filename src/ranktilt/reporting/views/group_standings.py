@@ -53,7 +53,7 @@ def standing_section(audit: Audit) -> Iterator[Section]:
     lead: ColumnOf = (
         Column(
             f"against the others, {audit.primary.title}",
-            hint="mean of its answers against each other group, less what is neutral",
+            hint="mean of its answers against each other group, minus the neutral value",
         ),
         partial(_lead, audit.primary),
     )
@@ -141,8 +141,8 @@ def _chart_says(
     """Say how the chart is read, and what it leaves out."""
     says = "Line: interval, at least 95 %. "
     if audit.margin:
-        says += f"Shaded: {margin_words(audit.margin)} around level. "
-    says += "Letters: groups that share one cannot be distinguished."
+        says += f"Shaded: {margin_words(audit.margin)} around neutral. "
+    says += "Groups that share a letter cannot be distinguished."
     total = len(displays[0].standings)
     if groups < total:
         says += f" Drawn: the {groups // 2} most and least favoured of {total} groups."

@@ -187,8 +187,8 @@ def legend(audit: PairwiseAudit) -> Iterator[str]:
     test_count = max((outcome.family_size for outcome in audit.outcomes), default=1)
     tests = counted(test_count, "test", "tests")
     yield (
-        f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p is "
-        "the inversion of the interval) and the interval excludes 50 %; level: within "
+        f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p by "
+        "inverting the interval) and the interval excludes 50 %; level: within "
         f"{50 - audit.margin:g} to {50 + audit.margin:g} %. Intervals: bootstrap over queries, "
-        f"{spec['resamples']:,} resamples, widened by what documents add. {ONE_AT_A_TIME}"
+        f"{spec['resamples']:,} resamples, widened for the choice of documents. {ONE_AT_A_TIME}"
     )

@@ -122,7 +122,7 @@ def _says(verdicts: Sequence[Verdict], drawn: int) -> str:
     if not first.effect.estimand.sided:
         says += " Shaded: what random rankings give."
     elif first.margin:
-        says += f" Shaded: {margin_words(first.margin)} around level, which count as level."
+        says += f" Shaded: {margin_words(first.margin)} around neutral, which count as level."
     if drawn < len(verdicts):
         says += f" Drawn: {drawn} of {len(verdicts)} comparisons, the clearest."
     return says

@@ -32,13 +32,13 @@ from ranktilt.reporting.sentences.verdicts import starred
 from ranktilt.reporting.views.readings import change_chart
 
 _MEANINGS = {
-    "ok": "one ranking of all passages, as asked for",
-    "repaired": "the same with words around it, other signs, or numbers beyond the list",
+    "ok": "one ranking of all passages, as asked",
+    "repaired": "the same, with extra words, other signs or numbers beyond the list",
     "missing": "a ranking that leaves passages out",
     "repeated": "a ranking that names a passage twice; its first place counts",
     "refused": "a refusal",
-    "ambiguous": "more than one ranking, and nothing says which counts",
-    "off-format": "no ranking that could be read",
+    "ambiguous": "more than one ranking, and no way to tell which counts",
+    "off-format": "no readable ranking",
     "cut off": "reasoning that ends before there is an answer",
     "unanswered": "no answer at all",
 }
@@ -99,10 +99,10 @@ def sentences(replayed: ReplayedLog) -> Iterator[str]:
     taken = sum(answer.moved for answer in replayed.answers if answer.kind not in READABLE)
     if taken:
         share = "all" if taken == failed else f"{taken:,} of the"
-        lack = "that hold none or several rankings" if replayed.ambiguous else "without a ranking"
+        lack = "with no or several rankings" if replayed.ambiguous else "without a ranking"
         yield (
-            f"The published reading takes {share} {counted(failed, 'answer', 'answers')} {lack} "
-            "for one."
+            f"The published parser treats {share} {counted(failed, 'answer', 'answers')} {lack} "
+            "as a ranking."
         )
     if unfinished := replayed.kinds.get(CUT_OFF, 0):
         verb = "answer is" if unfinished == 1 else "answers are"
@@ -121,19 +121,19 @@ def _whose_work(replayed: ReplayedLog) -> str:
             clauses.append(f"in {several:,} of {answers} there is more than one ranking")
         sentence = ", ".join(clauses)
         return (
-            f"{sentence[0].upper()}{sentence[1:]}: what the published run shows is the input "
-            "order and the parser's work."
+            f"{sentence[0].upper()}{sentence[1:]}: the published run shows the input order and the "
+            "parser's work."
         )
     if echoed >= _NEARLY * total:
         return (
-            f"{echoed:,} of {answers} repeat the order in which the passages were shown: what "
-            "the published run shows is the input order."
+            f"{echoed:,} of {answers} repeat the order in which the passages were shown: the "
+            "published run shows the input order."
         )
-    more = f", {several:,} hold more than one" if several else ""
+    more = f", {several:,} contain more than one" if several else ""
     return (
-        f"{total - failed - echoed:,} of {answers} hold a ranking of the model's own, "
+        f"{total - failed - echoed:,} of {answers} contain a ranking by the model, "
         f"{echoed:,} repeat the order in which the passages were shown, {failed - several:,} "
-        f"hold none{more}."
+        f"contain none{more}."
     )
 
 
@@ -144,7 +144,7 @@ def _gate(replayed: ReplayedLog) -> Sentence | None:
     failed, unmatched = replayed.failures, len(replayed.unmatched)
     total = len(replayed.answers) + unmatched
     calls = counted(total, "answer", "answers")
-    fault = "hold no ranking"
+    fault = "contain no ranking"
     if replayed.ambiguous:
         fault += ", or more than one"
     if unmatched:
@@ -153,7 +153,7 @@ def _gate(replayed: ReplayedLog) -> Sentence | None:
     verdict = "passed" if replayed.passed else "failed"
     share = f"{failed:,} of {calls} ({100 * failed / total:.1f} %)"
     return Sentence(
-        f"{verdict}: {share} {fault}; at most {100 * max_failures:.1f} % may",
+        f"{verdict}: {share} {fault}; at most {100 * max_failures:.1f} % allowed",
         "good" if replayed.passed else "bad",
     )
 
@@ -231,16 +231,15 @@ def _heading(change: Change) -> str:
 
 def _legend(replayed: ReplayedLog) -> Iterator[str]:
     meanings = (f"{kind}: {_MEANINGS[kind]}" for kind in replayed.kinds)
-    yield f"Answers: {'; '.join(meanings)}. An echo is counted beside its kind."
+    yield f"Answers: {'; '.join(meanings)}. An echo also counts under its kind."
     if not replayed.changes:
         return
     yield (
-        f"{MODEL.capitalize()}: what answers with a ranking of their own change of the input "
-        "order. Parser: what the published reading (every number of an answer, in turn; "
-        f"RankGPT, rank_llm) changes beyond that. {STRICT.capitalize()}: every ranking that "
-        "could be read counts, and what none decides is shuffled (seed "
-        f"{replayed.spec['seed']}) within the window that was shown. Differences of model and "
-        "parser are to the line above, of the others to the input order."
+        f"{MODEL.capitalize()}: how answers that contain a ranking change the input order. Parser: "
+        "what the published parser (every number of an answer, in turn; RankGPT, rank_llm) "
+        f"changes beyond that. {STRICT.capitalize()}: only readable rankings count, and the rest "
+        f"is shuffled (seed {replayed.spec['seed']}) within the window that was shown. Model and "
+        "parser are compared with the line above, the others with the input order."
     )
     yield (
         f"Means in %, differences in points. {starred(replayed.spec)} Intervals: paired bootstrap "

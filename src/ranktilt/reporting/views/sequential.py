@@ -45,8 +45,8 @@ def view(audit: SequentialAudit) -> Document:
     """Return the document of a sequential audit."""
     looks = _printed_looks(audit.looks)
     question = (
-        f"Which of {audit.a} and {audit.b} stands higher, "
-        f"decided for a tilt of {audit.stop_at_tilt:g}?"
+        f"Which of {audit.a} and {audit.b} ranks higher? The audit decides for a tilt of "
+        f"{audit.stop_at_tilt:g}."
     )
     blocks: tuple[Block, ...] = (PageBlocks(make=partial(_figure, audit)), _table(audit, looks))
     section = Section("looks", "Look by look", (question,), blocks)
@@ -153,9 +153,8 @@ def _legend(audit: SequentialAudit) -> Iterator[str]:
         f"(tilted), or lies within ±{audit.stop_at_tilt:g} (level)."
     )
     yield (
-        "Interval: from the lower to the higher end of two 95 % confidence sequences, which "
-        "hold at all looks together, so that one may stop at any of them: over queries, by "
-        "betting (Waudby-Smith and Ramdas, JRSS B 2024), and over documents whose label no "
-        "earlier query used, by a normal mixture (Robbins, 1970). Documents that queries bring "
-        "back are no new evidence."
+        "Interval: the hull of two 95 % confidence sequences, which hold at all looks together, so "
+        "you may stop at any look. One is over queries, by betting (Waudby-Smith and Ramdas, JRSS "
+        "B 2024); one is over documents whose label no earlier query used, by a normal mixture "
+        "(Robbins, 1970). Documents that appear again are no new evidence."
     )

@@ -132,13 +132,13 @@ def _legend(audits: SourceAudits) -> Iterator[str]:
         )
         yield (
             f"95 % intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, "
-            f"widened by what documents add. Ties: {tie_rule(spec)}."
+            f"widened for the choice of documents. Ties: {tie_rule(spec)}."
         )
     if audits.trends:
         yield (
             "Trend: Spearman's rank correlation of temperature and Relative Δ, and the difference "
             "between the ends, from the same resamples of queries at every temperature; shown only "
-            "where both intervals exclude 0. They are not corrected for the number of trends, and "
+            "where both intervals exclude 0. They are not corrected for the number of trends. A "
             "few temperatures show an order, not a law."
         )
 
@@ -154,11 +154,11 @@ def _figures(audits: SourceAudits) -> Section | None:
     if not drawn:
         return None
     lead = [
-        f"Above 0 the ranker puts {audits.reference} text higher, below 0 the rewrites. An "
-        "interval that crosses 0 does not show a tilt."
+        f"Above 0, the ranker puts {audits.reference} text higher; below 0, the rewrites. An "
+        "interval that includes 0 shows no tilt."
     ]
     if not is_every_measure:
-        lead.append(f"Drawn for {measures[0]}; the table holds every measure.")
+        lead.append(f"The figures show {measures[0]}, the table every measure.")
     figures = PageBlocks(make=partial(_drawn, audits, drawn))
     return Section("tilt", "Relative Δ by temperature", tuple(lead), (figures,))
 
@@ -325,7 +325,7 @@ def _trends(audits: SourceAudits) -> Section | None:
         ("change, points", _change),
         ("queries", number_of("queries", count)),
     ]
-    note = "Change: Relative Δ at the highest temperature less that at the lowest."
+    note = "Change: Relative Δ at the highest temperature minus that at the lowest."
     table = tabulated("Does the tilt move with temperature?", audits.trends, columns, note=note)
     return Section("trends", "Trend with temperature", (), (table,))
 

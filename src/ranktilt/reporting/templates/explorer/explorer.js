@@ -33,7 +33,7 @@
     }
 
     async load() {
-      if (!("DecompressionStream" in window)) throw new Error("this browser is older than 2023");
+      if (!("DecompressionStream" in window)) throw new Error("this browser is too old (before 2023)");
       const data = await parsed(`${this.host.id}-lists`);
       this.state.measure = data.primary;
       this.places = new Map(data.queries.map((query, place) => [query.id, place]));
@@ -59,8 +59,8 @@
 
     text(texts, doc) {
       const found = texts[doc];
-      if (found === undefined) return { text: "", missing: "This page does not carry the text." };
-      if (found === null) return { text: "", missing: "The collection does not hold this document." };
+      if (found === undefined) return { text: "", missing: "This page does not include the text." };
+      if (found === null) return { text: "", missing: "The collection does not contain this document." };
       return typeof found === "string" ? { text: found } : { text: found.text, of: found.of };
     }
 

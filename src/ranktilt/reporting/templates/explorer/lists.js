@@ -114,7 +114,7 @@ window.ranktilt.lists = (() => {
       };
       return button(text, act, { "aria-disabled": String(query === undefined), "aria-label": name, "data-keep": name });
     };
-    return el("div", { class: "steps" }, button("‹ All queries", () => app.back(), { title: "Escape goes back, too" }), el("span", { class: "gap" }),
+    return el("div", { class: "steps" }, button("‹ All queries", () => app.back(), { title: "Or press Escape" }), el("span", { class: "gap" }),
       step(-1, "‹ Previous", "Previous query"), step(1, "Next ›", "Next query"));
   };
 
@@ -125,7 +125,7 @@ window.ranktilt.lists = (() => {
     const [wins, losses, ties] = found;
     const twins = app.data.queries[query].relevant ? "relevant twins" : "twins";
     const pairs = counted(wins + losses + ties, `pair of ${twins}`, `pairs of ${twins}`);
-    return `${pairs}: ${a} stands higher in ${wins}, ${b} in ${losses}, tied ${ties}.`;
+    return `${pairs}: ${a} ranks higher in ${wins}, ${b} in ${losses}, tied ${ties}.`;
   };
 
   const beside = (app) => {
@@ -134,7 +134,7 @@ window.ranktilt.lists = (() => {
     const box = el("select", { "data-keep": "beside", change: () => app.choose("beside", box.value === "" ? null : Number(box.value)) },
       el("option", { value: "" }, "nothing"),
       runs.map((name, run) => (run === app.state.run ? null : el("option", { value: run, selected: run === app.state.beside }, name))));
-    return el("label", { class: "beside" }, el("span", {}, "Beside its list show"), box);
+    return el("label", { class: "beside" }, el("span", {}, "Next to its list show"), box);
   };
 
   const show = async (app) => {

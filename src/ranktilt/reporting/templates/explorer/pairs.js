@@ -30,7 +30,7 @@ window.ranktilt.pairs = (() => {
         more.remove();
       }
     });
-    return [note(`The first ${counted(COMPARED, "character")} are compared; the rest is not marked.`), more];
+    return [note(`Only the first ${counted(COMPARED, "character")} are compared and marked.`), more];
   };
 
   // Both texts as elements, up to what is compared.
@@ -43,7 +43,7 @@ window.ranktilt.pairs = (() => {
       if (missing || !text.trim()) return [note(missing || "The document has no text.")];
       const body = el("div", { class: "text", dir: "auto" }, marked(first[side], found[side], only[side], query, side ? "ins" : "del"));
       const carried = of ? [...text].length : 0; // of a text that was cut: letters as Python counts them
-      const cut = of > carried ? [note(`This page carries the first ${carried.toLocaleString("en")} of ${counted(of, "character")}.`)] : [];
+      const cut = of > carried ? [note(`This page includes the first ${carried.toLocaleString("en")} of ${counted(of, "character")}.`)] : [];
       return [body, ...(text.length > COMPARED ? rest(text, body) : []), ...cut];
     });
   };
@@ -54,7 +54,7 @@ window.ranktilt.pairs = (() => {
     note(
       names.length === 2 ? [el("del", {}, "dashed line"), ` only in ${names[0]} · `, el("ins", {}, "solid line"), ` only in ${names[1]} · `] : null,
       query.size ? [el("mark", {}, "bold"), ` a word of the query (${some(query)}). `] : null,
-      names.length === 2 ? "Words are compared in order, without regard to case and punctuation." : null);
+      names.length === 2 ? "Words are compared in order, ignoring case and punctuation." : null);
 
   const switches = (app, both) => {
     const one = (name, text) => {
@@ -108,7 +108,7 @@ window.ranktilt.pairs = (() => {
     const names = groups[0] === groups[1] ? both.map((doc) => docs.id[doc]) : groups;
     const view = el("div", { class: "texts" }, note("Opening the texts …"));
     app.body.replaceChildren(
-      el("div", { class: "steps" }, button("‹ Ranked list", () => app.back(), { title: "Escape goes back, too" })),
+      el("div", { class: "steps" }, button("‹ Ranked list", () => app.back(), { title: "Or press Escape" })),
       el("h3", { tabindex: "-1" }, both.length === 2 ? (app.hasTexts ? "Two texts of one document" : "Two versions of one document") : "A document without a twin"),
       note("Query: ", el("bdi", {}, query.text || query.id)),
       el("div", { class: "tools" }, all.length > 1 ? choice(app, all, other) : null, switches(app, both.length === 2)),

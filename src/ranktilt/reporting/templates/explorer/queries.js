@@ -14,7 +14,7 @@ window.ranktilt.queries = (() => {
     };
     const part = {
       key: "part", title: "points of Relative Δ", sized: true,
-      hint: "How much of the ranker's Relative Δ comes from this query: over all queries this column sums to it.",
+      hint: "How much of the ranker's Relative Δ comes from this query. Over all queries, the column adds up to it.",
       of: (query) => tilts[query],
       shown: (query) => tilt(tilts[query], digits, most),
     };
@@ -24,7 +24,7 @@ window.ranktilt.queries = (() => {
       shown: (query) => app.shown(app.values(column)[query]),
     });
     const ties = {
-      key: "ties", title: "twins tied", hint: "Of its pairs of twins with a side retrieved (of relevant ones, where something is judged), how many have one score.",
+      key: "ties", title: "twins tied", hint: "How many of its pairs of twins with a side retrieved have equal scores (of relevant pairs, if there are judgments).",
       of: (query) => app.heads(query)?.[2] ?? null,
       shown: (query) => app.tied(query),
     };
@@ -39,7 +39,7 @@ window.ranktilt.queries = (() => {
     // Where nothing is judged a query's number is how often each twin stands higher, or else the first group's share.
     const higher = {
       key: "higher", title: `${data.groups[a]} : ${data.groups[b]}`,
-      hint: `In how many pairs of twins ${data.groups[a]} stands higher, and in how many ${data.groups[b]}.`,
+      hint: `In how many pairs of twins ${data.groups[a]} ranks higher, and in how many ${data.groups[b]}.`,
       of: (query) => app.lead(query),
       shown: (query) => app.led(query),
     };
@@ -117,8 +117,8 @@ window.ranktilt.queries = (() => {
     const name = runs[app.state.run];
     const what = !points.length ? `Relative Δ of ${name} by ${app.measure} is undefined.`
       : shown === of
-      ? `Relative Δ of ${name} by ${app.measure}: ${total} %, made of these ${counted(points.length, "query", "queries")}.`
-      : `These ${counted(shown, "query", "queries")} make ${total} points of the Relative Δ of ${name} by ${app.measure}.`;
+      ? `Relative Δ of ${name} by ${app.measure}: ${total} %, from these ${counted(points.length, "query", "queries")}.`
+      : `These ${counted(shown, "query", "queries")} contribute ${total} points to the Relative Δ of ${name} by ${app.measure}.`;
     return el("p", { class: "note key" }, el("span", {}, what), side(app, "first", "▲", "+", a), side(app, "second", "▼", "−", b));
   };
 
