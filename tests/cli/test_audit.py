@@ -143,8 +143,8 @@ def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -
     assert refused.code == 2
     result = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "R@10", "--ignore-unknown")
     sentence = (
-        "1 judgment of unknown documents and 2 judgments of unknown queries count in the "
-        "row 'all' and in no group"
+        "1 judgment for unknown documents and 2 judgments for unknown queries count only in the "
+        "row 'all', in no group"
     )
     assert sentence in note_sentences(result.notes)
     everyone = dict(zip(result.queries, result.values[0, 0, 0], strict=True))

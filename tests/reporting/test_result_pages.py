@@ -225,7 +225,7 @@ class TestExplanation:
         )
         lines = table(rt.explain(same, ["words", "type-token"])).splitlines()
         assert lines[0] == "No difference from human is shown in 2 properties."
-        assert "llama-t0.2: 12 twins are identical to those of human" in lines
+        assert "llama-t0.2: 12 twins are identical to the one in human" in lines
 
 
 class TestTrainingStudy:
