@@ -166,7 +166,7 @@ def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(ask_ju
     assert warning.tone == "warning"
     assert warning.text.startswith("Position bias: the document shown first is named in 100.0 % of")
     assert warning.text.endswith(
-        "More than 20 points from it: place decides much of what is chosen"
+        "This is more than 20 points away, so position decides many choices"
     )
     sentence = result.verdict(result.outcomes[0]).sentence
     assert sentence.endswith(

@@ -55,7 +55,7 @@ def test_one_group_left_is_measured_and_compared_with_nothing(
             "all",
             "ai",
         ]
-        assert "3 documents without source, in no group" in out + err
+        assert "3 documents without source, so in no group" in out + err
         assert "only source 'ai' is left, so there is nothing to compare" in out + err
         assert "human" not in out + err
         assert "Next" not in out + err
@@ -69,7 +69,7 @@ def test_check_of_one_group_left(cli: Cli, one_left: Path) -> None:
     code, out, err = cli("check", one_left)
     assert code == 3
     assert "Nothing is compared: only source 'ai' is left" in out
-    assert "3 documents without source, in no group" in out + err
+    assert "3 documents without source, so in no group" in out + err
     assert "(no source)" in out
 
 
