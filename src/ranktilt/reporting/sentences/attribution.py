@@ -43,6 +43,6 @@ def attribution_meaning(gaps: Sequence[GapAttributed]) -> str:
         return "A gap is shown, but none of the properties examined is shown to go with it."
     pronoun = "it" if len(properties) == 1 else "these"
     return (
-        f"Look at {join_words(properties)} first, as the gap goes with {pronoun}. Only texts edited "
-        "on purpose would show whether that is the cause."
+        f"Look at {join_words(properties)} first, as the gap goes with {pronoun}. Only texts "
+        "edited on purpose would show whether that is the cause."
     )

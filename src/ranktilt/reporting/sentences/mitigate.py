@@ -301,7 +301,8 @@ def bench_notes(bench: Bench) -> Iterator[str]:
     is_by_source = bench.spec["by"] == "source"
     if bench.candidates[1:] and bench.document_sets == (ALL,) and is_by_source:
         yield (
-            f"effectiveness on {reference} documents alone is unknown, as they were not ranked alone"
+            f"effectiveness on {reference} documents alone is unknown, as they were not "
+            "ranked alone"
         )
     if bench.candidates[1:] and not bench.selected:
         yield (

@@ -239,7 +239,10 @@ def gaps_meaning(gaps: ExplainedGaps) -> str:
     gap = max(shown_gaps, key=attrgetter("clearness"))
     parts = gap.shown_parts
     if not parts:
-        return "None of these properties is shown to go with the gap, so look for the reason elsewhere."
+        return (
+            "None of these properties is shown to go with the gap, so look for the reason "
+            "elsewhere."
+        )
     names = join_words([part.property_name for part in parts[:_MOST_NAMED]])
     return (
         f"The gap goes with {names}, so start there. Only twins, or texts edited on purpose, would "
