@@ -169,7 +169,7 @@ class TestOtherQueries:
         new, old = (two_group_audit(even[:n], even[:n], null=np.zeros(9)) for n in (20, 19))
         comparison = compared(new, old)
         assert note_sentences(comparison.notes)[0].endswith(
-            "('q19'); medians of random labels are those of all queries"
+            "('q19'); medians of random labels still use all queries"
         )
         (verdict,) = comparison.verdicts()
         assert (
@@ -422,7 +422,7 @@ def test_notes() -> None:
         )
         comparison = compared(new, old)
         assert note_sentences(comparison.notes) == (
-            f"{who} means before Relative Δ; here it is computed from unrounded means",
+            f"{who} means before Relative Δ; this comparison uses unrounded means",
         )
         assert comparison.tilts[0].new == pytest.approx(0.2)
     lone = np.arange(40) == 0

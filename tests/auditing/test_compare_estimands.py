@@ -441,7 +441,7 @@ def test_kinds_are_one_family_and_undecided_queries_are_noted() -> None:
     )
     comparison = compare(result(NEW), result(OLD, asked="y"), resamples=500)
     assert note_sentences(comparison.notes)[0].startswith(
-        "the models chose between other pairs of the same queries; "
+        "the models chose between different pairs of the same queries; "
     )
 
 
@@ -473,7 +473,7 @@ def test_a_kind_of_pairs_that_one_audit_lacks_is_left_out() -> None:
     assert list(choices_of(comparison)) == ["relevant"]
     assert (
         note_sentences(comparison.notes)[0]
-        == "left out: irrelevant pairs, only in the new pairwise audit"
+        == "left out: irrelevant pairs, which only the new pairwise audit has"
     )
 
 
@@ -531,8 +531,8 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
         (
             result(OLD, kind="irrelevant"),
             "the pairwise audits have no kind of pairs in common: left out: relevant pairs, "
-            "only in the new pairwise audit; left out: irrelevant pairs, only in the old pairwise "
-            "audit",
+            "which only the new pairwise audit has; left out: irrelevant pairs, which only the "
+            "old pairwise audit has",
         ),
         (
             two_group_audit([1], [0]),

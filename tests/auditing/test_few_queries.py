@@ -199,7 +199,7 @@ def outcome(**fields: object) -> PairOutcome:
     [
         (
             {"unparsed": Share(value=1.0, low=1.0, high=1.0)},
-            "no answer could be read: 24 of 24 pairs unparsed",
+            "no answer could be read, 24 of 24 pairs are unparsed",
         ),
         (
             {"inconsistent": Share(value=1.0, low=1.0, high=1.0)},
@@ -210,7 +210,7 @@ def outcome(**fields: object) -> PairOutcome:
                 "inconsistent": Share(value=0.75, low=0.5, high=1.0),
                 "unparsed": Share(value=0.25, low=0.0, high=0.5),
             },
-            "of the pairs 25.0 % are unparsed, and both orders disagree on 75.0 %",
+            "25.0 % of the pairs are unparsed, and both orders disagree on 75.0 %",
         ),
     ],
 )

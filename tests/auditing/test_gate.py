@@ -327,7 +327,7 @@ class TestRows:
         assert [c.name for r in same.rows for c in r.checks] == ["growth"] * 12
         assert all(c.value == 0 == c.low == c.high for r in same.rows for c in r.checks)
         assert any(
-            note.startswith("each growth of the 12 comparisons is judged by its own")
+            note.startswith("each of the 12 growths has its own 95 % interval")
             for note in note_sentences(same.notes)
         )
 

@@ -95,15 +95,15 @@ GROUPED: list[tuple[str, list[Any], str, str]] = [
         "kind",
         [*range(51)],
         "kind",
-        "column 'kind' makes 51 groups; expected at most 50: numbers from 0 to 50: --by "
-        "kind:2 makes bins, --by kind:.5 parts them there",
+        "column 'kind' makes 51 groups; expected at most 50: numbers from 0 to 50; --by "
+        "kind:2 makes two bins, --by kind:.5 splits them there",
     ),
     (
         "kind",
         [f"{2000 + n}" for n in range(51)],
         "kind",
         "column 'kind' makes 51 groups; expected at most 50: numbers "
-        "from 2000 to 2050: --by kind:2 makes bins, --by kind:2025. parts them there",
+        "from 2000 to 2050; --by kind:2 makes two bins, --by kind:2025. splits them there",
     ),
     (
         "kind",
@@ -182,8 +182,8 @@ def test_pairs_are_all_or_the_named_ones_in_their_order() -> None:
     many = grouping(documents("year", list(range(2000, 2013))), "year")
     with refused(
         "year makes 13 groups, 78 pairs; all pairs are compared only up to 12 groups: numbers from "
-        "2000 to 2012: --by "
-        "year:2 makes bins, --by year:2006. parts them there"
+        "2000 to 2012; --by "
+        "year:2 makes two bins, --by year:2006. splits them there"
     ):
         choose_pairs(many, None)
     assert choose_pairs(many, [("2000", "2012")]) == (("2000", "2012"),)
@@ -534,8 +534,8 @@ def test_missing_values_are_no_group_and_words_are_said() -> None:
     assert groups.names == ("NA", "None", "a", "b")
     assert groups.code.tolist() == [2, -1, -1, 3, 0, -1, -1, 1]
     assert list(note_sentences(groups.remarks)) == [
-        "warning: kind 'NA' is a word, and so a group: 1 document has it",
-        "warning: kind 'None' is a word, and so a group: 1 document has it",
+        "warning: kind 'NA' is read as a group: 1 document has it",
+        "warning: kind 'None' is read as a group: 1 document has it",
     ]
     assert grouping(documents("kind", ["a|nan", "b", "nan|nan"]), "kind").code.tolist() == [
         0,
@@ -549,10 +549,10 @@ def test_labels_that_differ_in_spelling_are_said() -> None:
     groups = grouping(documents("source", ["ai", "AI", "human", "human ", "Ai"]), "source")
     assert set(groups.names) == {"ai", "AI", "Ai", "human", "human "}
     assert {note_sentence(replace(note, has_remedy=True)) for note in groups.remarks} == {
-        "warning: source 'ai', 'AI' and 'Ai' differ in case only, and are groups of their own; "
-        "to make them one: --name AI=ai --name Ai=ai",
-        "warning: source 'human' and 'human ' differ in blanks only, and are groups of their own; "
-        "to make them one: --name 'human =human'",
+        "warning: source 'ai', 'AI' and 'Ai' differ only in case, and are separate groups; "
+        "to merge them: --name AI=ai --name Ai=ai",
+        "warning: source 'human' and 'human ' differ only in blanks, and are separate groups; "
+        "to merge them: --name 'human =human'",
     }
 
 
@@ -560,6 +560,6 @@ def test_fractions_that_are_groups_are_said_to_be_numbers() -> None:
     [remark] = grouping(documents("score", [0.1, 0.4, 0.9]), "score").remarks
     assert note_sentence(remark) == "score: each of 3 values is a group"
     assert note_sentence(replace(remark, has_remedy=True)).endswith(
-        "; numbers from .1 to .9: --by score:2 makes bins, --by score:.5 parts them there"
+        "; numbers from .1 to .9; --by score:2 makes two bins, --by score:.5 splits them there"
     )
     assert grouping(documents("grade", [1, 2, 3]), "grade").remarks == ()

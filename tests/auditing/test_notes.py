@@ -57,10 +57,10 @@ SCORES = {"q0": {"a-h": 2.0, "a-l": 1.0}}
 def test_unlabelled_judgments_are_counted_and_bare_ids_meet_label_ids() -> None:
     sentences = notes(labelled(PAIR, [("q0", doc) for doc in ("a-h", "a-l", "x", "y")]), SCORES)
     assert (
-        "2 judgments of documents without a label count in the row 'all' and in no group"
+        "2 judgments for documents without a label count only in the row 'all', in no group"
         in sentences
     )
-    assert not any("need twins" in note for note in sentences)
+    assert not any("versions of one text" in note for note in sentences)
     rows: dict[str, list[str | None]] = {
         "doc_id": ["b-h", "a-h", "a-l"],
         "source": ["human", "human", "llm"],
@@ -95,12 +95,12 @@ def halves(count: int, lone: int, unlabelled: int = 0) -> Collection:
 @pytest.mark.parametrize(
     ("lone", "unlabelled", "reason"),
     [
-        (2, 0, "2 of 18 relevance judgments are of documents without a twin"),
+        (2, 0, "2 of 18 relevance judgments are for documents without a twin"),
         (
             1,
             3,
             (
-                "1 of 19 relevance judgments is of a document without a twin on the other side (3 "
+                "1 of 19 relevance judgments is for a document without a twin on the other side (3 "
                 "documents have no "
             ),
         ),
@@ -119,13 +119,14 @@ def test_few_documents_without_twin_explain_the_band(
 
 
 def test_a_card_without_twins_says_what_they_need() -> None:
-    need = "head-to-head, rank gap and score gap need twins: "
-    assert f"{need}the column origin in labels.tsv" in notes(labelled(PAIR, []), SCORES, card=True)
+    need = "three more questions compare versions of one text. To ask them, "
+    column = "name the column that links versions: labels.tsv:…,origin=COLUMN"
+    assert f"{need}{column}" in notes(labelled(PAIR, []), SCORES, card=True)
     docs = toy().docs.with_columns(origin=pl.col("id"))
     sentences = notes(
         Collection(docs, toy().queries, toy().qrels), {"q1": {"d1-llm": 1.0}}, card=True
     )
-    assert f"{need}documents of two sources with one origin" in sentences
+    assert f"{need}give the same origin to documents of two sources" in sentences
     assert not any(
         note.startswith(need) for note in notes(toy(), {"q1": {"d1-llm": 1.0}}, card=True)
     )
@@ -217,7 +218,7 @@ class TestFailed:
         )
         assert note_sentences(with_zeros.notes)[:2] == (
             "engine:m:f: 1 judged query not in the run, counted as 0",
-            "engine:m:f: 1 judged query failed by the engine, not counted",
+            "engine:m:f: the engine failed on 1 judged query, not counted",
         )
         assert [result.by_group()["mean"][1] for result in (with_zeros, without)] == pytest.approx(
             [2 / 3, 1]
@@ -252,8 +253,9 @@ class TestFittedQueries:
         ]
         result = audit(toy(), runs, ["nDCG@3"], resamples=100)
         assert result.queries == ("q2", "q3")
-        assert "1 query left out for all runs: offset.json learned from them" in note_sentences(
-            result.notes
+        assert (
+            "1 query left out for all runs, because offset.json learned from them"
+            in note_sentences(result.notes)
         )
         alone = audit(toy().only_queries(["q2", "q3"]), runs[0], ["nDCG@3"], resamples=100)
         assert (result.values[0] == alone.values[0]).all()
@@ -387,9 +389,9 @@ def test_a_verdict_that_hangs_on_it_is_named() -> None:
     for effect_or_tilt in (effect, level):
         (warning,) = note_sentences(noise_notes([noise], [effect_or_tilt], 5.0))
         assert warning.startswith(
-            "warning: mine: the verdict on human and llm hangs on numerical noise: "
+            "warning: mine: the verdict on human and llm depends on numerical noise; "
         )
-        assert "bfloat16 leave Relative Δ on nDCG@1 open by ±1.5 points" in warning
+        assert "bfloat16, and so Relative Δ on nDCG@1 to ±1.5 points" in warning
         assert list(noise_notes([replace(noise, points=0.5)], [effect_or_tilt], 5.0)) == []
     wide = replace(
         level, low=-5.8, high=5.8

@@ -166,7 +166,7 @@ def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(ask_ju
     assert warning.tone == "warning"
     assert warning.text.startswith("Position bias: the document shown first is named in 100.0 % of")
     assert warning.text.endswith(
-        "More than 20 points from it: place decides much of what is chosen"
+        "This is more than 20 points away, so position decides many choices"
     )
     sentence = result.verdict(result.outcomes[0]).sentence
     assert sentence.endswith(
@@ -211,7 +211,7 @@ def test_pairs_are_of_both_sides_seeded_and_of_their_kind() -> None:
     drawn = draw_pairs(bare, sides, pairs=2)
     assert drawn.frame["kind"].unique().to_list() == ["irrelevant"]
     assert note_sentences(drawn.notes) == (
-        "no document is judged relevant: there are irrelevant pairs only",
+        "no document is judged relevant, so all pairs are irrelevant",
     )
 
 
@@ -228,13 +228,13 @@ def test_candidates_bound_the_pairs() -> None:
     assert [note.split(" ")[0] for note in note_sentences(drawn.notes)] == ["1", "2", "2"]
     assert (
         note_sentences(drawn.notes)[2]
-        == "2 queries have fewer than 9 irrelevant pairs; all were taken"
+        == "2 queries have fewer than 9 irrelevant pairs; all of them were used"
     )
     one_side = run_of(collection, {"q0": {"female-0-0": 1.0, "female-1-0": 1.0, "male-1-0": 1.0}})
     lacking = draw_pairs(collection, two_groups(collection, "gender"), pairs=1, candidates=one_side)
     assert lacking.frame.rows() == [("q0", "irrelevant", "male-1-0", "female-1-0")]
     assert note_sentences(lacking.notes) == (
-        "2 queries without a text or candidates, not asked",
+        "2 queries without a text or candidates, so not asked",
         "1 of 1 query without relevant documents on both sides",
     )
     run = Run(
@@ -262,20 +262,21 @@ def test_unlabelled_documents_are_in_no_pair_and_smaller_group_is_protected() ->
     mixed = Collection(docs, collection.queries, collection.qrels)
     drawn = draw_pairs(mixed, two_groups(mixed, "gender"), pairs=50)
     assert (
-        note_sentences(drawn.notes)[0] == "warning: 24 of 48 documents without gender, in no pair"
+        note_sentences(drawn.notes)[0]
+        == "warning: 24 of 48 documents without gender, so in no pair"
     )
     assert drawn.frame.filter(pl.col("kind") == "relevant").height == 4 * 9
     both = docs.with_columns(
         gender=pl.when(pl.col("id") == "male-0-0").then(pl.lit("female|male")).otherwise("gender")
     )
     several = Collection(both, collection.queries, collection.qrels)
-    lost = "warning: 25 of 48 documents without gender or of several, in no pair"
+    lost = "warning: 25 of 48 documents without gender or of several, so in no pair"
     assert note_sentences(two_groups(several, "gender").notes) == (lost,)
     sides = two_groups(
         several, "gender", "female"
     )  # a document of several is of the group that is named
     assert note_sentences(sides.notes) == (
-        "warning: 24 of 48 documents without gender, in no pair",
+        "warning: 24 of 48 documents without gender, so in no pair",
     )
     assert sides.code[collection.ids.to_list().index("male-0-0")] == 1
     collection = people(queries=3)
@@ -578,12 +579,13 @@ def test_choices_that_say_nothing_about_the_groups_are_counted(tmp_path: Path) -
     file = write(tmp_path / "some.jsonl", jsonl(choices))
     decisions = read_decisions(file, collection, two_groups(collection, "gender", "female"))
     assert note_sentences(decisions.notes) == (
-        "some.jsonl: 1 choice not of female and male, left out",
-        "some.jsonl: 1 choice of a relevant and an irrelevant one, left out",
+        "some.jsonl: 1 choice not between female and male, left out",
+        "some.jsonl: 1 choice between a relevant and an irrelevant document, left out",
     )
     result = pairwise(collection, decisions, resamples=100)
-    assert "1 pair in one order only, of which nobody knows whether both agree" in note_sentences(
-        result.notes
+    assert (
+        "1 pair shown in one order only, so whether both orders agree is unknown"
+        in note_sentences(result.notes)
     )
     assert result.outcomes[0].pairs == 0
     assert (

@@ -115,8 +115,8 @@ def test_documents_without_a_number_are_counted() -> None:
 
 def test_note_says_how_to_make_groups() -> None:
     notes = " ".join(note_sentences(audited(0.5).notes))
-    assert "popularity is taken for a property, and not for groups" in notes
-    assert "--by popularity:2 makes bins" in notes
+    assert "popularity is read as a property, not as groups" in notes
+    assert "--by popularity:2 makes two bins" in notes
 
 
 def test_few_numbers_are_groups() -> None:

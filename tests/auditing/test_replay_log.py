@@ -302,9 +302,9 @@ def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
     assert [call.call for call in split.unmatched] == [1]
     (note,) = note_sentences(split.notes)
     assert note.startswith(
-        "warning: 1 call of 96 cannot be matched, which counts as failed (first: call 1 passage "
+        "warning: 1 call of 96 cannot be matched, counted as failed (first: call 1 passage "
     )
-    assert note.endswith("; 1 query left out whole: q0")
+    assert note.endswith("; 1 query left out entirely: q0")
     assert set(log_of_runs.runs[PUBLISHED].queries) == {f"q{topic}" for topic in range(1, TOPICS)}
     assert (len(split.answers), split.unreadable, split.failures, split.passed) == (95, 0, 1, False)
     assert replay_log(log_of_runs, EVERY, [], max_failures=1 / 96).passed

@@ -108,9 +108,8 @@ def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
     several = {name: {"temperature": number / 10} for number, name in enumerate("abc")}
     others = audit_sources(studied(several), [decided(dict.fromkeys("abc", 1))], "nDCG@1", **QUICK)
     assert [note for note in note_sentences(others.notes) if "no trend" in note] == [
-        "no trend: 3 temperatures, each of a series of its own; sources of one model share a "
-        "column "
-        "'model'"
+        "no trend: each of 3 temperatures is a separate series; put sources of one model together "
+        "with a column 'model'"
     ]
     equal = audit_sources(
         studied(count=20), [decided(dict.fromkeys(TEMPERATURES, 15))], "nDCG@1", **QUICK
@@ -218,7 +217,7 @@ def test_documents_outside_pool_are_no_lack_and_unknown_judgments_stay() -> None
     )
     audits = source_audits(with_strange)
     assert [note for note in note_sentences(audits.notes) if "unknown" in note] == [
-        "1 judgment of unknown documents counts in the row 'all' and in no group"
+        "1 judgment for unknown documents counts only in the row 'all', in no group"
     ]
 
 
@@ -260,7 +259,7 @@ def test_without_common_documents_all_of_each_source_are_compared() -> None:
     audits = source_audits(apart())
     assert [tilt.queries for tilt in audits.tilts] == [1, 39, 39]
     assert note_sentences(audits.notes)[1].startswith(
-        "warning: no document was rewritten by every source: all "
+        "warning: no document was rewritten by every source; all "
     )
 
 
@@ -268,8 +267,8 @@ def test_a_source_of_several_temperatures_is_in_no_trend() -> None:
     (source,) = take_apart(mixed()).sources
     assert math.isnan(source.temperature)
     assert note_sentences(take_apart(mixed()).notes) == (
-        "source 'a' holds documents of 2 temperatures, 0.2 to 0.7, so it is in no trend; give each "
-        "temperature a source of its own",
+        "source 'a' has documents of 2 temperatures, 0.2 to 0.7, so it is in no trend; give each "
+        "temperature its own source",
     )
 
 
@@ -521,7 +520,7 @@ def test_a_gate_judges_each_source() -> None:
     assert row.b == "llm-tmp0.7"
     grown = gate(audits, baseline=audits)
     assert {row.outcome for row in grown.rows} == {"level"}
-    assert note_sentences(grown.notes)[-1].startswith("each growth of the 3 comparisons is judged")
+    assert note_sentences(grown.notes)[-1].startswith("each of the 3 growths has its own")
     for options, message in (
         ({"pairs": [("human", "robot")]}, "unknown pair of groups 'human,robot'"),
         (

@@ -278,8 +278,8 @@ def test_a_dead_ranker_tells_nothing_of_factors() -> None:
     dead = {query: {str(row["id"]): 1.0 for row in docs} for query in queries}
     effects = factor_effects(collection, [run_of(collection, dead)])
     assert factor_headline(effects).endswith(
-        "nothing is shown: all documents have the same score in 12 of 12 lists, so that no factor "
-        "could move a document"
+        "nothing is shown, because all documents have the same score in 12 of 12 lists, so no "
+        "factor could move a document"
     )
     assert any(
         note.startswith("warning: ") and "12 of 12 lists" in note

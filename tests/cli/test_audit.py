@@ -76,7 +76,7 @@ def test_a_check_that_fails_is_repeated(
     judgments = [(f"q{row['_id'][1]}", row["_id"], 1) for row in docs]
     folder = write_beir(tmp_path / "open", docs=docs, queries=queries, qrels=judgments)
     out = cli("audit", folder, "-r", "bm25", "-m", "nDCG@3", *options, *QUICK).out
-    warning = f"warning: ranktilt check {folder} ends with Void: {faults}; a tilt may come"
+    warning = f"warning: ranktilt check {folder} ends with Void: {faults}; this alone may"
     assert (" ".join(warning.split()) in " ".join(out.split())) == bool(faults)
     assert ("ends with Void" in out) == bool(faults)
 
@@ -143,8 +143,8 @@ def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -
     assert refused.code == 2
     result = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "R@10", "--ignore-unknown")
     sentence = (
-        "1 judgment of unknown documents and 2 judgments of unknown queries count in the "
-        "row 'all' and in no group"
+        "1 judgment for unknown documents and 2 judgments for unknown queries count only in the "
+        "row 'all', in no group"
     )
     assert sentence in note_sentences(result.notes)
     everyone = dict(zip(result.queries, result.values[0, 0, 0], strict=True))
@@ -277,7 +277,7 @@ def test_judgments_can_be_left_out_or_replaced_and_labels_added(
     )
     result = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--groups", table, "--by", "side")
     assert result.groups == ("all", "east", "west")
-    assert "2 documents without side, in no group" in note_sentences(result.notes)
+    assert "2 documents without side, so in no group" in note_sentences(result.notes)
     assert result.spec["inputs"][-1]["path"] == str(table)
 
 

@@ -339,7 +339,7 @@ def test_effects_of_factors_are_printed_saved_and_a_page(cli: Cli, tmp_path: Pat
         "explain", folder, "--by-factor", "-r", "bm25@12", "--adopters", "0,1", *files
     )
     assert code == 0
-    assert "Does an edit pay, as ever more documents have it?" in out
+    assert "Does an edit still pay as more documents make it?" in out
     assert "bm25@12: 2 queries and 24 documents are too few to test." in out
     assert "not retrieved" not in out.replace("what is not retrieved", "").replace(
         "0 where not retrieved", ""

@@ -81,7 +81,7 @@ def test_the_folders_own_candidates_are_taken(cli: Cli, folder: Path, server: Se
     code, out, err = cli("pairwise", folder, "--llm", "openai:tiny", *BY, *QUICK)
     assert code == 0
     assert "4 pairs of 1 query: 8 prompts" in err
-    assert "11 queries without a text or candidates, not asked" in out
+    assert "11 queries without a text or candidates, so not asked" in out
 
 
 def test_held_out_queries_alone_are_asked_about(

@@ -191,7 +191,7 @@ def test_options_that_an_audit_needs_too_stand_in_the_next_command(
     judged = [("d1", "d2", 1), ("d2", "d3", 1), ("d1", "gone", 1)]
     folder, run = write_beir(tmp_path / "c", queries=queries, qrels=judged), tmp_path / "a.trec"
     err = cli("rank", folder, "-r", "bm25", "-o", run, "--ignore-unknown").err
-    assert "bm25: own documents of 2 queries left out (exclude_self=false keeps them)" in err
+    assert "bm25: the document that is the query itself left out for 2 queries" in err
     assert err.endswith(f"--run {run} --ignore-unknown --by none\n")
     err = cli("rank", folder, "-r", "bm25(exclude_self=false)", "-o", run, "--ignore-unknown").err
     assert err.endswith(f"-r 'replay:{run}(exclude_self=false)' --ignore-unknown --by none\n")

@@ -55,8 +55,8 @@ def test_one_group_left_is_measured_and_compared_with_nothing(
             "all",
             "ai",
         ]
-        assert "3 documents without source, in no group" in out + err
-        assert "only source 'ai' is left, so nothing is compared" in out + err
+        assert "3 documents without source, so in no group" in out + err
+        assert "only source 'ai' is left, so there is nothing to compare" in out + err
         assert "human" not in out + err
         assert "Next" not in out + err
     assert cli("report", tmp_path / "a.json", "-o", tmp_path / "a.html").code == 0
@@ -69,7 +69,7 @@ def test_check_of_one_group_left(cli: Cli, one_left: Path) -> None:
     code, out, err = cli("check", one_left)
     assert code == 3
     assert "Nothing is compared: only source 'ai' is left" in out
-    assert "3 documents without source, in no group" in out + err
+    assert "3 documents without source, so in no group" in out + err
     assert "(no source)" in out
 
 
@@ -95,7 +95,7 @@ def test_plain_folder_ranks_and_is_measured_as_a_whole(cli: Cli, tmp_path: Path)
     )
     assert code == 0
     assert "human" not in out
-    assert f"{NO_SOURCE}, and no column of few values could name it: name the source" in line(
+    assert f"{NO_SOURCE}, and no column has few enough values to name it: name the source" in line(
         cli, "audit", plain, "-r", "bm25"
     )
 

@@ -432,7 +432,6 @@ def test_held_out_ones_are_next(
     )
     assert code == 0
     assert out.splitlines()[0] == (
-        f"transformers:{model}(adapter={folder}) was trained on 4 of 5 queries asked about, so "
-        "that its choices say "
-        "little of others: --queries takes the adapter's held-out.txt."
+        f"transformers:{model}(adapter={folder}) was trained on 4 of 5 of these queries, so its "
+        "choices say little about others. Pass the adapter's held-out.txt to --queries."
     )

@@ -310,7 +310,7 @@ def test_shared_titles_are_a_warning_and_the_threshold_of_near_identical_pairs_i
     )
     assert (fault.count, fault.note) == (
         0,
-        "Jaccard similarity of terms of 0.87 or more; void where no pair differs more",
+        "Jaccard similarity of terms is 0.87 or more; void if no pair differs more",
     )
 
 
@@ -365,7 +365,7 @@ def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_orig
     docs = [{**r, "origin": r["id"]} for r in sound()]
     fault = row(check(collection_with(docs)), "pairs missing a side")
     assert (fault.count, fault.total, fault.value, fault.verdict) == (40, 40, 100.0, "void")
-    assert "twins need one origin" in fault.note
+    assert "twins need the same origin" in fault.note
     undefined = [r for r in check(collection_with(docs)).faults if math.isnan(r.value)]
     assert {r.name for r in undefined} >= {
         "identical pairs",
@@ -494,7 +494,7 @@ def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excu
         result = check(collection_with(pooled_docs(labelled=labelled), POOLED))
         fault = row(result, "pairs missing a side")
         assert (fault.count, fault.total, fault.value, fault.verdict) == (0, 8, 0.0, "ok")
-        assert fault.note == "12 documents outside the pool have no twin by design"
+        assert fault.note == "12 documents outside the pool have no twin, by design"
         assert result.fair
     for gone, left in (("p3-llm", "p3-human"), ("p3-human", "p3-llm")):
         docs = [row for row in pooled_docs() if row["id"] != gone]
@@ -503,8 +503,8 @@ def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excu
     fault = row(check(collection_with(pooled_docs())), "pairs missing a side")
     assert (fault.count, fault.total, fault.verdict) == (12, 20, "void")
     assert fault.note == (
-        "12 outside the pool are relevant to a query and count as missing: pool with these "
-        "queries too"
+        "12 outside the pool are relevant to a query and count as missing; include these "
+        "queries when you pool"
     )
     third_side = [
         {**row, "id": row["id"].replace("llm", "gpt"), "source": "gpt", "pool": None}

@@ -379,9 +379,8 @@ def test_an_unlabelled_document_is_counted_keeps_its_rank_and_counts_in_the_row_
     mine = run(tmp_path, {"q1": {"web-7": 9.0, **SCORES["q1"]}, "q2": SCORES["q2"]})
     audited = audit(labelled(label_file(tmp_path), [mine]), mine, card=True, depth=1, resamples=200)
     note = (
-        f"{mine.name}: 1 entry of 1 document without a label (first: 'web-7'); these keep "
-        "their "
-        "ranks and belong to "
+        f"{mine.name}: 1 entry for 1 document without a label (first: 'web-7'); they keep "
+        "their ranks, in no group"
     )
     assert [text for text in note_sentences(audited.notes) if text.startswith(note)]
     assert audited.card[0].value == pytest.approx((0 - 1) / 2)
@@ -466,11 +465,11 @@ def test_missing_values_and_spellings_are_one_rule_for_every_format(
     groups = grouping(from_labels(read, queries=["q"]), "source")
     assert groups.names == ("human", "AI", "NA", "ai")
     assert [text.split(",")[0] for text in note_sentences(groups.remarks)] == [
-        "warning: source 'ai' and 'AI' differ in case only",
-        "warning: source 'NA' is a word",
+        "warning: source 'ai' and 'AI' differ only in case",
+        "warning: source 'NA' is read as a group: 1 document has it",
     ]
     alike = replace(groups.remarks[0], has_remedy=True)
-    assert note_sentences([alike])[0].endswith("; to make them one: --name AI=ai")
+    assert note_sentences([alike])[0].endswith("; to merge them: --name AI=ai")
     renamed = read_labels(replace(LabelFile(str(path)), names={"AI": "ai"}))
     assert renamed["source"].to_list() == ["ai", None, "ai", "NA", "human"]
 
@@ -513,5 +512,5 @@ def test_every_door_says_that_sources_differ_in_case_only() -> None:
     queries = pl.DataFrame({"id": ["q"], "text": ["one"]})
     qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["d1"], "grade": [1]})
     collection = Collection(pl.DataFrame(docs), queries, qrels)
-    remark = "source 'ai' and 'AI' differ in case only, and are groups of their own"
+    remark = "source 'ai' and 'AI' differ only in case, and are separate groups"
     assert any(remark in note for note in note_sentences(check(collection).notes))

@@ -161,8 +161,8 @@ def test_columns_that_could_be_the_source() -> None:
         grouping(documents, "source")
     checked = rt.check(collection([None]))
     assert note_sentences(checked.notes) == (
-        "the 1 document has no source, and no column of few values could name it",
-        "texts are not examined: no document names its source",
+        "the 1 document has no source, and no column has few enough values to name it",
+        "texts are not checked: no document names its source",
     )
     assert not checked.fair
 
@@ -189,7 +189,7 @@ def test_check_of_two_sources_counts_the_others() -> None:
         toy().docs.head(1).with_columns(id=pl.lit("more"), source=pl.lit(None, pl.String))
     )
     checked = rt.check(rt.Collection(docs, toy().queries, toy().qrels))
-    assert "1 document without source, in no group" in note_sentences(checked.notes)
+    assert "1 document without source, so in no group" in note_sentences(checked.notes)
     assert [row.value for row in checked.faults] == pytest.approx(
         [row.value for row in rt.check(toy()).faults], nan_ok=True
     )
@@ -202,14 +202,14 @@ def test_contents_have_a_row_without_source() -> None:
         ("ai", 1, 0),
         (None, 2, 0),
     ]  # one of them has the origin of ai's, and is no source's twin
-    assert note_sentences(checked.notes) == ("2 documents without source, in no group",)
+    assert note_sentences(checked.notes) == ("2 documents without source, so in no group",)
     plain = rt.check(collection([None, None, None], is_ai=[True, False, True]))
     assert note_sentences(plain.notes) == (
         (
             "the 3 documents have no source; column 'is_ai' (false, true) could name it: ranktilt "
             "audit DIR --by is_ai"
         ),
-        "texts are not examined: no document names its source",
+        "texts are not checked: no document names its source",
     )
 
 
@@ -222,7 +222,7 @@ def test_explain_leaves_the_others_out_and_says_so() -> None:
     assert [result.rows for result in explained.results] == [
         result.rows for result in explain(toy(), probes=["words", "perplexity"]).results
     ]
-    assert note_sentences(explained.notes)[-1] == "1 document without source, in no group"
+    assert note_sentences(explained.notes)[-1] == "1 document without source, so in no group"
 
 
 def test_named_side_is_that_of_all_documents_or_none() -> None:
@@ -257,7 +257,7 @@ def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
     assert tilt.value == pytest.approx(
         200 * (0.5 - 0.63093) / (0.5 + 0.63093), abs=1e-3
     )  # -23.2: favours ai
-    assert "6 documents without source, in no group" in note_sentences(audited.notes)
+    assert "6 documents without source, so in no group" in note_sentences(audited.notes)
     sourceless = pl.col("source").replace({"human": None})
     one_left = rt.audit(
         rt.Collection(partial.docs.with_columns(sourceless), partial.queries, partial.qrels),
@@ -268,8 +268,8 @@ def test_audit_of_documents_with_and_without_source(tmp_path: Path) -> None:
     assert means == {"all": pytest.approx(1.0), "ai": pytest.approx(0.63093, abs=1e-5)}
     assert one_left.tilts == ()
     assert note_sentences(one_left.notes) == (
-        "12 documents without source, in no group",
-        "only source 'ai' is left, so nothing is compared",
+        "12 documents without source, so in no group",
+        "only source 'ai' is left, so there is nothing to compare",
     )
     unjudged = rt.audit(
         rt.Collection(one_left_docs(partial), partial.queries, partial.qrels.clear()), run

@@ -78,13 +78,11 @@ def test_judged_pairs_come_first_and_no_retrieved_share_is_named(
     for run_or_ranker in (ranker.rank(collection), ranker):
         attribution = attribute(collection, [run_or_ranker], [LONG])
         assert share_of_length(attribution)[1] > 0.5
-        assert (
-            "among those that it retrieves; these are chosen by their scores" in attribution.summary
-        )
+        assert "among the texts it retrieves. These are selected by score" in attribution.summary
         assert "goes with" not in attribution.summary
         assert "retrieved pairs of twins" in attribution.tables[0].title
     whole_lists = attribute(collection, [Planted(ranker.table, 600).rank(collection)], [LONG])
-    assert whole_lists.summary.endswith("; this goes with long.")
+    assert whole_lists.summary.endswith(". This goes with long.")
 
 
 @pytest.mark.parametrize("spec", ["bm25@10", "tfidf@10", "bm25@10>>tfidf", "tfidf>>bm25@10"])
@@ -225,7 +223,7 @@ def test_constant_twin_differences_and_pairs_without_value_are_left_out(
     assert [finding.unvarying for finding in attribution.findings] == [("same",)]
     by = f"{-always:+g}" if always else "0"
     assert (
-        f"toy, llm: left out, because all twins differ by the same: same ({by})"
+        f"toy, llm: left out, as all twins differ by the same amount: same ({by})"
         in note_sentences(attribution.notes)
     )
     holes = np.arange(collection.docs.height, dtype=float) ** 2
@@ -236,7 +234,7 @@ def test_constant_twin_differences_and_pairs_without_value_are_left_out(
         [property_of("holes", holes), LONG],
     )
     assert table(attribution)["long"]["twins"] == QUERIES * (ORIGINS - 2)
-    assert "toy, llm: 24 pairs are left out: no value of holes (24)" in note_sentences(
+    assert "toy, llm: 24 pairs are left out, without a value for holes (24)" in note_sentences(
         attribution.notes
     )
 
@@ -267,7 +265,7 @@ def test_ranker_by_one_property_gets_it_back_with_signed_parts() -> None:
         higher, lower = ("llm", "human") if lean > 0 else ("human", "llm")
         assert re.fullmatch(
             rf"toy scores {higher} texts higher than their {lower} twins, by 1\.\d+ sd "
-            r"\[1\.\d+, 1\.\d+\]; this goes with longer\.",
+            r"\[1\.\d+, 1\.\d+\]\. This goes with longer\.",
             attribution.summary,
         )
     llm = (collection.docs["source"] == "llm").to_numpy()
@@ -280,7 +278,7 @@ def test_ranker_by_one_property_gets_it_back_with_signed_parts() -> None:
     )
     attribution = attribute(collection, [run], [property_of("up", up), property_of("down", down)])
     assert attribution.summary.startswith("toy scores llm texts higher than their human twins, by ")
-    assert attribution.summary.endswith("; this goes with up, in spite of down.")
+    assert attribution.summary.endswith(". This goes with up, despite down.")
 
 
 def test_query_words_are_those_of_the_query_of_the_row() -> None:
@@ -315,12 +313,11 @@ def test_related_properties_are_said_and_figures_have_one_scale() -> None:
     run = scored(collection, lambda row: len(row["text"]), noise=1)
     attribution = attribute(collection, [run], [LONG, property_of("nearly", nearly), ROUND])
     (note,) = [note for note in note_sentences(attribution.notes) if "inflation" in note]
-    assert re.search(r"which of long \(\d{3,}\) and nearly \(\d{3,}\) is uncertain", note)
+    assert re.search(r"long \(\d{3,}\) and nearly \(\d{3,}\) go together", note)
     attribution = attribute(collection, [run], [LONG, property_of("twice", 2 * lengths)])
     assert attribution.tables[0].rows[1]["inflation"] == "∞"
     assert any(
-        "which of long (∞) and twice (∞) is uncertain" in note
-        for note in note_sentences(attribution.notes)
+        "long (∞) and twice (∞) go together" in note for note in note_sentences(attribution.notes)
     )
     collection = twins()
     steep, flat = (
@@ -352,7 +349,7 @@ def test_one_query_speaks_of_documents_only() -> None:
     gap = gaps(collection, run_of_query, "human", "llm")["score"].to_numpy()
     half = stats.t.ppf(0.975, ORIGINS - 1) * gap.std(ddof=1) / math.sqrt(ORIGINS)
     assert row["gap high"] - row["mean gap"] == pytest.approx(half)
-    assert any("there is one query" in note for note in note_sentences(attribution.notes))
+    assert any("there is only one query" in note for note in note_sentences(attribution.notes))
 
 
 def test_what_cannot_be_attributed_is_one_line() -> None:

@@ -74,7 +74,7 @@ def test_the_effect_of_a_property_of_texts_by_hand_and_by_default_all_that_can_r
     assert (effect.quantity, effect.reference_mean, effect.source_mean) == ("words", 13.0, 17.0)
     assert effect.g == pytest.approx(4 / np.std(2.0 * np.arange(12), ddof=1) * (1 - 3 / 43))
     assert words.summary == (
-        "llm: 17.00 words against 13.00 of human, g = +0.52 [+0.30, +0.73] over 12 pairs."
+        "llm: 17.00 words against 13.00 for human, g = +0.52 [+0.30, +0.73] over 12 pairs."
     )
     explanation = rt.explain(exclaiming())
     names = "words overlap type-token specificity query-words sentences readability perplexity"
@@ -101,7 +101,7 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
     )
     assert [effect.pairs for effect in explanation.results[0].effects] == [0, 12]
     assert note_sentences(explanation.notes) == (
-        "gpt has no twins of human: nothing of it can be compared",
+        "gpt has no twins in human, so it cannot be compared",
     )
     alone = Collection(llm, exclaiming().queries, exclaiming().qrels.clear())
     with refused(
@@ -319,7 +319,7 @@ def test_shared_terms_of_the_toy_by_hand_of_the_reference_in_the_order_of_the_pa
     assert [math.isnan(v) for v in terms.jaccard.values] == [False, False, True]
     assert terms.overlap.undefined == 2
     assert OverlapProbe()(collection_of(twin_texts(("—", "—")), {}, {})).summary == (
-        "llm: terms cannot be compared: no text of human with a twin has a term."
+        "llm: terms cannot be compared, as no human text with a twin has any."
     )
 
 
@@ -434,7 +434,7 @@ def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> No
     assert [round(row["mean"], 2) for row in overlap.rows] == [0.58, 0.69]
     assert re.search(r"mean overlap 0\.69, Jaccard 0\.58", page)
     assert note_sentences(explanation.notes) == (
-        "llama-2-7b-chat-tmp0.2: 2 twins are identical to those of human",
+        "llama-2-7b-chat-tmp0.2: 2 twins are identical to the one in human",
     )
 
 

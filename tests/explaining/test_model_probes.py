@@ -230,9 +230,7 @@ def test_rows_and_sentence_of_a_collection() -> None:
     )  # type: ignore[arg-type]
     assert [row["source"] for row in theorem.rows] == ["llm"] * 6
     assert theorem.question.endswith("(LLM: L · B: P · H: R)")
-    assert theorem.summary.startswith(
-        "llm: all conditions that were checked hold; the conclusion holds: −"
-    )
+    assert theorem.summary.startswith("llm: all conditions checked hold; the conclusion holds: −")
     assert theorem.summary.endswith("nats per token over 3 pairs of twins.")
     assert {row["origins cut"] for row in theorem.rows} == {0}
     plm.window = 5  # pairs of twins have 5, 4 and 6 letters
@@ -308,7 +306,7 @@ def test_values_within_rounding_are_not_compared() -> None:
     docs = versions({"human": "tt", "llm": "tt"})
     probed = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (spectra,))
     says = findings_words(probed.figures[0].findings)
-    assert says.endswith(f"{spectra.relative[-1]:.3f} at the last that is above rounding.")
+    assert says.endswith(f"{spectra.relative[-1]:.3f} at the last one above rounding.")
     coarse = spectrum(
         DocumentVectors(stored=vectors.stored, row=vectors.row, store="float16"), "llm", rows
     )

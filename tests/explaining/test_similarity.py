@@ -63,8 +63,8 @@ def test_twins_and_the_sentence_by_hand() -> None:
         near(bed(4)), twins=Cosines(name="twins", values=np.array([0.9, 0.96, 0.98]))
     )
     words = (
-        "llm: twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the "
-        "rewrite of another, 0.00"
+        "llm: twins have a median cosine of 0.96, 66.7 % of them above 0.95; for a text and "
+        "another text's rewrite it is 0.00"
     )
     for auc, apart in (
         (0.612, "; a classifier tells the sources apart with an AUC of 0.61"),
@@ -76,7 +76,7 @@ def test_twins_and_the_sentence_by_hand() -> None:
         assert _twins_near(separated).sentence == f"{words}{apart} ({similarity.model})"
     nothing = replace(similarity, twins=Cosines(name="twins", values=np.array([math.nan])))
     assert _twins_near(nothing).sentence == (
-        f"llm: vectors of {similarity.model} cannot be compared: no pair has a vector on both sides"
+        f"llm: {similarity.model} vectors cannot be compared, as no pair has one on both sides"
     )
 
 

@@ -182,7 +182,7 @@ def test_meaning_leaves_out_judges_by_chance() -> None:
     audit = audited({"fine": 0.4, "twin": 0.41, "dice": 60.0}, queries=40)
     meaning = meaning_sentence(audit)
     assert "these grades give no reason to prefer one of them" in meaning
-    assert meaning.startswith("dice may agree with humans by chance alone.")
+    assert meaning.startswith("dice may agree with humans only by chance.")
     assert "dice or" not in meaning
     (step,) = judge_next_commands(audit)
     assert step.command.startswith("ranktilt judge --human HUMAN --judge JUDGE --runs")

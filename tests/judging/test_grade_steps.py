@@ -73,6 +73,6 @@ def test_workbench_ratings_are_judged_as_whole_grades_are(tmp_path: Path) -> Non
         write(tmp_path / "human.qrels", lines(human)),
     )
     assert fractions.agreements == result.agreements
-    assert "grades are fractions: 1/2 is a step, so that 1 is grade 2 here" in note_sentences(
+    assert "grades are fractions in steps of 1/2, so 1 becomes grade 2 here" in note_sentences(
         fractions.notes
     )

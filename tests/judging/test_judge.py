@@ -88,7 +88,7 @@ def test_grades_of_other_pairs_are_refused(judged: pl.DataFrame, message: str) -
 
 def test_suspicious_grades_few_common_pairs_and_stray_grades_are_pointed_out() -> None:
     for judged, warning in (
-        (HUMAN, "warning: j gives the human grade to every pair: are these the same labels?"),
+        (HUMAN, "warning: j always gives the human grade; are these the same labels?"),
         (
             HUMAN.with_columns(grade=pl.lit(1)),
             "j gives grade 1 to all pairs: κ and α are undefined",
@@ -329,7 +329,8 @@ def test_few_human_labels_repair_a_judges_means_and_further_queries_of_the_judge
     }
     assert np.median([estimate.effective for estimate in result.corrected]) > 13
     assert any(
-        note.startswith("good: 12 human queries are worth") for note in note_sentences(result.notes)
+        note.startswith("good: with it, 12 human queries are worth")
+        for note in note_sentences(result.notes)
     )
 
 
@@ -428,7 +429,7 @@ def test_values_of_few_queries_have_no_intervals() -> None:
     for estimate in (order.tau, order.rbo, kappa, result.systems[0].relative):
         assert not np.isnan(estimate.value)
         assert np.isnan([estimate.low, estimate.high]).all()
-    assert "good: 5 queries, so no intervals, which need 6 queries" in note_sentences(result.notes)
+    assert "good: 5 queries, but intervals need 6" in note_sentences(result.notes)
     sentences = [finding.sentence for finding in judge_findings(result)]
     assert not any("nan" in sentence or "[" in sentence for sentence in sentences)
     (row,) = gate_judges(result, min_tau=0.1).rows
@@ -450,7 +451,7 @@ def test_few_labelled_queries_have_values_without_intervals() -> None:
     assert np.isnan([row.powered.low for row in result.corrected]).all()
     assert not np.isnan([row.powered.value for row in result.corrected]).any()
     assert (
-        "good: 3 human queries give values without intervals, which need 4 queries"
+        "good: 3 human queries are enough for values, but intervals need 4 queries"
         in note_sentences(result.notes)
     )
     assert "nan" not in table(result)

@@ -197,9 +197,9 @@ def test_order_by_hand_and_what_is_missing_is_left_out() -> None:
     assert order.tau.value == pytest.approx(1 / 3)
     assert note_sentences(result.notes) == (
         "j, nDCG@10: 1 system evaluated by humans only left out",
-        "j, nDCG@10: 1 query without a value of every system left out, not counted as 0",
-        "j, nDCG@10: 2 queries, so no intervals, which need 6 queries",
-        "j: 2 human queries give values without intervals, which need 4 queries",
+        "j, nDCG@10: 1 query without a value for every system left out, not counted as 0",
+        "j, nDCG@10: 2 queries, but intervals need 6",
+        "j: 2 human queries are enough for values, but intervals need 4 queries",
     )
     # Query 4, which the judge alone evaluated, is what few human values are repaired with.
     assert {row.queries for row in result.corrected} == {2}

@@ -141,7 +141,7 @@ def test_a_cluster_has_a_name_of_its_own() -> None:
 
 def test_clusters_of_other_runs_are_refused() -> None:
     (note,) = cluster_notes(["a", "b", "c"], {"a": "x", "b": "x"})
-    assert note.sentence == "x: 2 runs count as one system with their mean values"
+    assert note.sentence == "x: 2 runs count as one system, by their mean values"
     with pytest.raises(UserError, match="--systems: no run of a cluster is among the runs"):
         cluster_notes(["a"], {"z": "x"})
 
@@ -157,7 +157,7 @@ def test_systems_that_correlate_are_likely_repeats() -> None:
         "warning: a and b look like repeats of one system (their values per query correlate above "
         ".99)"
     )
-    assert "a third column, cluster, in --systems FILE joins them" in note.sentence
+    assert "join them with a third column, cluster, in --systems FILE" in note.sentence
     assert list(repeat_notes(joined(values([*REPEATS, AWAY]), {"a": "x", "b": "x"}), {})) == []
 
 
@@ -174,7 +174,7 @@ def test_names_that_differ_in_a_number_need_less_correlation() -> None:
     assert 0.95 < np.corrcoef(REPEATS[0], nearly)[0, 1] < 0.99
     assert list(repeat_notes(values([REPEATS[0], nearly]), {})) == []
     (note,) = repeat_notes(values([REPEATS[0], nearly], "gpt-run1 gpt-run2"), {})
-    assert "their names differ in a number alone" in note.sentence
+    assert "their names differ only in a number" in note.sentence
 
 
 def test_two_queries_make_no_repeats() -> None:
@@ -212,7 +212,7 @@ def test_repeats_of_one_family_are_no_evidence_for_it() -> None:
     verdicts = {row.family: row.verdict for row in audit.preferences}
     assert verdicts["llm"] == "not tested"
     words = [note.sentence for note in audit.notes]
-    assert "one-llm: 3 runs count as one system with their mean values" in words
+    assert "one-llm: 3 runs count as one system, by their mean values" in words
     with pytest.raises(UserError, match=r"^clusters: need runs \(--runs DIR\)"):
         judge({"fond": judged}, collection=collection, clusters=clusters)
 

@@ -214,7 +214,7 @@ def test_human_effectiveness_counts_and_undefined_is_not_level() -> None:
     assert without.document_sets == (ALL,)
     assert without.choose().chosen == level.candidate
     assert (
-        "effectiveness on human documents alone is not known: they were not ranked alone"
+        "effectiveness on human documents alone is unknown, as they were not ranked alone"
         in list(bench_notes(without))
     )
     none = ONES[1]._replace(

@@ -196,9 +196,8 @@ def test_what_both_hold_is_not_learned_from(dense: Dense, tmp_path: Path) -> Non
     assert list(bench_notes(bench))[1:3] == [
         "fitted on 10 queries of rivers",
         (
-            "30 documents of rivers and 20 of 40 judgments left out: relevant to queries to select "
-            "by "
-            "or to test on too"
+            "30 documents of rivers and 20 of 40 judgments left out, because they are also "
+            "relevant to selection or test queries"
         ),
     ]
     direction = Direction.load(tmp_path / "dense-axes-20-direction.json")

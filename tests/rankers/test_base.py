@@ -289,7 +289,10 @@ def test_which_documents_a_query_may_not_find_in_all_their_versions() -> None:
         spec = exclusion_spec(self_documents(collection, None))
         notes = list(note_sentences(exclusion_notes("r", spec)))
         assert notes == (
-            ["r: own documents of 2 queries left out (exclude_self=false keeps them)"]
+            [
+                "r: the document that is the query itself left out for 2 queries "
+                "(exclude_self=false keeps it)"
+            ]
             if len(out) == 2
             else []
         )

@@ -71,8 +71,8 @@ CASES = [
     ),
     Case(
         note=FewQueriesOfGroups(queries=2).within("baseline", "baseline"),
-        sentence="warning: baseline: only 2 queries compare the groups; an interval takes 3 "
-        "queries, and a test 10",
+        sentence="warning: baseline: only 2 queries compare the groups; an interval needs 3 "
+        "queries, and a test needs 10",
     ),
     Case(
         note=Remark(severity="warning", text="two lists are short").within("documents", "human"),
@@ -90,7 +90,7 @@ CASES = [
             fixed=(Count(name="tied", number=6),),
         ),
         sentence="warning: a, b, c, d and 2 others: all documents have the same score in 6 of 10 "
-        "lists; level cannot be shown from these",
+        "lists; this cannot show that a ranker is level",
     ),
 ]
 

@@ -184,7 +184,7 @@ class TestBench:
         uneven = replace(bench, tilts=tuple(replace(t, twins=False, **band) for t in bench.tilts))
         tilt, plane = figures(uneven)["strength-1"][0], figures(uneven)["plane"][0]
         assert tilt.says.endswith(
-            "Groups are not twins: level is the median of what random labels give, not 0."
+            "Groups are not twins, so the neutral value is the median of random labels, not 0."
         )
         assert rows(tilt.drawing, "rect") == rows(plane.drawing, "rect") == []
         assert plane.says.startswith("Pareto front: α = 0; ")  # whose tilt is that median
@@ -225,7 +225,7 @@ class TestExplanation:
         )
         lines = table(rt.explain(same, ["words", "type-token"])).splitlines()
         assert lines[0] == "No difference from human is shown in 2 properties."
-        assert "llama-t0.2: 12 twins are identical to those of human" in lines
+        assert "llama-t0.2: 12 twins are identical to the one in human" in lines
 
 
 class TestTrainingStudy:

@@ -55,8 +55,8 @@ def test_record_without_words_has_none() -> None:
     ("low", "with_gap", "meaning"),
     [
         (-0.1, (), "No gap between the sides is shown"),
-        (0.1, (), "no property that was examined is shown to go with it"),
-        (0.1, ("words",), "Look at words first: the gap goes with it"),
+        (0.1, (), "none of the properties examined is shown to go with it"),
+        (0.1, ("words",), "Look at words first, as the gap goes with it"),
     ],
 )
 def test_meaning_of_an_attribution(low: float, with_gap: tuple[str, ...], meaning: str) -> None:
@@ -81,10 +81,10 @@ def gap_attributed(**fields: Any) -> GapAttributed:
 @pytest.mark.parametrize(
     ("unvarying", "unexamined"),
     [
-        (("age",), "All twins differ by the same in age, which could therefore not be examined."),
+        (("age",), "All twins differ by the same amount in age, which could not be examined."),
         (
             ("a", "b", "c", "d"),
-            "All twins differ by the same in 4 other properties, which could therefore not be "
+            "All twins differ by the same amount in 4 other properties, which could not be "
             "examined.",
         ),
     ],
@@ -94,7 +94,7 @@ def test_properties_in_which_twins_do_not_vary_are_said_to_be_unexamined(
 ) -> None:
     gap = gap_attributed(unvarying=unvarying)
     assert note_sentence(gap) == (
-        "bm25 scores human texts higher than their llm twins, by 0.200 sd [0.100, 0.300]; this "
+        "bm25 scores human texts higher than their llm twins, by 0.200 sd [0.100, 0.300]. This "
         f"goes with words. {unexamined}"
     )
     assert unexamined not in note_sentence(replace(gap, low=-0.1))
@@ -103,4 +103,4 @@ def test_properties_in_which_twins_do_not_vary_are_said_to_be_unexamined(
 def test_no_property_of_retrieved_twins_is_named() -> None:
     gap = gap_attributed(is_of_retrieved=True)
     assert "words" not in note_sentence(gap)
-    assert "Name the ranker (-r) in place of its run" in attribution_meaning([gap])
+    assert "Name the ranker (-r) instead of its run" in attribution_meaning([gap])

@@ -140,11 +140,11 @@ def test_dagger_beats_every_other_ranker_and_seeds_are_one() -> None:
     spread = next(row for row in two_seeds.seeds if row.measure == "RR@10")
     assert spread.values == (1.0, 0.5)
     assert spread.deviation == pytest.approx(np.std([1, 0.5], ddof=1))
-    assert "each trained ranker is the mean of 2 trainings with other seeds" in note_sentences(
+    assert "each trained ranker is the mean of 2 trainings with different seeds" in note_sentences(
         result.notes
     )
     assert any(
-        note.startswith("warning: one training of each ranker is no finding")
+        note.startswith("warning: one training per ranker shows little")
         for note in note_sentences(studied().notes)
     )
 
@@ -182,7 +182,7 @@ def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path
     level = studied(sets=[ranked({**RANKS, LLM.run: 1})])
     assert study_headline(level).endswith(": 0.0 points of nDCG@10 on qa, test, not significant")
     lone = studied((HUMAN,), sets=[ranked({BASELINE: 3, HUMAN.run: 1})])
-    assert study_headline(lone) == "1 training, no two sides to compare"
+    assert study_headline(lone) == "1 training, but no two sides to compare"
     again = [replace(training, seed=1) for training in (HUMAN, LLM)]
     sides = {**SIDES, again[0].run: "human", again[1].run: "human"}
     ranks = {**RANKS, again[0].run: 1, again[1].run: 1}
@@ -190,7 +190,7 @@ def test_sentences_say_what_differs_and_a_study_is_saved_and_read(tmp_path: Path
     assert study_headline(several).endswith("Relative Δ −90.5 to 0.0 points over 2 comparisons")
     tuned = (replace(HUMAN, tuned="retrieval"), replace(LLM, tuned="retrieval"))
     notes = note_sentences(studied(tuned, sets=[ranked(depth=100)]).notes)
-    assert any(note.startswith("body already tuned for retrieval: mini; ") for note in notes)
+    assert any(note.startswith("mini is already tuned for retrieval; ") for note in notes)
     study = planted.training_study()
     assert TrainingStudy.load(study.save(tmp_path / "study.json")) == study
     assert planted.MANY[1].name == "mini trained on 10 human and 40 llm"

@@ -80,41 +80,35 @@ def percent(share: float) -> str:
 
 
 MEANINGS = {
-    MISSING: "documents without a twin of the same origin: the sides do not hold the same content",
-    "identical pairs": "both sides have the same text: they can only tie",
-    "near-identical pairs": (
-        "both sides have nearly the same text: little is left to tell them apart"
-    ),
-    "refusals": "the model declined to write: such a text cannot be relevant",
+    MISSING: "documents without a twin of the same origin, so the sides differ in content",
+    "identical pairs": "both sides have the same text, so they can only tie",
+    "near-identical pairs": "both sides have nearly the same text, so they hardly differ",
+    "refusals": "the model declined to write, and a refusal cannot be relevant",
     "boilerplate openings": (
-        "the text begins with words about the rewrite, which no searcher asks for"
+        "the text begins with words about the rewrite, which nobody searches for"
     ),
-    "cut-off endings": "the text ends without a full stop: its rest may have held the answer",
+    "cut-off endings": "the text ends without a full stop; the rest may have held the answer",
     "empty texts": "there is nothing to rank",
-    "duplicate texts": "the same text again within the source: copies share one fate",
-    LENGTH: "rankers weigh length by themselves: a tilt may be one of length",
-    "script differs": "the twins are written in different scripts: a translation, not a rewrite",
+    "duplicate texts": "the same text again in the source; copies rise and fall together",
+    LENGTH: "rankers respond to length, so a tilt may be due to length alone",
+    "script differs": "the twins use different scripts: a translation, not a rewrite",
     "title prefixes": (
-        "the text begins with its title, which counts twice then: "
-        "an advantage if one side dropped it"
+        "the text begins with its title, which then counts twice: an advantage if one side "
+        "dropped it"
     ),
     "texts cut short": (
-        "the text stops at one length for all: "
-        "what stood behind it can be found on the other side only"
+        "all texts stop at the same length; only the other side still holds the rest"
     ),
     "shared titles": (
-        "both twins carry the same title: ranked with it, they differ less than their texts do"
+        "both twins have the same title; ranked with it, they differ less than their texts do"
     ),
     ONE_SIDED: (
-        "relevant documents whose twin has another grade or none: "
-        "the measure favours the judged side"
+        "relevant documents whose twin has another grade or none; the measure favours the judged "
+        "side"
     ),
-    DANGLING: (
-        "judgments of documents or queries that the collection does not hold count in no group"
-    ),
+    DANGLING: "judgments for documents or queries outside the collection count in no group",
     REPEATED: (
-        "queries with the text of another are no evidence of their own: "
-        "an audit resamples them together"
+        "queries with the same text as another add no evidence; an audit resamples them together"
     ),
 }
 """Names of the checks in their order, each with the reason why it matters."""
@@ -242,11 +236,11 @@ class _Twins:
         notes = []
         if by_design:
             documents = counted(by_design, "document", "documents")
-            notes.append(f"{documents} outside the pool have no twin by design")
+            notes.append(f"{documents} outside the pool have no twin, by design")
         if relevant:
             notes.append(
-                f"{relevant:,} outside the pool are relevant to a query and count as missing: "
-                "pool with these queries too"
+                f"{relevant:,} outside the pool are relevant to a query and count as missing; "
+                "include these queries when you pool"
             )
         return lone.filter(~pl.col("outside") | pl.col("relevant"))["id"], "; ".join(notes)
 
@@ -311,7 +305,7 @@ def _faults_of_twins(twins: _Twins, collection: Collection) -> Iterator[FaultRow
     pairs, limits = twins.pairs, twins.limits
     lone, note = twins.unpaired()
     if not pairs.height:
-        note = "no origin is shared: twins need one origin, or one _id in two files"
+        note = "no origin is shared; twins need the same origin, or the same _id in two files"
     yield twins.row(
         MISSING, lone, len(lone) + pairs["origin"].n_unique(), limit=limits.max_missing, note=note
     )
@@ -334,8 +328,8 @@ def _faults_of_likeness(twins: _Twins) -> Iterator[FaultRow]:
     likeness = pl.Series(quality.likeness(pairs["text"], pairs["text_b"], limits.near_identical))
     yield twins.pairs_with("identical pairs", likeness == 2, limit=limits.max_identical)
     note = (
-        f"Jaccard similarity of terms of {limits.near_identical:g} or more; "
-        "void where no pair differs more"
+        f"Jaccard similarity of terms is {limits.near_identical:g} or more; "
+        "void if no pair differs more"
     )
     near = twins.pairs_with("near-identical pairs", likeness == 1, note=note)
     near = replace(near, limit="not all")

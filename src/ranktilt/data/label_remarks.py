@@ -77,7 +77,7 @@ def parts_words(by: str, parts: NumberParts | NumberLabels | PropertyLabels) -> 
     value = short_number(parts.parted_at)
     value = value if "." in value else f"{value}."
     span = f"numbers from {short_number(parts.low)} to {short_number(parts.high)}"
-    return f"{span}: --by {by}:2 makes bins, --by {by}:{value} parts them there"
+    return f"{span}; --by {by}:2 makes two bins, --by {by}:{value} splits them there"
 
 
 def short_number(value: float) -> str:

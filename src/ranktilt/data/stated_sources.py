@@ -63,7 +63,7 @@ def no_source_words(note: NoSource) -> str:
     """Say that no document has a source, and which columns could name it; errors say it too."""
     documents = counted(note.documents, "document has", "documents have")
     if not note.columns:
-        return f"the {documents} no source, and no column of few values could name it"
+        return f"the {documents} no source, and no column has few enough values to name it"
     described = " or ".join(f"{column.column!r} ({_values(column)})" for column in note.columns)
     ways = " or ".join(shlex.join(["--by", column.column]) for column in note.columns)
     command = f"ranktilt audit {shlex.quote(note.folder)} {ways}"

@@ -360,7 +360,7 @@ class TestDesigns:
         ]
         assert (
             note_sentences(design.notes)[0]
-            == "This design cannot tell apart A × B and −C × D: one number is their sum."
+            == "This design cannot separate A × B and −C × D. One number is their sum."
         )
 
     def test_with_factors_that_interactions_follow_they_are_left_out(self) -> None:
@@ -370,7 +370,7 @@ class TestDesigns:
             design = FactorDesign.from_collection(designed(names, cells))
             assert [term.label for term in design.terms] == list(names)
             assert note_sentences(design.notes)[0].startswith(
-                "Interactions are left out: main effects are read free of"
+                "Interactions are left out. This design cannot separate"
             )
 
     def test_failed_factor_is_not_reported(self) -> None:
@@ -381,7 +381,7 @@ class TestDesigns:
         assert {row.effect for row in effects.rows} == {"source", "length", "source × length"}
         assert {adoption.factor for adoption in effects.adoptions} == {"source", "length"}
         assert (
-            "Not reported, because their checks failed: words; they stay in the regression."
+            "Not reported, because their checks failed: words. They stay in the regression."
             in note_sentences(effects.notes)
         )
         assert [(factor.low, factor.high, factor.analysed) for factor in effects.factors][1:] == [
@@ -485,7 +485,7 @@ class TestSource:
         assert sentence.startswith(
             "planted shows no effect of model text (−0.9 ranks [−2.2, +0.4]): −0.9 ranks ["
         )
-        assert "with source itself; also, facts=high costs a text " in sentence
+        assert "with source itself; facts=high costs a text " in sentence
         assert factor_headline(effects) == (
             "facts=high costs a text 6.3 ranks [5.0, 7.6] under planted, the largest of 2 effects"
         )
@@ -534,10 +534,10 @@ def test_without_judgments_what_is_retrieved_is_compared() -> None:
     effects = factor_effects(unjudged, [scored(collection, {("length",): 0.8}, depth=30)])
     assert effects.estimands == ("rank gap", "score gap", "head-to-head")
     assert note_sentences(effects.notes)[0].startswith(
-        "Nothing is judged: all documents of which a version is retrieved are compared"
+        "Nothing is judged, so all documents with a retrieved version are compared"
     )
     absent = (
-        "planted: 27 % of these versions are not retrieved and stand below all that are: "
+        "planted: 27 % of these versions are not retrieved, and rank below all that are; "
         "rank "
         "deeper (@k)."
     )

@@ -33,13 +33,12 @@ def test_sentences_are_named_after_treatments() -> None:
     )
     assert meaning_sentence(effects) == (
         "These are causes: the same documents were ranked with and without each change. Sides "
-        "whose texts differ in length and tone look favoured or put back, whoever wrote them."
+        "whose texts differ in length and tone look favoured or pushed down, whoever wrote them."
     )
     unshown = replace(effects, rows=tuple(replace(row, p_corrected=1.0) for row in effects.rows))
     assert re.fullmatch(
-        r"No change is shown to move a text; one that moves it by \d+\.\d ranks would be found "
-        r"four "
-        r"times in five\.",
+        r"No change is shown to move a text\. You would find a move of \d+\.\d ranks four times "
+        r"in five, a smaller one less often\.",
         meaning_sentence(unshown),
     )
 

@@ -135,7 +135,7 @@ def test_results_without_a_value_are_counted() -> None:
     in_first = [f"d{number}" for number in range(40)]
     assert gap.dropped == int(shop_run().frame()["doc_id"].is_in(in_first).sum())
     assert gap.dropped + gap.entries == len(shop_run().docs)
-    assert any("a property of theirs is unknown" in caution for caution in gap_cautions(gaps))
+    assert any("one of their properties is unknown" in caution for caution in gap_cautions(gaps))
 
 
 def test_few_queries_say_nothing_of_a_side() -> None:
@@ -217,7 +217,7 @@ def test_properties_that_do_not_vary_are_said_to_be_unexamined() -> None:
     docs = shop_documents().with_columns(price=pl.lit(5.0), age=pl.lit(1.0))
     collection = with_docs(docs)
     gaps = explain_gaps(collection, shop_run(), by="kind")
-    unexamined = "Within these lists price and age do not vary, and could not be examined."
+    unexamined = "Within these lists, price and age do not vary and could not be examined."
     document = view(gaps)
     for text in (document.headline, document.sentences[0].text):
         assert text.endswith(unexamined)

@@ -134,7 +134,7 @@ def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_r
     assert sorted(ids(silent)) == sorted(worths(5)[0].ids), (
         "none of the shuffled answers says anything"
     )
-    warning = "100% of the answers decide nothing about their passages, which stand in random order"
+    warning = "100% of the answers decide nothing about their passages, which get a random order"
     others = worths(4)
     fine, _ = served("listwise:openai:tiny", others)
     for (collection, _), audited_run, count, warned in (
@@ -198,7 +198,7 @@ def test_several_rankings_and_reasoning_alone_are_counted_and_named(served) -> N
         notes = " ".join(note_sentences(audit(candidates[0], run, "nDCG@3", by=None).notes))
         assert f"6 answers: 6 {kind}; " in notes
         assert (
-            f"100% of the answers decide nothing about their passages ({reason}), which stand in "
+            f"100% of the answers decide nothing about their passages ({reason}), which get a "
             "random"
         ) in notes
         with pytest.raises(

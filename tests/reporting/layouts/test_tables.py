@@ -254,13 +254,12 @@ class TestNumbers:
         self,
     ) -> None:
         note = (
-            "Groups that are not twins: Relative Δ is level at what shuffled labels give, "
-            "which "
+            "Groups that are not twins: the neutral Relative Δ is what shuffled labels give, which "
             "need not be 0."
         )
         assert panels([uneven()], "dai-3")[0].notes[-1] == note
         assert note not in panels([small()], "dai-3")[0].notes
-        note_text = "Relative Δ comes from the means as printed here"
+        note_text = "Relative Δ is computed from the means as printed here"
         assert [note for note in panels([small()], "dai-3")[0].notes if note.startswith(note_text)]
         rounded = replace(small(), spec={**small().spec, "rounding": "paper"})
         others = [*panels([rounded], "dai-3"), *panels([small()], "askari-2")]
@@ -405,11 +404,11 @@ def test_queries_that_contribute_most_or_named_ones_are_chosen() -> None:
     assert captions(block) == ["Query: q3", "Query: q7"]
     assert audited.tilts[0].value == pytest.approx(0.0)
     front = (
-        f"Chosen: of 10 queries the {PAIRS} that contribute most to Relative Δ of nDCG@1, 1 "
-        "ranker added up; "
+        f"Chosen: the {PAIRS} of 10 queries that contribute most to Relative Δ of nDCG@1, 1 "
+        "ranker added up, "
     )
     assert block.notes == (
-        f"{front}of each the relevant pair of the highest grade.",
+        f"{front}each with its relevant pair of the highest grade.",
         "Parts of Relative Δ in points, 1 ranker added up (+ favours human): q3 +20.0, q7 −20.0.",
     )
     block = chosen(collection, audited, queries=["q5", "q0", "q5"])

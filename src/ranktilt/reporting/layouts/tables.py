@@ -36,12 +36,12 @@ FORMATS = ("latex", "markdown", "csv")
 _ANY = ("", "-")
 """Systems of cells that are about a collection: several results of it hold the same ones."""
 _ROUNDED = (
-    "Relative Δ comes from the means as printed here, as in the paper; the audit's own comes from "
-    "the means before rounding, and may differ where they are small."
+    "Relative Δ is computed from the means as printed here, as in the paper; the audit computes it "
+    "before rounding, so small means may give another value."
 )
 _SHUFFLED = (
-    "Groups that are not twins: Relative Δ is level at what shuffled labels give, which need not "
-    "be 0."
+    "Groups that are not twins: the neutral Relative Δ is what shuffled labels give, which need "
+    "not be 0."
 )
 _CURVE = "Values at the indices 1, 2, 5, 10, 20 … and at the last; CSV has all."
 _SETTING = ("collection", "condition")
@@ -263,7 +263,7 @@ def _tilt_caveats(
         caveats.append(f"Without {', '.join(rankers)}: {layout.left_out}.")
     is_rounded_here = any(audit.spec.get("rounding", "none") != "paper" for audit in audits)
     if not any(cell.target == DELTA for cell in cells):
-        caveats.append("No Relative Δ: it takes two groups; leave the others out by `where`.")
+        caveats.append("No Relative Δ: it needs two groups; leave the others out with `where`.")
     elif rounding == "paper" and is_rounded_here:
         caveats.append(_ROUNDED)
     tilts = chain.from_iterable(audit.tilts for audit in audits)

@@ -246,9 +246,9 @@ def _notes(rewrites: _AllRewrites, chosen: Sequence[str], *, are_named: bool) ->
     if not are_named:
         queries = counted(len(audit.queries), "query", "queries")
         yield (
-            f"Chosen: of {queries} the {len(chosen)} that contribute most to "
-            f"Relative Δ of {audit.primary_measure!r}, {over} added up; of each the relevant pair "
-            "of the highest grade."
+            f"Chosen: the {len(chosen)} of {queries} that contribute most to Relative Δ of "
+            f"{audit.primary_measure!r}, {over} added up, each with its relevant pair of the "
+            "highest grade."
         )
     parts = [
         f"{query} {signed(rewrites.points[query])}" for query in chosen if query in rewrites.points

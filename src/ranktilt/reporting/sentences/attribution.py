@@ -35,14 +35,14 @@ def attribution_meaning(gaps: Sequence[GapAttributed]) -> str:
     examined_gaps = [gap for gap in shown_gaps if not gap.is_of_retrieved]
     if not examined_gaps:
         return (
-            "A gap is shown, but only among twins that were chosen by their scores. Name the "
-            "ranker (-r) in place of its run to see which property goes with the gap."
+            "A gap is shown, but only among twins selected by score. Name the ranker (-r) instead "
+            "of its run to see which property goes with the gap."
         )
     properties = list(dict.fromkeys(chain.from_iterable(gap.with_gap for gap in examined_gaps)))
     if not properties:
-        return "A gap is shown, but no property that was examined is shown to go with it."
+        return "A gap is shown, but none of the properties examined is shown to go with it."
     pronoun = "it" if len(properties) == 1 else "these"
     return (
-        f"Look at {join_words(properties)} first: the gap goes with {pronoun}. Whether that is the "
-        "cause, only texts that are edited on purpose would show."
+        f"Look at {join_words(properties)} first, as the gap goes with {pronoun}. Only texts "
+        "edited on purpose would show whether that is the cause."
     )

@@ -21,7 +21,7 @@ def check_sentence(check: CheckResult) -> str:
     """Say whether the comparison is fair, and why not."""
     reasons = [_fault(check, row) for row in check.of("void")]
     reasons += [
-        f"audits of {row.ranker} name a side too often (in {row.sides_named} of {row.tosses} "
+        f"audits of {row.ranker} favour a side too often (in {row.sides_named} of {row.tosses} "
         "tests where a coin decided who wrote what)"
         for row in check.instrument
         if not row.is_calibrated
@@ -70,11 +70,10 @@ def instrument_sentence(row: InstrumentRow) -> str:
         f"{100 * part:.1f}" for part in (row.sides_named / row.tosses, row.low, row.high)
     )
     expected = f"at most {100 * CHANCE:g} % are expected"
-    outcome = expected if row.is_calibrated else f"too often: {expected}"
+    outcome = expected if row.is_calibrated else f"too many, as {expected}"
     return (
-        f"{row.ranker} on {row.question}: with sources by a coin, "
-        f"{row.sides_named} of {row.tosses} "
-        f"audits name a side ({share} % [{low}, {high}]); {outcome}"
+        f"{row.ranker} on {row.question}: with sources set by a coin, {row.sides_named} of "
+        f"{row.tosses} audits favour a side ({share} % [{low}, {high}]); {outcome}"
     )
 
 
@@ -91,14 +90,14 @@ def check_meaning(check: CheckResult) -> str:
     """Say what a check means: whether an audit of this collection can be trusted."""
     if check.is_void:
         return (
-            "Do not audit with this collection yet: its sides differ in ways that would pass for a "
-            "tilt."
+            "Do not audit with this collection yet. Its sides differ in ways that would look like "
+            "a tilt."
         )
     if not check.is_compared:
-        return "There are no two sides here, so that no ranker can favour one."
+        return "There are no two sides here, so no ranker can favour one."
     if check.of("warning"):
-        return "You can audit with this collection; read what an audit finds with the warnings."
-    return "You can audit with this collection: it compares like with like."
+        return "You can audit with this collection, but keep the warnings in mind."
+    return "You can audit with this collection. It compares like with like."
 
 
 def check_next_commands(check: CheckResult) -> tuple[NextCommand, ...]:
@@ -109,20 +108,20 @@ def check_next_commands(check: CheckResult) -> tuple[NextCommand, ...]:
     split = check.spec.get("split")
     where = [str(path), *([] if split in (None, "test") else ["--split", str(split)])]
     if check.is_void:
-        text = "When the collection is mended, check it again"
+        text = "Fix the collection, then check it again"
         repeated = shlex.join(without_output(shlex.split(command)))
         return (NextCommand(text=text, command=repeated),) if command else ()
     audit = ["ranktilt", "audit", *where, "-r", _RANKER]
     steps = []
     if check.of("warning"):
-        text = "Audit a ranker, and see whether what else differs explains its tilt"
+        text = "Audit a ranker, and see whether other differences explain its tilt"
         controlled = [*audit, "--controls", "-o", _PAGE]
         steps.append(NextCommand(text=text, command=shlex.join(controlled)))
     else:
         steps.append(NextCommand(text="Audit a ranker", command=shlex.join([*audit, "-o", _PAGE])))
     if not check.instrument:
         tested = ["ranktilt", "check", *where, "-r", _RANKER, "--instrument"]
-        text = "Test how often an audit names a side by chance"
+        text = "Test how often an audit favours a side by chance"
         steps.append(NextCommand(text=text, command=shlex.join(tested)))
     return tuple(steps)
 

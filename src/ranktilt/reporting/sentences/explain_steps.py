@@ -63,7 +63,9 @@ def _text_steps(explanation: Explanation) -> Iterator[NextCommand]:
     by = explanation.spec["by"]
     words = [folder, "-r", ranker, *split_words(explanation)]
     words += [] if by == "source" else ["--by", by]
-    yield _step("See whether a ranker goes by it", ["ranktilt", "explain", *words, "--attribution"])
+    yield _step(
+        "See whether a ranker responds to it", ["ranktilt", "explain", *words, "--attribution"]
+    )
     yield _step("See which side a ranker favours", ["ranktilt", "audit", *words])
 
 
@@ -120,13 +122,13 @@ def _mitigate_steps(result: Any, run: str, pair: tuple[str, str] | None) -> Iter
     if not words or has_commas:
         return
     words += ["--pair", ",".join(pair)] if pair else []
-    yield _step("Correct the ranker, and see what that costs", ["ranktilt", "mitigate", *words])
+    yield _step("Correct the ranker, and see what it costs", ["ranktilt", "mitigate", *words])
 
 
 def _audit_steps(result: Any) -> Iterator[NextCommand]:
     words = _inputs(result, list(result.runs))
     if words:
-        text = "See whether a side is favoured in the first ranks"
+        text = "See whether the first ranks favour a side"
         yield _step(text, ["ranktilt", "audit", *words])
 
 
@@ -151,7 +153,7 @@ def _factor_steps(
         yield _step(text, ["ranktilt", "explain", "COLLECTION", "--attribution", *ranker])
     if not effects.adoptions and any(row.value > 0 for row in movers):
         words = ["ranktilt", "explain", str(folder_of(effects)), *split_words(effects)]
-        text = "See whether an edit still pays once others make it too"
+        text = "See whether an edit still pays when others make it too"
         yield _step(text, [*words, "--by-factor", *ranker, "--adopters", _SHARES])
 
 

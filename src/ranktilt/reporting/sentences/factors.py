@@ -50,7 +50,7 @@ def factor_headline(effects: FactorEffects) -> str:
     mains = _main_effects(effects, first.run)
     if together is not None and _is_shown(together):
         largest = [row for row in mains if row.is_shown and row.effect in together.factors][:1]
-        parts = [f"{_number(row)} of that go with {row.effect}" for row in largest]
+        parts = [f"{_number(row)} of this go with {row.effect}" for row in largest]
         return "; ".join([_model_text(together), *parts])
     movers = [row for row in mains if row.is_shown]
     sentence = _moving_clause(_moves(effects, movers[:1]), first.run)
@@ -66,14 +66,14 @@ def meaning_sentence(effects: FactorEffects) -> str:
         differing = join_words(names[:_MOST_NAMED])
         return (
             "These are causes: the same documents were ranked with and without each change. Sides "
-            f"whose texts differ in {differing} look favoured or put back, whoever wrote them."
+            f"whose texts differ in {differing} look favoured or pushed down, whoever wrote them."
         )
     detectable = max((row.detectable for row in rows if row.detectable > 0), default=0.0)
     if detectable < _SMALL:
         return ""
     return (
-        f"No change is shown to move a text; one that moves it by {detectable:.1f} ranks would be "
-        "found four times in five."
+        f"No change is shown to move a text. You would find a move of {detectable:.1f} ranks four "
+        "times in five, a smaller one less often."
     )
 
 
@@ -104,7 +104,7 @@ def _finding(effects: FactorEffects, ranker: str) -> Finding:
     variation = effects.variations.get(ranker)
     if variation is not None and not variation.enough:
         nothing = (
-            f"{ranker}: nothing is shown: {variation_words(variation)}, so that no factor could "
+            f"{ranker}: nothing is shown, because {variation_words(variation)}, so no factor could "
             "move a document"
         )
         return Finding(kind="inconclusive", sentence=nothing, run=ranker)
@@ -173,7 +173,7 @@ def _source_sentence(
         first, name = names[0]
         shares[0] = f"{_number(first)} go with {name}"
     others = [row for row in mains if row.effect not in together.factors]
-    end = f"; also, {_movers(effects, others)}" if others else ""
+    end = f"; {_movers(effects, others)}" if others else ""
     split = ", ".join(shares)
     if together.low <= 0 <= together.high:
         return (
@@ -186,7 +186,7 @@ def _model_text(together: SourceEffect) -> str:
     """Say what a text by a model gains or loses: ``x lifts model text by 8.1 ranks [4.1, 7.9]``."""
     if together.value < 0:
         size = _size(-together.value, -together.high, -together.low)
-        return f"{together.ranker} puts model text back by {size}"
+        return f"{together.ranker} pushes model text down by {size}"
     size = _size(together.value, together.low, together.high)
     return f"{together.ranker} lifts model text by {size}"
 

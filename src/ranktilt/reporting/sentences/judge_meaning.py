@@ -24,13 +24,14 @@ def meaning_sentence(audit: JudgeAudit) -> str:
     judges = main_contest(audit)
     parts = list[str]()
     if by_chance:
-        parts.append(f"{_few_names(by_chance)} may agree with humans by chance alone")
+        parts.append(f"{_few_names(by_chance)} may agree with humans only by chance")
     if judges is not None:
         parts.append(_choice(judges, {*by_chance, *partial_judges}))
     if partial_judges:
         verb = "favours" if len(partial_judges) == 1 else "favour"
         parts.append(
-            f"{_few_names(partial_judges)} {verb} a side: take another judge to compare these sides"
+            f"{_few_names(partial_judges)} {verb} a side, so use another judge to compare these "
+            "sides"
         )
     parts += _distance_from_humans(audit)
     return " ".join(f"{part}." for part in parts)
@@ -64,21 +65,21 @@ def _choice(judges: Contest, excluded: set[str]) -> str:
         return "Grade more queries before you choose among these judges"
     candidates = [name for name in judges.names if name not in excluded]
     if not candidates:
-        return "Take none of the judges that agree best"
+        return "Use none of the judges that agree best"
     if len(candidates) == 1:
-        return f"Take {candidates[0]}"
+        return f"Use {candidates[0]}"
     if len(candidates) <= _MOST_NAMED:
         names = join_words(candidates, "or")
-        return f"Take {names}: these grades give no reason to prefer one of them"
+        return f"Use {names}; these grades give no reason to prefer one of them"
     if not judges.worse:
         others = "the other" if len(candidates) < len(judges.names) else "these"
         return (
-            f"These grades give no reason to prefer one of {others} {len(candidates)} judges: "
+            f"These grades give no reason to prefer one of {others} {len(candidates)} judges, so "
             "choose by price"
         )
     return (
-        f"Take {candidates[0]}, or a cheaper one of the {len(candidates) - 1} others that agree "
-        "as well for all that these grades show"
+        f"Use {candidates[0]}, or a cheaper one of the {len(candidates) - 1} others that these "
+        "grades cannot distinguish from it"
     )
 
 
@@ -89,7 +90,7 @@ def _distance_from_humans(audit: JudgeAudit) -> Iterator[str]:
         return
     judge = "Even the best" if len(standings) > 1 else standings[0].judge
     yield (
-        f"{judge} is nearer to chance (κ 0) than to full agreement (κ 1): let humans check what "
+        f"{judge} is closer to chance (κ 0) than to full agreement (κ 1), so let humans check what "
         "matters"
     )
 
@@ -101,17 +102,19 @@ def judge_next_commands(audit: JudgeAudit) -> tuple[NextCommand, ...]:
     steps = []
     if not audit.rank_agreements:
         command = _command(audit, "--runs", "RUNS")
-        steps.append(NextCommand(text="Do systems change places under it", command=command))
+        steps.append(
+            NextCommand(text="See whether it orders systems as humans do", command=command)
+        )
     elif not audit.corrected:
         command = f"{_command(audit, '--runs', 'RUNS')} --human-sample {_LABELS}"
-        steps.append(NextCommand(text="What few human labels repair", command=command))
+        steps.append(NextCommand(text="See what a few human labels repair", command=command))
     limit = ""
     if audit.rank_agreements:
         limit = "--min-tau .8"
     elif audit.main_gaps:
         limit = "--max-gap .1"
     if limit:
-        text = "Hold it to a limit in CI"
+        text = "Set a limit for it in CI"
         steps.append(NextCommand(text=text, command=f"ranktilt gate judge.json {limit}"))
     return tuple(steps)
 

@@ -111,7 +111,7 @@ def _clear_sentence(judges: Contest) -> str:
             else "agrees best with humans"
         )
         value = f"{statistic_name(best)} {standing_words(best)}"
-        return f"{best.judge} {agrees}: {value}, higher than each other judge"
+        return f"{best.judge} {agrees}: {value}, higher than every other judge"
     second = judges.worse[0]
     agrees = (
         "orders systems closer to the human order" if is_of_order else "agrees better with humans"

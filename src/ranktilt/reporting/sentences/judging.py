@@ -74,7 +74,7 @@ def leading(audit: JudgeAudit) -> Finding:
     if favouring:
         listed = favouring[:_MOST_FAVOURS]
         if len(favouring) > len(listed):
-            listed.append(f"{len(favouring) - len(listed)} more favour a side, too")
+            listed.append(f"{len(favouring) - len(listed)} more also favour a side")
         sentence = f"{sentence}. But {join_words(listed)}"
     return Finding(
         kind=sides[0].kind if sides else "described",
@@ -214,12 +214,12 @@ def preference_sentence(preference: FamilyPreference) -> str:
         "general errors"
     )
     if verdict in ("favours", "disfavours"):
-        return f"{judge} {verdict} {family} systems: {numbers}, and by ranks and z, too"
+        return f"{judge} {verdict} {family} systems: {numbers}, also by ranks and z"
     if verdict == "depends on scale":
         significant = [scale.name for scale in preference.scales if scale.p_corrected < ALPHA]
         return (
-            f"{judge}: whether it favours {family} systems depends on the scale, shown by "
-            f"{' and '.join(significant)} only: {numbers}"
+            f"{judge}: whether it favours {family} systems depends on the scale (shown "
+            f"only by {' and '.join(significant)}): {numbers}"
         )
     words = f"{judge} is level on" if verdict == "level" else f"{judge}: inconclusive on"
     return f"{words} {family} systems: {numbers}"
@@ -229,7 +229,7 @@ def weakness_sentence(weakness: Weakness) -> str:
     """Say by how much an edit of passages of grade 0 raises a judge's grades."""
     edit = weakness.edit
     return (
-        f"{weakness.judge} is fooled by {edit.probe}: passages of grade 0 are graded "
+        f"{weakness.judge} is fooled by {edit.probe}: it grades passages of grade 0 "
         f"{edit.gap:.2f} higher [{edit.low:.2f}, {edit.high:.2f}]"
     )
 
@@ -244,7 +244,7 @@ def order_sentence(audit: JudgeAudit, agreement: RankAgreement) -> str:
     human_count = fates.total() - fates["new"]
     differences = counted(human_count, "significant difference", "significant differences")
     changed = [f"{fates[fate]} {fate}" for fate in ("reversed", "lost") if fates[fate]]
-    outcome = f"of {differences} {join_words(changed) if changed else 'none is lost'}"
+    outcome = f"{join_words(changed) if changed else 'none lost'} of {differences}"
     if agreement.queries < FEWEST_ROWS:
         queries = counted(agreement.queries, "query is", "queries are")
         outcome = f"{queries} too few to test differences"
@@ -266,7 +266,7 @@ def _tilt_sentences(audit: JudgeAudit) -> list[str]:
         differing = sum(change.is_shown for change in changes) or "none"
         number = counted(len(changes), "ranker's tilt", "rankers' tilts")
         sentences.append(
-            f"{judge}: of {number} under its grades, {differing} differs from that under human "
+            f"{judge}: {differing} of {number} under its grades differs from the tilt under human "
             "grades"
         )
     return sentences
@@ -277,16 +277,16 @@ def agreement_sentence(agreement: Agreement) -> str:
     kappa, gap = agreement.kappa, agreement.gap
     if math.isnan(kappa.value):
         return (
-            f"{agreement.judge}: κ is undefined: one judge gives one grade to all "
-            f"{agreement.pairs:,} pairs"
+            f"{agreement.judge}: κ is undefined, as one judge gives all {agreement.pairs:,} pairs "
+            "the same grade"
         )
     level = ""
     if gap.low > 0 or gap.high < 0:
         side = "higher" if gap.value > 0 else "lower"
-        level = f", grades {abs(gap.value):.2f} {side} on average"
+        level = f"; it grades {abs(gap.value):.2f} {side} on average"
     return (
         f"{agreement.judge} agrees with humans at κ {coefficient_words(*kappa)} over "
-        f"{agreement.pairs:,} pairs of {counted(agreement.queries, 'query', 'queries')}{level}"
+        f"{agreement.pairs:,} pairs in {counted(agreement.queries, 'query', 'queries')}{level}"
     )
 
 

@@ -184,7 +184,7 @@ def _excluded(choice: Choice, candidate: Candidate) -> str:
     checks = [check for check in choice.checks[candidate.name] if check.outcome == "tilted"]
     reasons = []
     if any(not check.is_cost for check in checks):
-        reasons.append(f"what is left lies beyond {margin_words(choice.margin)}")
+        reasons.append(f"the remaining tilt lies beyond {margin_words(choice.margin)}")
     if any(check.is_cost for check in checks):
         reasons.append(f"{_dearest(choice)} is shown")
     return join_words(reasons)
@@ -301,12 +301,13 @@ def bench_notes(bench: Bench) -> Iterator[str]:
     is_by_source = bench.spec["by"] == "source"
     if bench.candidates[1:] and bench.document_sets == (ALL,) and is_by_source:
         yield (
-            f"effectiveness on {reference} documents alone is not known: they were not ranked alone"
+            f"effectiveness on {reference} documents alone is unknown, as they were not "
+            "ranked alone"
         )
     if bench.candidates[1:] and not bench.selected:
         yield (
-            f"each of the {len(bench.candidates) - 1} candidates is judged by its own 95 % "
-            "intervals; the more there are, the more likely one of them is called level by chance"
+            f"each of the {len(bench.candidates) - 1} candidates has its own 95 % intervals; the "
+            "more there are, the more likely one is called level by chance"
         )
 
 
@@ -320,20 +321,20 @@ def _left_out(spec: Mapping[str, Any]) -> Iterator[str]:
     if not name:
         if left_out["judgments"]:
             yield (
-                f"{judgments} to fit on left out: of documents that are relevant to queries of "
-                "other sides too"
+                f"{judgments} to fit on left out, because their documents are also relevant to "
+                "queries of other sides"
             )
         return
     yield f"fitted on {counted(spec['queries']['fit'], 'query', 'queries')} of {name}"
     if left_out["documents"]:
         documents = counted(left_out["documents"], "document", "documents")
         yield (
-            f"{documents} of {name} and {judgments} left out: relevant to queries to select by or "
-            "to test on too"
+            f"{documents} of {name} and {judgments} left out, because they are also relevant to "
+            "selection or test queries"
         )
     if left_out["queries"]:
         queries = counted(left_out["queries"], "query", "queries")
-        yield f"{queries} of {name} left out: asked here too"
+        yield f"{queries} of {name} left out, because you also ask them here"
 
 
 def offset_sentence(fit: OffsetFit) -> str:
@@ -358,7 +359,7 @@ def causal_sentence(fit: CausalFit) -> str:
     spec = fit.spec
     coefficient = f"{_signed(fit.coefficient, 3)} {_ends(fit.low, fit.high)}"
     factor = spec.get("instrument")
-    groups = f"high less low {factor}" if factor else f"{spec['source']} less {spec['reference']}"
+    groups = f"high minus low {factor}" if factor else f"{spec['source']} minus {spec['reference']}"
     missing = f", {spec['missing']:,} more not scored" if spec.get("missing") else ""
     queries = counted(len({pair.query for pair in fit.pairs}), "query", "queries")
     exclusion = _exclusion(fit.by_source) if factor else ""
@@ -386,8 +387,8 @@ def _exclusion(by_source: SourceRatio | None) -> str:
     if low <= 0 <= high:
         return f"{numbers}: no other way of source to scores is shown"
     return (
-        f"{numbers}: exclusion fails, source moves scores by other ways than perplexity, and the "
-        "correction takes away only what perplexity explains"
+        f"{numbers}: exclusion fails. The source also moves scores in other ways than perplexity, "
+        "and the correction removes only what perplexity explains"
     )
 
 
@@ -412,22 +413,22 @@ def bench_meaning(choice: Choice) -> str:
     """Say what a bench means: which correction to apply, or that none will do."""
     bench: Bench = choice.bench
     if not choice.is_tilted:
-        return "Leave the ranker as it is: it is not shown to tilt by more than you call level."
+        return "Leave the ranker as it is. It is not shown to tilt by more than your margin."
     if choice.chosen is not None:
         cost = ", and replaces no more of the first ten results than you allow"
         if bench.is_judged:
             cost = ", and costs no more effectiveness than you allow"
         return (
-            f"Apply {choice.chosen.name}: the ranker then stays within "
+            f"Apply {choice.chosen.name}. The ranker then stays within "
             f"{margin_words(choice.margin)} of level{cost}."
         )
     if choice.outcome == "cannot be mitigated within the budget":
         return (
-            "No correction tried here does it within your budget: allow a greater cost, or change "
-            "the ranker itself."
+            "No correction tried here fits your budget. Allow a higher cost, or change the ranker "
+            "itself."
         )
     return (
-        "The ranker tilts, and no correction is shown to be enough: some may be, but these queries "
+        "The ranker tilts, and no correction is shown to be enough. Some may be, but these queries "
         "are too few to tell. Test on more queries before you apply one."
     )
 

@@ -64,12 +64,12 @@ def _undecided(outcome: PairOutcome) -> str:
     if not outcome.pairs and math.isnan(outcome.unparsed.value):
         return "no pair was asked about in both orders"
     if outcome.unparsed.value == 1:
-        return f"no answer could be read: {outcome.pairs:,} of {pairs} unparsed"
+        return f"no answer could be read, {outcome.pairs:,} of {pairs} are unparsed"
     if outcome.inconsistent.value == 1:
         return f"both orders disagree on {outcome.pairs:,} of {pairs}"
     unparsed = rounded(100 * outcome.unparsed.value)
     inconsistent = rounded(100 * outcome.inconsistent.value)
-    return f"of the pairs {unparsed} % are unparsed, and both orders disagree on {inconsistent} %"
+    return f"{unparsed} % of the pairs are unparsed, and both orders disagree on {inconsistent} %"
 
 
 def pairwise_meaning(audit: PairwiseAudit) -> str:
@@ -79,12 +79,12 @@ def pairwise_meaning(audit: PairwiseAudit) -> str:
     if len(sides) == 1:
         return (
             f"Asked which of two documents is more relevant, {audit.model} picks {sides[0]} ones "
-            "more often than chance explains: do not let it decide between these groups."
+            "more often than chance explains. Do not let it decide between these groups."
         )
     if sides:
         return (
-            f"Whom {audit.model} picks depends on whether the documents are relevant: do not let "
-            "it decide between these groups."
+            f"Which side {audit.model} picks depends on whether the documents are relevant. Do not "
+            "let it decide between these groups."
         )
     return unfavoured_meaning(verdicts)
 

@@ -32,16 +32,16 @@ def findings_words(findings: Iterable[Note]) -> str:
 def effect_sentence(reference: str, effect: EffectSize) -> str:
     """Say how far a source differs from its twins, without a full stop."""
     if not effect.pairs:
-        return f"{effect.source} cannot be compared with {reference}: no twins with a value"
+        return f"{effect.source} cannot be compared with {reference}, as no twins have a value"
     means = (
         f"{effect.source_mean:.2f} {effect.quantity} against "
-        f"{effect.reference_mean:.2f} of {reference}"
+        f"{effect.reference_mean:.2f} for {reference}"
     )
     if np.isnan(effect.g):
         return f"{effect.source}: {means}"
     interval = f"g = {effect.g:+.2f} [{effect.low:+.2f}, {effect.high:+.2f}]".replace("-", "−")
     pairs = counted(effect.pairs, "pair", "pairs")
-    still = "" if effect.is_shown else ": no difference shown"
+    still = "" if effect.is_shown else "; no difference is shown"
     return f"{effect.source}: {means}, {interval} over {pairs}{still}"
 
 

@@ -28,8 +28,8 @@ _MOST_NAMED = 3
 _REASONS: Mapping[Reason, str] = {
     "no number": "no numbers",
     "mostly unknown": "more than half of the documents have no value",
-    "one value": "one value within each list",
-    "follows": "given exactly by the groups and other properties",
+    "one value": "only one value in each list",
+    "follows": "determined by the groups and other properties",
 }
 
 
@@ -63,7 +63,9 @@ def _short_sentence(gap: ExplainedGap) -> str:
         f"with {part.property_name}"
         for index, part in enumerate(gap.shown_parts[:_MOST_NAMED])
     ]
-    return f"{_lead(gap)}; {join_words(parts) if parts else 'no property is shown to go with it'}."
+    if not parts:
+        return f"{_lead(gap)}. No property is shown to go with it."
+    return f"{_lead(gap)}; {join_words(parts)}."
 
 
 def _unexamined(gaps: ExplainedGaps, run: str) -> Iterator[str]:
@@ -79,14 +81,14 @@ def _unexamined(gaps: ExplainedGaps, run: str) -> Iterator[str]:
     if len(names) > _MOST_NAMED:
         subject = f"{len(names)} other properties"
     verb = "does" if len(names) == 1 else "do"
-    yield f"Within these lists {subject} {verb} not vary, and could not be examined."
+    yield f"Within these lists, {subject} {verb} not vary and could not be examined."
 
 
 def gap_sentence(gap: ExplainedGap) -> str:
     """Say how large a gap is, which properties go with it, and what remains."""
     if not gap.has_enough:
         return (
-            f"{gap.run}: inconclusive between {gap.group_a} and {gap.group_b}: the lists amount to "
+            f"{gap.run}: inconclusive between {gap.group_a} and {gap.group_b}. The lists are worth "
             f"{gap.effective_n:.1f} independent queries or documents, fewer than {FEWEST}."
         )
     parts = _parts_phrase(gap)
@@ -95,7 +97,7 @@ def gap_sentence(gap: ExplainedGap) -> str:
         sentence = f"{gap.run} shows no gap between {gap.group_a} and {gap.group_b} ({numbers})"
         return f"{sentence}, but {parts}." if gap.shown_parts else f"{sentence}."
     remaining = _toward_higher(gap, gap.remaining, gap.remaining_low, gap.remaining_high)
-    return f"{_lead(gap)}. Of this gap {parts}; {remaining} remains at equal properties."
+    return f"{_lead(gap)}. Of this gap, {parts}; {remaining} remains at equal properties."
 
 
 def _lead(gap: ExplainedGap) -> str:
@@ -157,15 +159,15 @@ def gap_cautions(gaps: ExplainedGaps) -> Iterator[str]:
 
 def stronger_way(gaps: ExplainedGaps) -> str:
     """Say that a part goes with a property, and name the comparison that says more."""
-    front = "A part goes with a property; this does not show that the ranker goes by it."
+    front = "A part goes with a property, which does not show that the ranker uses it."
     if gaps.has_twins:
         return (
-            f"{front} Some of these documents are twins: explain DIR --attribution, with their "
-            "texts, compares each with its twin."
+            f"{front} Some of these documents are twins. With their texts, "
+            "`explain DIR --attribution` compares each with its twin."
         )
     return (
-        f"{front} Twins (generate rewrite, then explain --attribution) hold the content equal, and "
-        "versions by a design (generate versions, then explain --by-factor) show causes."
+        f"{front} Twins (generate rewrite, then explain --attribution) keep the content equal, and "
+        "designed versions (generate versions, then explain --by-factor) show causes."
     )
 
 
@@ -174,8 +176,7 @@ def coverage_sentence(coverages: Sequence[ListCoverage]) -> str:
     list_size, documents = _list_size(coverages[0])
     return (
         f"{join_words([coverage.run for coverage in coverages])}: a list holds {list_size} of "
-        f"{documents} documents on average, those that scored best; gaps and parts are those among "
-        "what it holds."
+        f"{documents} documents on average, the best-scoring ones; gaps and parts cover only these."
     )
 
 
@@ -191,7 +192,7 @@ def _dropped(gaps: ExplainedGaps) -> Iterator[str]:
             total = gap.entries + gap.dropped
             yield (
                 f"{gap.run}, {gap.group_a} and {gap.group_b}: {count(gap.dropped)} of "
-                f"{count(total)} results are left out, because a property of theirs is unknown."
+                f"{count(total)} results are left out, because one of their properties is unknown."
             )
 
 
@@ -216,8 +217,8 @@ def _inflated(gaps: ExplainedGaps) -> Iterator[str]:
         if names:
             pair = f"{gap.group_a} and {gap.group_b}"
             yield (
-                f"{gap.run}, {pair}: what goes with which of {join_words(names)} is uncertain, "
-                "because they go together (variance inflation)."
+                f"{gap.run}, {pair}: {join_words(names)} go together (variance inflation), so "
+                "their parts are hard to separate."
             )
 
 
@@ -234,15 +235,16 @@ def gaps_meaning(gaps: ExplainedGaps) -> str:
     """Say what the parts of a gap mean; never that they cause it."""
     shown_gaps = [gap for gap in gaps.primary if gap.is_shown]
     if not shown_gaps:
-        return "No gap is shown, so that there is nothing yet to explain."
+        return "No gap is shown, so there is nothing to explain yet."
     gap = max(shown_gaps, key=attrgetter("clearness"))
     parts = gap.shown_parts
     if not parts:
         return (
-            "None of these properties is shown to go with the gap: look for the reason elsewhere."
+            "None of these properties is shown to go with the gap, so look for the reason "
+            "elsewhere."
         )
     names = join_words([part.property_name for part in parts[:_MOST_NAMED]])
     return (
-        f"The gap goes with {names}: start there. Whether that is the cause, only twins, or texts "
-        "that are edited on purpose, would show."
+        f"The gap goes with {names}, so start there. Only twins, or texts edited on purpose, would "
+        "show whether that is the cause."
     )

@@ -20,7 +20,7 @@ def leading(study: TrainingStudy) -> Finding:
 def study_headline(study: TrainingStudy) -> str:
     """Say what learning from another side changes, body by body."""
     trainings = counted(len(study.rankers), "training", "trainings")
-    return "; ".join(study_sentences(study)) or f"{trainings}, no two sides to compare"
+    return "; ".join(study_sentences(study)) or f"{trainings}, but no two sides to compare"
 
 
 def study_sentences(study: TrainingStudy) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def study_sentences(study: TrainingStudy) -> tuple[str, ...]:
     for body, new, old in study.contrasts:
         differences = list(_differences(study, new, old))
         if differences:
-            learned = " less ".join(name.removeprefix(f"{body} ") for name in (new, old))
+            learned = " minus ".join(name.removeprefix(f"{body} ") for name in (new, old))
             sentences.append(f"{body}, {learned}: {join_words(differences)}")
     return tuple(sentences)
 
@@ -71,8 +71,10 @@ def study_meaning(study: TrainingStudy) -> str:
             front = f"{body} {new.removeprefix(f'{body} ')}, rather than on {study.reference},"
             return f"{front} {join_words(effects)}, by more than chance explains."
     if study.contrasts:
-        return "What rankers learned from is not shown to change them; a small change may be there."
-    return "Nothing was trained on two sides, so that there is nothing to compare."
+        return (
+            "What rankers learn from is not shown to change them, but a small change is possible."
+        )
+    return "Nothing was trained on two sides, so there is nothing to compare."
 
 
 def _meant_effects(study: TrainingStudy, body: str, new: str) -> Iterator[str]:

@@ -87,11 +87,11 @@ def legend(check: CheckResult) -> Iterator[str]:
     """Say how the tables are read, in a few lines."""
     reference = check.reference
     yield (
-        "Words: mean and quartiles of whitespace words of a text without its title; an empty "
-        "one counts with 0. Queries: with a relevant document of the source; relevant each: "
-        "their mean number. Judged: named by a judgment, of whatever grade. Twins: of the same "
-        "origin as a document of another source. Duplicates: with the text of an earlier "
-        "document of the source."
+        "Words: mean and quartiles of whitespace words per text, without its title; an empty text "
+        "counts as 0. Queries: with a relevant document in the source; relevant each: their mean "
+        "number. Judged: named by a judgment of any grade. Twins: of the same origin as a "
+        "document of another source. Duplicates: with the text of an earlier document of the "
+        "source."
     )
     if check.features:
         yield (
@@ -100,13 +100,13 @@ def legend(check: CheckResult) -> Iterator[str]:
         )
     if check.terms:
         yield (
-            "Terms: distinct lower-cased words. Jaccard: those of both texts over those of "
-            f"either; overlap: the share of {reference}'s that the rewrite kept."
+            "Terms: distinct lower-cased words. Jaccard: terms in both texts over terms in "
+            f"either; overlap: the share of {reference} terms that the rewrite kept."
         )
     if check.similarity:
         yield (
-            f"Twins: a text of {reference} and its rewrite; unrelated pairs: a text of "
-            f"{reference} and the rewrite of another one, at random."
+            f"Twins: a {reference} text and its rewrite; unrelated pairs: a {reference} text and "
+            "the rewrite of a random other one."
         )
     if check.effectiveness:
         yield from _effectiveness_legend(check)
@@ -123,12 +123,12 @@ def _effectiveness_legend(check: CheckResult) -> Iterator[str]:
     )
     yield (
         f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: "
-        f"below {alpha_of(check):g} the difference is smaller than that. Smallest margin: the "
-        "smallest that would have been shown."
+        f"below {alpha_of(check):g}, the difference is smaller than that. Smallest margin: the "
+        "smallest that these queries would show."
     )
     yield (
-        "Inconclusive is not equivalent: there, these queries show neither a difference nor "
-        "that there is none."
+        "Inconclusive does not mean equivalent: these queries show neither a difference nor that "
+        "there is none."
     )
 
 
@@ -140,9 +140,9 @@ def fault_legend(check: CheckResult) -> Iterator[str]:
         yield f"Warning: a share over {notice:g} %, or any dangling judgment or repeated query."
         return
     yield (
-        "Found: documents, pairs, judgments or queries with the fault, and their share; beside "
-        f"it the share in {check.reference} itself. Length ratio: pairs outside of the limits, "
-        "and the median."
+        "Found: documents, pairs, judgments or queries with the fault, and their share, followed "
+        f"by the share in {check.reference} itself. Length ratio: pairs outside the limits, and "
+        "the median."
     )
     yield (
         f"Void: beyond the limit, on either side. Warning: a share over {notice:g} % (for title "

@@ -127,8 +127,8 @@ _QUERIES = (
 
 def _features(check: CheckResult) -> Section:
     lead = (
-        "What can be measured in a text should be alike on both sides: a ranker that goes by "
-        "one of these favours the side that has more of it."
+        "Measurable properties of texts should be alike on both sides. A ranker that responds to "
+        "one of them favours the side that has more of it."
     )
     table = effect_table(
         f"How texts differ from their twins in {check.reference}", check.features, check.reference
@@ -234,7 +234,7 @@ def _effectiveness(check: CheckResult) -> Section:
     figures = PageBlocks(make=partial(_effectiveness_figures, rows, check))
     lead = (
         "Each ranker searches each side alone. If one side were easier to search, a tilt in the "
-        f"mixed ranking could come from that alone. The margin is ±{rows[0].margin:g}: a "
+        f"mixed ranking could come from that alone. The margin is ±{rows[0].margin:g}; a "
         "smaller difference would not matter."
     )
     title = "Is either side easier to search?"
@@ -343,13 +343,13 @@ def map_figure(drawn: Map, source: str, reference: str) -> Figure:
         groups[name] = (points[indices], [drawn.ids[index] for index in indices])
     sample = "all pairs"
     if drawn.pairs != drawn.of:
-        sample = f"{drawn.pairs:,} of {drawn.of:,} pairs, drawn by chance"
+        sample = f"{drawn.pairs:,} of {drawn.of:,} pairs, drawn at random"
     return Figure(
         f"Figure 4. A map of the texts: {reference} and {source}",
-        f"By t-SNE; {sample}. Near points are texts of like meaning; far distances and the axes "
-        "mean nothing. Sides that mingle speak of the same things in a like way. A thin line "
-        "joins twins. Point at a text to see its id; drag to move, hold Shift and scroll to "
-        "zoom.",
+        f"By t-SNE; {sample}. Points close together are texts with similar meanings; long "
+        "distances and the axes mean nothing. Sides that mix cover the same topics in similar "
+        "ways. A thin line joins twins. Point at a text to see its id; drag to move, hold Shift "
+        "and scroll to zoom.",
         clouds(groups, joined=True),
     )
 
@@ -419,7 +419,7 @@ def fault_table(check: CheckResult) -> Table:
 
 def _fault_caption(check: CheckResult) -> str:
     if check.is_compared:
-        return f"Faults of a comparison with {check.reference}: those with a limit can void it"
+        return f"Faults of a comparison with {check.reference} (those with a limit can void it)"
     if check.sources:
         return f"What stands out in the texts of {' and '.join(check.sources)}"
     return "What stands out in judgments and queries"

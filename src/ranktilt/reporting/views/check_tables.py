@@ -12,8 +12,8 @@ from ranktilt.reporting.numbers import number, p_value
 
 _MEANINGS = {
     "sign flips": "sign flips exchange the sides of queries",
-    "exchanged labels": "exchanged labels are those of documents, in all queries alike",
-    "shuffled labels": "shuffled labels are dealt out anew among the documents",
+    "exchanged labels": "exchanged labels exchange those of documents, alike in all queries",
+    "shuffled labels": "shuffled labels are dealt to the documents at random",
 }
 
 
@@ -52,6 +52,6 @@ def _note(names: Sequence[str]) -> str:
     """Say what the p means, and how the checks differ from it."""
     meanings = "; ".join(meaning for name, meaning in _MEANINGS.items() if name in names)
     return (
-        "p is the level at which the interval first excludes what is neutral, before correction. "
-        f"Checks assume less and see less, and decide nothing: {meanings}."
+        "p is the level at which the interval first excludes the neutral value, before "
+        f"correction. Checks assume less, detect less and decide nothing: {meanings}."
     )

@@ -32,10 +32,10 @@ from ranktilt.reporting.views.cache import CacheInventory, cache_blocks
 DEFAULT = "default"
 """The source of a setting that nobody set."""
 _LEGEND = (
-    'Re-rankers stand behind a first stage: -r "bm25@100>>monot5:base". Any other model: a '
-    "folder, or its name on the hub, in the place of the short name: -r dense:FOLDER.",
-    "tuned: body was never trained to rank and must be trained first. here: wheel, installed "
-    "with pip; cache, fetched before; –, fetched when first used. "
+    'Re-rankers follow a first stage: -r "bm25@100>>monot5:base". For any other model, give a '
+    "folder or its name on the hub instead of the short name: -r dense:FOLDER.",
+    "tuned: a body was never trained to rank, so train it first. here: wheel, installed with "
+    "pip; cache, downloaded before; –, downloaded on first use. "
     "ranktilt tools doctor MODEL shows one in full.",
 )
 

@@ -284,7 +284,7 @@ def _legend(explanation: Explanation) -> Iterator[str]:
         yield (
             "g: Hedges' g on twins, the mean difference in standard deviations; positive: more "
             f"than in {explanation.reference}. A difference between texts does not show that a "
-            "ranker goes by it."
+            "ranker responds to it."
         )
 
 

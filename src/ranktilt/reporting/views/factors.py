@@ -59,8 +59,8 @@ from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 
 _QUESTIONS = {
     "together": "{} together",
-    "alone": "source, before the others are held",
-    "others held": "source, the others held",
+    "alone": "source, other factors not fixed",
+    "others held": "source, other factors held fixed",
     "others as is": "source, where all others are as is",
 }
 
@@ -87,7 +87,7 @@ def _sections(effects: FactorEffects) -> Iterator[Section]:
         _effects(effects),
         PageBlocks(make=partial(_forest, effects)),
     )
-    question = "What does each change do to a rank, and how does one alter another's effect?"
+    question = "What does each change do to a rank, and how do changes interact?"
     yield Section("effects", question, (), effect_blocks, short_title="Effects")
     sources = tuple(_sources(effects))
     if sources:
@@ -95,7 +95,7 @@ def _sections(effects: FactorEffects) -> Iterator[Section]:
         yield Section("source", question, (), sources, short_title="Source")
     adoptions = tuple(_adoptions(effects))
     if adoptions:
-        question = "Does an edit pay, as ever more documents have it?"
+        question = "Does an edit still pay as more documents make it?"
         yield Section("adoption", question, (), adoptions, short_title="Adoption")
     yield Section("factors", "What was changed?", (), (_factors(effects),), short_title="Factors")
     yield provenance(effects.spec, note_sentences(effects.notes))
@@ -182,7 +182,7 @@ def _forest(effects: FactorEffects) -> Iterator[Figure]:
             for row in rows
         ]
     says = (
-        "Ranks that a version moves up, high less low, with the 95 % interval; right of 0 the "
+        "Ranks that a version moves up, high minus low, with the 95 % interval; right of 0, the "
         "factor lifts a text."
     )
     drawing = forest(marks, x="ranks")
@@ -200,10 +200,10 @@ def _sources(effects: FactorEffects) -> Iterator[Table]:
         cell = partial(_source_cell, sources, estimand)
         columns.append((f"{unit.name}, {unit.unit}", cell))
     yield tabulated(
-        "Text by a model, before and after the other factors are held",
+        "Text by a model, before and after other factors are held fixed",
         [row for row in effects.sources if row.estimand == PRIMARY],
         columns,
-        note="Together: all at once high, less the original; two-factor interactions cancel out.",
+        note="Together: all high at once, minus the original; two-factor interactions cancel out.",
         group=lambda row: (row.ranker,),
         groups=("ranker",),
         folded=True,
@@ -241,11 +241,11 @@ def _adoptions(effects: FactorEffects) -> Iterator[Table]:
         ("exposure without it", without_edit),
     ]
     note = (
-        "Points of 100 / log2(1 + rank), 0 where not retrieved, against the unedited document "
-        "where nobody edits."
+        "Points of 100 / log2(1 + rank), 0 if not retrieved, compared with the unedited document "
+        "when nobody edits."
     )
     yield tabulated(
-        "Does an edit pay, as ever more documents have it?",
+        "Does an edit still pay as more documents make it?",
         [row for row in effects.adoptions if row.edited],
         columns,
         note=note,
@@ -278,13 +278,13 @@ def _legend(effects: FactorEffects) -> Iterator[str]:
     for ranker, text in list(sizes.items())[: 1 if alike else None]:
         yield f"{text}." if alike else f"{ranker}: {text}."
     yield (
-        "An effect is the mean of the versions in which a factor is high less that of the "
-        "others, above 0 where it lifts a text; a × b is half of what a's effect gains where b "
-        "is high. Ranks are those among all other documents, each in one of its versions, drawn "
-        "at random; what is not retrieved stands below all that is."
+        "An effect is the mean of the versions where a factor is high minus the mean of the "
+        "others; above 0, it lifts a text. a × b is half of what a's effect gains when b is high. "
+        "Ranks are among all other documents, each in a random one of its versions; versions not "
+        "retrieved rank below all others."
     )
     yield (
         "* corrected p < .05 (Holm, over all rankers and effects of an estimand). Intervals (95 "
-        "%) and p: t by errors clustered by query and document. Detectable: with 80 % power. "
+        "%) and p: t, with errors clustered by query and document. Detectable: with 80 % power. "
         f"{ONE_AT_A_TIME}"
     )

@@ -188,37 +188,35 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
     spec = audit.spec
     if not audit.agreements:
         yield (
-            "Systems are compared by their values per query, as the files hold them. Grades are "
-            "not known, so there is no agreement (κ, α), grade gap or tilt."
+            "Systems are compared by their values per query from the files. Grades are not known, "
+            "so there is no agreement (κ, α), grade gap or tilt."
         )
     else:
         yield (
             f"Agreement: Cohen's κ of grades 0 to {spec['top_grade']}, of relevant or not "
             f"(grade {spec['relevant']} or more), and with quadratic weights; Krippendorff's α "
-            "of ordered grades. Only pairs that both graded count."
+            "of ordered grades. Only pairs graded by both count."
         )
     if audit.comparisons:
         yield (
-            "Judges against each other: difference of κ (of τ-b) on the same resampled queries; "
-            "p is the level at which its interval excludes 0, Holm over all pairs of judges. "
+            "Judges compared: difference of κ (of τ-b) on the same resampled queries; p is the "
+            "level at which its interval excludes 0, Holm over all pairs of judges. "
             "Judges that share a letter cannot be distinguished."
         )
     if audit.grade_gaps:
         yield (
-            "Grade gap: grade of the first side less that of its twin, for one query and with "
-            "the same human grade; "
-            f"level is ±{GAP_MARGIN}."
+            "Grade gap: grade of the first side minus the grade of its twin, for the same query "
+            f"and human grade; level is ±{GAP_MARGIN}."
         )
     if audit.preferences:
         put = ", which are put on its scale" if audit.agreements else ""
         yield (
-            "Preference: family − others under the judge, less what its general errors make of "
+            "Preference: family − others under the judge, minus what its general errors make of "
             f"the same difference under human grades{put}; intervals over queries and systems. "
-            "Points are those of the judge's own scale: of judges that spread systems "
-            "differently they do not compare. Ranks: share of systems beaten, in points; z: "
-            "within query. A preference needs all three. Plain: the textbook difference in "
-            "differences, which a noisy judge moves without preferring anybody. * corrected p < "
-            ".05 (Holm)."
+            "Points are on the judge's own scale, so do not compare judges that spread systems "
+            "differently. Ranks: share of systems beaten, in points; z: within query. A "
+            "preference needs all three. Plain: the textbook difference in differences, which a "
+            "noisy judge moves without preferring anybody. * corrected p < .05 (Holm)."
         )
     if audit.rank_agreements:
         yield (
@@ -226,7 +224,7 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
             "of two systems: paired t tests, Holm over all pairs; lost: not significant under "
             "the judge; reversed: of the other sign; new: significant under the judge alone. "
             "Slope: what a difference of 1 becomes under the judge. Intervals of coefficients: "
-            "the wider of percentiles of resampled queries and the same turned round the value."
+            "the wider of percentiles of resampled queries and their reflection at the value."
         )
     if audit.corrected:
         yield (
@@ -234,9 +232,6 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
             f"− 2 degrees of freedom of n labelled queries, from {FEWEST_LABELS} on; λ is the "
             "judge's weight."
         )
-    intervals = (
-        f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples, where nothing else "
-        "is said."
-    )
+    intervals = f"Other intervals: bootstrap over queries, {spec['resamples']:,} resamples."
     has_tests = audit.grade_gaps or audit.tilts or audit.preferences
     yield f"{intervals} {ONE_AT_A_TIME}" if has_tests else intervals

@@ -291,7 +291,7 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
         group=_judge_and_measure,
         groups=("judge", "measure"),
         rule=lambda row: bool(row.minus),
-        note="A difference whose interval holds 0 corrects nothing: it is not decided.",
+        note="A difference whose interval includes 0 is not decided and corrects nothing.",
     )
     yield Section("few-labels", "What do few human labels repair?", (), (table,))
 

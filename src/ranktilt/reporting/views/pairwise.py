@@ -64,9 +64,8 @@ def _trained(audit: PairwiseAudit) -> Iterator[Lines]:
     """Warn first of all where a model is asked about what it learned from."""
     if trained := audit.spec.get("trained_queries"):
         text = (
-            f"{audit.model} was trained on {trained} queries asked about, so that its choices "
-            "say little of others: "
-            "--queries takes the adapter's held-out.txt."
+            f"{audit.model} was trained on {trained} of these queries, so its choices say little "
+            "about others. Pass the adapter's held-out.txt to --queries."
         )
         yield Lines(lines=(Sentence(text, "warning", "strong"),))
 
@@ -162,7 +161,7 @@ def _position_bias(outcomes: Sequence[PairOutcome]) -> Sentence:
     end = "50 % is none"
     if is_large:
         most = f"{100 * MOST_POSITION_BIAS:g}"
-        end += f". More than {most} points from it: place decides much of what is chosen"
+        end += f". This is more than {most} points away, so position decides many choices"
     text = f"{front}: the document shown first is named in {shares}; {end}"
     return Sentence(text, "warning" if is_large else "")
 
@@ -179,7 +178,7 @@ def legend(audit: PairwiseAudit) -> Iterator[str]:
     spec = audit.spec
     shares = "A side is chosen where both orders agree; shares are of the pairs."
     if spec["count_rule"] == "each":
-        shares = "Shares are of all answers, inconsistent ones of the pairs."
+        shares = "Shares are of all answers, for inconsistent ones of the pairs."
     yield (
         f"Each pair is asked about in both orders. {shares} Ratio: {audit.protected} over "
         f"{audit.unprotected}; 1 is level."

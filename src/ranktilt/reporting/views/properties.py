@@ -53,7 +53,7 @@ _TITLES: dict[Outcome, str] = {"score": "score", "rank": "rank", "first ranks": 
 _HINTS: dict[Outcome, str] = {
     "score": "In standard deviations of the list's scores; above 0 the first group scores higher.",
     "rank": "In ranks; above 0 the first group stands higher.",
-    "first ranks": "Chance to be among the first ranks, in points of percent.",
+    "first ranks": "Chance to be among the first ranks, in percentage points.",
 }
 
 
@@ -230,8 +230,8 @@ def _difference_column() -> Column:
 def _coefficient_column() -> Column:
     return Column(
         "one sd goes with",
-        hint="What a standard deviation of the property goes with, at equal other properties and "
-        "within a group.",
+        hint="What one standard deviation of the property goes with, if other properties and the "
+        "group are equal.",
         spare=4,
     )
 
@@ -318,10 +318,10 @@ def _legend(gaps: ExplainedGaps) -> Iterator[str]:
         for gap in gaps.primary:
             yield f"{gap.run}, {gap.group_a} and {gap.group_b}: {basis_sentence(gap)}."
     yield (
-        "Gap: the first group less the second within lists, by regression with an effect of each "
+        "Gap: the first group minus the second within lists, by regression with an effect per "
         "query. Part: how much more of a property the first group has, times what the property "
-        "goes with at equal others (Gelbach 2016); parts and rest add up to the gap, in whatever "
-        "order properties are taken."
+        "goes with if others are equal (Gelbach 2016); parts and rest add up to the gap, in any "
+        "order of properties."
     )
     yield (
         f"* corrected p < .05 ({_correction(gaps)}, over all gaps, and over all parts, of a "

@@ -29,8 +29,8 @@ _EXPECTED = {"up": "moves up", "down": "moves down"}
 _LEGEND = (
     "Low and high: means over documents on each level of the factor. Effect: Hedges' g of high "
     "against low, in standard deviations, with its 95 % interval by document (origin).",
-    f"Failed: a property that must move did not, by {SMALL:g} at least and in its direction, or "
-    f"one that must hold surely did, by more than {SMALL:g}. Unclear: the interval reaches "
+    f"Failed: a property that must move did not move by at least {SMALL:g} in its direction, or "
+    f"one that must hold surely moved by more than {SMALL:g}. Unclear: the interval reaches "
     f"beyond {SMALL:g}.",
 )
 

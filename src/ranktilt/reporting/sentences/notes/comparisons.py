@@ -48,7 +48,7 @@ def _rounding_ignored(note: RoundingIgnored) -> str:
     audits = "both audits round"
     if len(note.sides) == 1:
         audits = f"the {note.sides[0]} audit rounds"
-    return f"{audits} means before Relative Δ; here it is computed from unrounded means"
+    return f"{audits} means before Relative Δ; this comparison uses unrounded means"
 
 
 @note_words.register
@@ -61,20 +61,20 @@ def _queries_left_out(note: QueriesLeftOut) -> str:
         for side in note.sides
     )
     front = f"{note.pairs} pairs: " if note.pairs else ""
-    medians = "; medians of random labels are those of all queries" if note.keeps_medians else ""
+    medians = "; medians of random labels still use all queries" if note.keeps_medians else ""
     return f"{front}left out: {share}: {sides}{medians}"
 
 
 @note_words.register
 def _pair_kind_left_out(note: PairKindLeftOut) -> str:
-    return f"left out: {note.pairs} pairs, only in the {note.side} pairwise audit"
+    return f"left out: {note.pairs} pairs, which only the {note.side} pairwise audit has"
 
 
 @note_words.register
 def _other_pairs_drawn(note: OtherPairsDrawn) -> str:
     return (
-        "the models chose between other pairs of the same queries; what the draw adds is part of "
-        "the intervals"
+        "the models chose between different pairs of the same queries; the intervals include the "
+        "variation from drawing pairs"
     )
 
 
@@ -106,7 +106,7 @@ def _tilts_from_medians(note: TiltsFromMedians) -> str:
     pairs = ", ".join(map(_pair, note.pairs))
     return (
         f"{pairs} are not twins: a tilt is the distance from the median of each run's random "
-        "labels, taken as known"
+        "labels, and intervals treat this median as known"
     )
 
 
@@ -117,8 +117,8 @@ def _pair(pair: GroupPair) -> str:
 @note_words.register
 def _growths_judged_alone(note: GrowthsJudgedAlone) -> str:
     return (
-        f"each growth of the {note.comparisons} comparisons is judged by its own 95 % interval; "
-        "the more there are, the more likely one of them stands out by chance"
+        f"each of the {note.comparisons} growths has its own 95 % interval; the more there are, "
+        "the more likely one stands out by chance"
     )
 
 
@@ -130,9 +130,9 @@ def _calls_unmatched(note: CallsUnmatched) -> str:
         count = counted(len(note.queries_left_out), "query", "queries")
         more = ", …" if len(note.queries_left_out) > _MOST_QUERIES else ""
         names = ", ".join(note.queries_left_out[:_MOST_QUERIES])
-        queries = f"; {count} left out whole: {names}{more}"
+        queries = f"; {count} left out entirely: {names}{more}"
     return (
-        f"{calls} of {note.calls:,} cannot be matched, which counts as failed "
+        f"{calls} of {note.calls:,} cannot be matched, counted as failed "
         f"(first: call {note.first} {note.reason}){queries}"
     )
 
@@ -141,7 +141,7 @@ def _calls_unmatched(note: CallsUnmatched) -> str:
 def _passages_reordered(note: PassagesReordered) -> str:
     calls = counted(note.calls, "call shows", "calls show")
     return (
-        f"{calls} passages in another order than the published reading of the calls before leaves "
-        "them: a log that is not whole, or of another parser; the published run may differ from "
-        "what was published"
+        f"{calls} passages in a different order than the published parser left them in; the log is "
+        "incomplete or comes from another parser, so the run named published may not be the one "
+        "that was published"
     )

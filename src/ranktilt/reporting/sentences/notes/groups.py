@@ -26,15 +26,15 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 @note_words.register
 def _documents_unlabelled(note: DocumentsUnlabelled) -> str:
     documents = counted(note.documents, "document", "documents")
-    return f"{documents} without {note.by}, in no group"
+    return f"{documents} without {note.by}, so in no group"
 
 
 @note_words.register
 def _documents_of_several(note: DocumentsOfSeveral) -> str:
     documents = counted(note.documents, "document names", "documents name")
     return (
-        f"{documents} several groups of {note.by}: an equal part in each where all groups are "
-        "asked about at once, in none where two are compared"
+        f"{documents} several groups of {note.by}: they count in equal parts where all groups are "
+        "compared together, and not at all where two are compared"
     )
 
 
@@ -42,8 +42,8 @@ def _documents_of_several(note: DocumentsOfSeveral) -> str:
 def _documents_outside_pool(note: DocumentsOutsidePool) -> str:
     documents = counted(note.documents, "document", "documents")
     return (
-        f"{documents} outside the pool, in no group: they have no twin by design; who fills the "
-        "page (ΔNDSR) is asked of the pool alone, not of a full rewrite"
+        f"{documents} outside the pool, so in no group: they have no twin by design; ΔNDSR (who "
+        "fills the page) covers only the pool, not a full rewrite"
     )
 
 
@@ -57,7 +57,7 @@ def _queries_excluded(note: QueriesExcluded) -> str:
     missing = ", or not in the run" if note.has_missing_queries else ""
     return (
         f"{note.excluded} of {counted(note.queries, 'query', 'queries')} excluded: no relevant "
-        f"document of both {note.a} and {note.b}{missing}"
+        f"documents from both {note.a} and {note.b}{missing}"
     )
 
 
@@ -77,7 +77,7 @@ def too_narrow(few: str, queries: int) -> str:
     """Warn of intervals from few queries, which `few` counts; of so few that there are none."""
     if queries < FEWEST_ROWS:
         only = "only " if queries else ""
-        return f"{only}{few}; an interval takes {FEWEST_ROWS} queries, and a test {FEWEST}"
+        return f"{only}{few}; an interval needs {FEWEST_ROWS} queries, and a test needs {FEWEST}"
     return f"only {few}; intervals from fewer than {FEW_QUERIES} are too narrow to rely on"
 
 
@@ -85,7 +85,7 @@ def too_narrow(few: str, queries: int) -> str:
 def _few_queries_answered(note: FewQueriesAnswered) -> str:
     answered = ", ".join(f"{count.name} ({count.number})" for count in note.answered)
     return (
-        f"{note.run}: few of {note.queries:,} queries retrieved a relevant document of {note.a} "
+        f"{note.run}: few of {note.queries:,} queries retrieved a relevant document from {note.a} "
         f"or {note.b} on {answered}; intervals from fewer than {FEW_QUERIES} such queries are too "
         "narrow to rely on"
     )
@@ -101,8 +101,8 @@ def _resamples_dropped(note: ResamplesDropped) -> str:
 
 @note_words.register
 def _only_group(note: OnlyGroup) -> str:
-    hint = "; what are all others? --rest LABEL" if note.can_name_rest else ""
-    return f"only {note.by} {note.group!r} is left, so nothing is compared{hint}"
+    hint = "; name all other documents with --rest LABEL" if note.can_name_rest else ""
+    return f"only {note.by} {note.group!r} is left, so there is nothing to compare{hint}"
 
 
 @note_words.register
@@ -117,21 +117,22 @@ def _share_of_only_group(note: ShareOfOnlyGroup) -> str:
 @note_words.register
 def _not_twins(note: NotTwins) -> str:
     judgments = counted(note.judgments, "relevance judgment", "relevance judgments")
-    verb = "is of a document" if note.alone == 1 else "are of documents"
+    verb = "is for a document" if note.alone == 1 else "are for documents"
     unlabelled = ""
     if note.unlabelled:
         documents = counted(note.unlabelled, "document has", "documents have")
         unlabelled = f" ({documents} no label)"
     return (
         f"{note.a} and {note.b} are not twins: {note.alone:,} of {judgments} {verb} without a "
-        f"twin on the other side{unlabelled}, so level is the median of random labels and not 0"
+        f"twin on the other side{unlabelled}, so the neutral value is the median of random labels, "
+        "not 0"
     )
 
 
 @note_words.register
 def _twins_needed(note: TwinsNeeded) -> str:
     groups = "sources" if note.by == "source" else "groups"
-    needed = f"documents of two {groups} with one origin"
+    remedy = f"give the same origin to documents of two {groups}"
     if note.labels:
-        needed = f"the column origin in {note.labels}"
-    return f"head-to-head, rank gap and score gap need twins: {needed}"
+        remedy = f"name the column that links versions: {note.labels}:…,origin=COLUMN"
+    return f"three more questions compare versions of one text. To ask them, {remedy}"

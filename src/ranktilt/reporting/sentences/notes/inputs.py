@@ -37,14 +37,14 @@ def _labels_read_as(note: LabelsReadAs) -> str:
 
 @note_words.register
 def _sources_chosen(note: SourcesChosen) -> str:
-    return f"sources ranked together: {', '.join(note.ranked)}; without {', '.join(note.left_out)}"
+    return f"sources ranked together: {', '.join(note.ranked)}, without {', '.join(note.left_out)}"
 
 
 @note_words.register
 def _sources_mixed(note: SourcesMixed) -> str:
     return (
-        f"mixed: {note.sources} sources are ranked as one, where each competes with those of "
-        "other pairs too"
+        f"mixed: {note.sources} sources are ranked together, so each also competes with sources of "
+        "other pairs"
     )
 
 
@@ -55,23 +55,21 @@ def _no_source(note: NoSource) -> str:
 
 @note_words.register
 def _texts_not_examined(note: TextsNotExamined) -> str:
-    return "texts are not examined: no document names its source"
+    return "texts are not checked: no document names its source"
 
 
 @note_words.register
 def _labels_alike(note: LabelsAlike) -> str:
     alike = AlikeLabels(labels=note.labels, difference=note.difference)
-    words = (
-        f"{note.by} {alike.joined} differ in {note.difference} only, and are groups of their own"
-    )
-    return _with_remedy(note, words, f"to make them one: {alike.options}")
+    words = f"{note.by} {alike.joined} differ only in {note.difference}, and are separate groups"
+    return _with_remedy(note, words, f"to merge them: {alike.options}")
 
 
 @note_words.register
 def _label_is_word(note: LabelIsWord) -> str:
     documents = counted(note.documents, "document has", "documents have")
-    words = f"{note.by} {note.label!r} is a word, and so a group: {documents} it"
-    return _with_remedy(note, words, "leave the label empty where there is none")
+    words = f"{note.by} {note.label!r} is read as a group: {documents} it"
+    return _with_remedy(note, words, "if it means that there is no label, leave it empty")
 
 
 @note_words.register
@@ -82,7 +80,7 @@ def _number_labels(note: NumberLabels) -> str:
 
 @note_words.register
 def _property_labels(note: PropertyLabels) -> str:
-    words = f"{note.by} is taken for a property, and not for groups"
+    words = f"{note.by} is read as a property, not as groups"
     return _with_remedy(note, words, parts_words(note.by, note))
 
 
@@ -95,18 +93,18 @@ def _judgments_unknown(note: JudgmentsUnknown) -> str:
     strange = "documents without a label" if note.has_labels_only else "unknown documents"
     counts = {strange: note.documents, "unknown queries": note.queries}
     parts = [
-        f"{counted(number, 'judgment', 'judgments')} of {name}"
+        f"{counted(number, 'judgment', 'judgments')} for {name}"
         for name, number in counts.items()
         if number
     ]
     verb = "counts" if note.documents + note.queries == 1 else "count"
-    return f"{' and '.join(parts)} {verb} in the row {ALL!r} and in no group"
+    return f"{' and '.join(parts)} {verb} only in the row {ALL!r}, in no group"
 
 
 @note_words.register
 def _grades_are_fractions(note: GradesAreFractions) -> str:
     grades = counted(note.grades, "grade is a fraction", "grades are fractions")
     return (
-        f"{grades} (first: {note.first:g}): nDCG takes grades as gains; AP, P, R and RR count "
-        "those from 1 on, or from the measure's rel"
+        f"{grades} (first: {note.first:g}): nDCG uses grades as gains; AP, P, R and RR count "
+        "grades of at least 1, or of the measure's rel"
     )

@@ -40,7 +40,7 @@ _LITTLE = 80.0
 
 @note_words.register
 def _grade_steps(note: GradeSteps) -> str:
-    return f"grades are fractions: 1/{note.steps} is a step, so that 1 is grade {note.steps} here"
+    return f"grades are fractions in steps of 1/{note.steps}, so 1 becomes grade {note.steps} here"
 
 
 @note_words.register
@@ -74,7 +74,7 @@ def _queries_of_one_grader(note: QueriesOfOneGrader) -> str:
 
 @note_words.register
 def _grades_identical(note: GradesIdentical) -> str:
-    return f"{note.judge} gives the human grade to every pair: are these the same labels?"
+    return f"{note.judge} always gives the human grade; are these the same labels?"
 
 
 @note_words.register
@@ -86,8 +86,8 @@ def _one_grade(note: OneGrade) -> str:
 def _few_common_pairs(note: FewCommonPairs) -> str:
     pairs = counted(note.pairs, "pair", "pairs")
     return (
-        f"{note.judge} shares only {pairs} with the human grades: do both speak of the same "
-        "queries and documents?"
+        f"{note.judge} shares only {pairs} with the human grades; do both cover the same queries "
+        "and documents?"
     )
 
 
@@ -103,7 +103,7 @@ def _grades_outside_scale(note: GradesOutsideScale) -> str:
 def _judged_without_intervals(note: JudgedWithoutIntervals) -> str:
     subject = f"{note.judge}, {note.measure}" if note.measure else note.judge
     queries = counted(note.queries, "query", "queries")
-    return f"{subject}: {queries}, so no intervals, which need {FEWEST_QUERIES} queries"
+    return f"{subject}: {queries}, but intervals need {FEWEST_QUERIES}"
 
 
 @note_words.register
@@ -117,29 +117,29 @@ def _labels_worth(note: LabelsWorth) -> str:
     queries = counted(note.queries, "human query", "human queries")
     if note.queries < FEWEST_LABELS:
         return (
-            f"{note.judge}: {queries} give values without intervals, which need {FEWEST_LABELS} "
+            f"{note.judge}: {queries} are enough for values, but intervals need {FEWEST_LABELS} "
             "queries"
         )
     if note.effective is None:
-        return f"{note.judge}: in {queries} no system's values differ, so there are no intervals"
+        return f"{note.judge}: no system's values differ in {queries}, so there are no intervals"
     share = 100 * note.queries / note.effective if note.effective else math.nan
-    gain = "little is gained" if share > _LITTLE else "the judge helps"
+    gain = "the judge helps little" if share > _LITTLE else "the judge helps"
     verb = "is" if note.queries == 1 else "are"
     return (
-        f"{note.judge}: {queries} {verb} worth {note.effective:.0f} with it (median of systems): "
-        f"the variance falls to {share:.0f} %; {gain}"
+        f"{note.judge}: with it, {queries} {verb} worth {note.effective:.0f} (median of systems); "
+        f"the variance falls to {share:.0f} %, so {gain}"
     )
 
 
 @note_words.register
 def _one_system(note: OneSystem) -> str:
-    return "one system: nothing is ordered"
+    return "there is only one system, so nothing to order"
 
 
 @note_words.register
 def _cluster_joined(note: ClusterJoined) -> str:
     runs = counted(note.runs, "run counts", "runs count")
-    return f"{note.cluster}: {runs} as one system with their mean values"
+    return f"{note.cluster}: {runs} as one system, by their mean values"
 
 
 @note_words.register
@@ -150,12 +150,12 @@ def _likely_repeats(note: LikelyRepeats) -> str:
     reasons = {
         "correlation": f"their values per query correlate above {level}",
         "tag": f"they share the tag {note.tag!r}",
-        "names": f"their names differ in a number alone, and values correlate above {level}",
+        "names": f"their names differ only in a number, and values correlate above {level}",
     }
     return (
         f"{join_words(listed)} look like repeats of one system ({reasons[note.reason]}), but count "
-        "as independent ones, which makes intervals too narrow: a third column, cluster, in "
-        "--systems FILE joins them"
+        "as independent, which makes intervals too narrow; join them with a third column, cluster, "
+        "in --systems FILE"
     )
 
 
@@ -172,14 +172,16 @@ def _queries_without_relevant(note: QueriesWithoutRelevant) -> str:
 def _queries_without_values(note: QueriesWithoutValues) -> str:
     queries = counted(note.queries, "query", "queries")
     return (
-        f"{note.judge}, {note.measure}: {queries} without a value of every system left out, not "
+        f"{note.judge}, {note.measure}: {queries} without a value for every system left out, not "
         "counted as 0"
     )
 
 
 @note_words.register
 def _values_identical(note: ValuesIdentical) -> str:
-    return f"{note.judge}, {note.measure}: every value is the human one: are these the same grades?"
+    return (
+        f"{note.judge}, {note.measure}: all values equal the human ones; are these the same grades?"
+    )
 
 
 @note_words.register

@@ -25,19 +25,19 @@ from ranktilt.reporting.sentences.notes.runs import reasons
 def _documents_in_no_pair(note: DocumentsInNoPair) -> str:
     total = counted(note.total, "document", "documents")
     several = " or of several" if note.has_several else ""
-    return f"{note.documents:,} of {total} without {note.by}{several}, in no pair"
+    return f"{note.documents:,} of {total} without {note.by}{several}, so in no pair"
 
 
 @note_words.register
 def _unasked_queries(note: UnaskedQueries) -> str:
     candidates = " or candidates" if note.has_candidates else ""
     queries = counted(note.queries, "query", "queries")
-    return f"{queries} without a text{candidates}, not asked"
+    return f"{queries} without a text{candidates}, so not asked"
 
 
 @note_words.register
 def _only_irrelevant_pairs(note: OnlyIrrelevantPairs) -> str:
-    return "no document is judged relevant: there are irrelevant pairs only"
+    return "no document is judged relevant, so all pairs are irrelevant"
 
 
 @note_words.register
@@ -49,20 +49,20 @@ def _queries_without_sides(note: QueriesWithoutSides) -> str:
 @note_words.register
 def _few_pairs(note: FewPairs) -> str:
     queries = counted(note.queries, "query has", "queries have")
-    return f"{queries} fewer than {note.target} {note.pairs} pairs; all were taken"
+    return f"{queries} fewer than {note.target} {note.pairs} pairs; all of them were used"
 
 
 @note_words.register
 def _queries_without_pair(note: QueriesWithoutPair) -> str:
     queries = counted(note.queries, "query", "queries")
-    return f"{note.lacking:,} of the {queries} asked for without a pair"
+    return f"{note.lacking:,} of the {queries} you asked for without a pair"
 
 
 @note_words.register
 def _choices_left_out(note: ChoicesLeftOut) -> str:
-    reason = "of a relevant and an irrelevant one"
+    reason = "between a relevant and an irrelevant document"
     if note.reason == "groups":
-        reason = f"not of {note.protected} and {note.unprotected}"
+        reason = f"not between {note.protected} and {note.unprotected}"
     return f"{note.file}: {counted(note.choices, 'choice', 'choices')} {reason}, left out"
 
 
@@ -76,7 +76,7 @@ def _choices_unreadable(note: ChoicesUnreadable) -> str:
 @note_words.register
 def _pairs_in_one_order(note: PairsInOneOrder) -> str:
     pairs = counted(note.pairs, "pair", "pairs")
-    return f"{pairs} in one order only, of which nobody knows whether both agree"
+    return f"{pairs} shown in one order only, so whether both orders agree is unknown"
 
 
 @note_words.register
@@ -87,4 +87,4 @@ def _few_queries_with_pairs(note: FewQueriesWithPairs) -> str:
 
 @note_words.register
 def _nothing_decided(note: NothingDecided) -> str:
-    return f"nothing was decided on {note.pairs} pairs"
+    return f"no {note.pairs} pair was decided"

@@ -39,7 +39,7 @@ def _no_twins_to_compare(note: NoTwinsToCompare) -> str:
 
 @note_words.register
 def _source_mean(note: SourceMean) -> str:
-    per = " a document" if note.is_per_document else ""
+    per = " per document" if note.is_per_document else ""
     return f"{note.source}: {note.mean:.2f} {note.unit}{per}"
 
 
@@ -47,13 +47,13 @@ def _source_mean(note: SourceMean) -> str:
 def _terms_kept(note: TermsKept) -> str:
     if not note.pairs:
         return (
-            f"{note.source}: terms cannot be compared: no text of {note.reference} with a twin has "
-            "a term"
+            f"{note.source}: terms cannot be compared, as no {note.reference} text with a twin has "
+            "any"
         )
     pairs = counted(note.pairs, "pair", "pairs")
     return (
-        f"{note.source}: rewrites keep {percent(100 * note.overlap)} of the terms of "
-        f"{note.reference} text; Jaccard {note.jaccard:.2f} (means over {pairs})"
+        f"{note.source}: rewrites keep {percent(100 * note.overlap)} of the terms in "
+        f"{note.reference} texts; Jaccard {note.jaccard:.2f} (means over {pairs})"
     )
 
 
@@ -61,15 +61,13 @@ def _terms_kept(note: TermsKept) -> str:
 def _twins_near(note: TwinsNear) -> str:
     front = f"{note.source}: "
     if not note.pairs:
-        return (
-            f"{front}vectors of {note.model} cannot be compared: no pair has a vector on both sides"
-        )
+        return f"{front}{note.model} vectors cannot be compared, as no pair has one on both sides"
     words = (
-        f"{front}twins have a cosine of {note.median:.2f} in the median, "
-        f"{percent(100 * note.above)} above {note.limit:g}"
+        f"{front}twins have a median cosine of {note.median:.2f}, "
+        f"{percent(100 * note.above)} of them above {note.limit:g}"
     )
     if note.other_pairs:
-        words += f"; a text and the rewrite of another, {note.other_median:.2f}"
+        words += f"; for a text and another text's rewrite it is {note.other_median:.2f}"
     if not math.isnan(note.auc):
         words += f"; a classifier tells the sources apart with an AUC of {note.auc:.2f}"
     return f"{words} ({note.model})"
@@ -86,7 +84,7 @@ def _directions_concentrated(note: DirectionsConcentrated) -> str:
     difference = 100 * note.share - 100 * note.reference_share
     interval = f"{difference:+.2f} points [{100 * note.low:+.2f}, {100 * note.high:+.2f}]"
     return (
-        f"{note.source}: embeddings are {word} concentrated than those of {note.reference}: the "
+        f"{note.source}: embeddings are {word} concentrated than {note.reference} ones; the "
         f"largest tenth of the directions holds {shares}, {interval.replace('-', '−')} over "
         f"{counted(note.pairs, 'pair', 'pairs')}"
     )
@@ -97,7 +95,7 @@ def _ratios_shown(note: RatiosShown) -> str:
     if math.isnan(note.first):
         return f"{note.source}: no value is above rounding"
     return (
-        f"{note.source}: {note.first:.3f} at the first value, {note.last:.3f} at the last that is "
+        f"{note.source}: {note.first:.3f} at the first value, {note.last:.3f} at the last one "
         "above rounding"
     )
 
@@ -115,7 +113,7 @@ def _values_shown(note: ValuesShown) -> str:
 @note_words.register
 def _gap_parts_shown(note: GapPartsShown) -> str:
     gap = f"{note.gap:+.3f} sd".replace("-", "−")
-    pairs = ", of retrieved pairs only" if note.is_of_retrieved else ""
+    pairs = ", for retrieved pairs only" if note.is_of_retrieved else ""
     return f"Parts of a mean gap of {gap}{pairs}."
 
 
@@ -132,14 +130,14 @@ def _gap_attributed(note: GapAttributed) -> str:
     lead = f"{note.run} scores {side} texts higher than their {twins} twins, by {_gap_size(note)}"
     if note.is_of_retrieved:
         return (
-            f"{lead}, among those that it retrieves; these are chosen by their scores, so that no "
-            "property is named."
+            f"{lead}, among the texts it retrieves. These are selected by score, so no property is "
+            "named."
         )
-    cause = "no property is shown to go with it"
+    cause = "No property is shown to go with this"
     if note.with_gap:
-        cause = f"this goes with {join_words(note.with_gap)}"
-    spite = f", in spite of {join_words(note.against_gap)}" if note.against_gap else ""
-    return " ".join([f"{lead}; {cause}{spite}.", *_unexamined(note.unvarying)])
+        cause = f"This goes with {join_words(note.with_gap)}"
+    spite = f", despite {join_words(note.against_gap)}" if note.against_gap else ""
+    return " ".join([f"{lead}. {cause}{spite}.", *_unexamined(note.unvarying)])
 
 
 def _gap_size(note: GapAttributed) -> str:
@@ -155,15 +153,15 @@ def _unexamined(properties: Sequence[str]) -> Iterator[str]:
     names = join_words(list(properties))
     if len(properties) > _MOST_NAMED:
         names = f"{len(properties)} other properties"
-    yield f"All twins differ by the same in {names}, which could therefore not be examined."
+    yield f"All twins differ by the same amount in {names}, which could not be examined."
 
 
 @note_words.register
 def _documents_scored(note: DocumentsScored) -> str:
     queries = counted(note.queries, "query", "queries")
     return (
-        f"{note.run}: {note.documents:,} documents scored for {queries}, retrieved or not: judged "
-        f"ones first, others drawn at random (seed {note.seed}), with their twins"
+        f"{note.run}: {note.documents:,} documents scored for {queries}, retrieved or not; judged "
+        f"ones come first, others are drawn at random (seed {note.seed}), all with their twins"
     )
 
 
@@ -171,7 +169,7 @@ def _documents_scored(note: DocumentsScored) -> str:
 def _pairs_without_values(note: PairsWithoutValues) -> str:
     pairs = counted(note.pairs, "pair is", "pairs are")
     properties = join_words([f"{count.name} ({count.number:,})" for count in note.properties])
-    return f"{_front(note)}: {pairs} left out: no value of {properties}"
+    return f"{_front(note)}: {pairs} left out, without a value for {properties}"
 
 
 @note_words.register
@@ -180,7 +178,7 @@ def _properties_constant(note: PropertiesConstant) -> str:
         f"{measured.name} ({_difference(measured.value)})" for measured in note.properties
     ]
     words = join_words(properties)
-    return f"{_front(note)}: left out, because all twins differ by the same: {words}"
+    return f"{_front(note)}: left out, as all twins differ by the same amount: {words}"
 
 
 def _difference(value: float) -> str:
@@ -190,8 +188,8 @@ def _difference(value: float) -> str:
 @note_words.register
 def _one_query(note: OneQuery) -> str:
     return (
-        f"{_front(note)}: there is one query, so that intervals speak of other documents, and not "
-        "of other queries"
+        f"{_front(note)}: there is only one query, so intervals cover other documents, but not "
+        "other queries"
     )
 
 
@@ -199,8 +197,8 @@ def _one_query(note: OneQuery) -> str:
 def _properties_inflated(note: PropertiesInflated) -> str:
     properties = [f"{measured.name} ({_inflation(measured.value)})" for measured in note.properties]
     return (
-        f"{_front(note)}: what goes with which of {join_words(properties)} is uncertain: they "
-        "follow from each other (inflation)"
+        f"{_front(note)}: {join_words(properties)} go together (inflation), so their effects are "
+        "hard to separate"
     )
 
 
@@ -215,8 +213,8 @@ def _front(note: AttributionNote) -> str:
 @note_words.register
 def _gaps_of_twins(note: GapsOfTwins) -> str:
     return (
-        "the gap is between the scores of judged twins, wherever they rank; nDCG counts ranks "
-        "near the top, so an audit by it may name the other side"
+        "the gap compares the scores of judged twins, wherever they rank; nDCG counts ranks near "
+        "the top, so an audit with it may favour the other side"
     )
 
 
@@ -224,9 +222,9 @@ def _gaps_of_twins(note: GapsOfTwins) -> str:
 def _gap_units(note: GapUnits) -> str:
     units = "; ".join(f"{measured.name}: {measured.unit}" for measured in note.properties)
     return (
-        "Gaps are in standard deviations (sd) of a query's scores: + favours "
-        f"{note.reference}, as in an audit. A coefficient is for one standard deviation of what "
-        f"{note.reference} texts have more of than their twins. Properties: {units}."
+        "Gaps are in standard deviations (sd) of a query's scores, and + favours "
+        f"{note.reference}, as in an audit. A coefficient is for one standard deviation more in "
+        f"{note.reference} texts than in their twins. Properties: {units}."
     )
 
 
@@ -240,7 +238,7 @@ def _theorem_checked(note: TheoremChecked) -> str:
         parts.append(f"not met: {', '.join(note.failed)}")
     if note.undecided:
         parts.append(f"undecided: {', '.join(note.undecided)}")
-    state = "; ".join(parts) or "all conditions that were checked hold"
+    state = "; ".join(parts) or "all conditions checked hold"
     interval = f"[{note.low:+.3f}, {note.high:+.3f}]"
     numbers = f"{note.value:+.3f} {interval}".replace("-", "−")
     pairs = counted(note.pairs, "pair of twins", "pairs of twins")

@@ -39,7 +39,7 @@ def _queries_missing(note: QueriesMissing) -> str:
 @note_words.register
 def _queries_failed(note: QueriesFailed) -> str:
     queries = _queries(note.queries, are_judged=note.are_judged)
-    return f"{note.run}: {queries} failed by the engine, not counted"
+    return f"{note.run}: the engine failed on {queries}, not counted"
 
 
 def _queries(number: int, *, are_judged: bool) -> str:
@@ -54,15 +54,18 @@ def _entries_unknown(note: EntriesUnknown) -> str:
     documents = counted(note.documents, "document", "documents")
     lacking = "without a label" if note.has_labels_only else "not in the collection"
     return (
-        f"{note.run}: {entries} of {documents} {lacking} (first: {note.first!r}); these keep "
-        "their ranks and belong to no group"
+        f"{note.run}: {entries} for {documents} {lacking} (first: {note.first!r}); they keep "
+        "their ranks, in no group"
     )
 
 
 @note_words.register
 def _own_documents_left_out(note: OwnDocumentsLeftOut) -> str:
     queries = counted(note.queries, "query", "queries")
-    return f"{note.run}: own documents of {queries} left out (exclude_self=false keeps them)"
+    return (
+        f"{note.run}: the document that is the query itself left out for {queries} "
+        "(exclude_self=false keeps it)"
+    )
 
 
 @note_words.register
@@ -77,13 +80,13 @@ def _answers_read(note: AnswersRead) -> str:
 
 @note_words.register
 def _answers_unreadable(note: AnswersUnreadable) -> str:
-    effect = "they blur what is measured"
+    effect = "they blur the result"
     if 2 * note.unreadable > note.answers:
-        effect = "what is measured is mostly that, not the model"
+        effect = "the result mostly measures that, not the model"
     share = f"{note.unreadable / note.answers:.0%}"
     return (
         f"{note.stage}: {share} of the answers decide nothing about their "
-        f"passages{reasons(note.kinds)}, which stand in random order; {effect} (first: "
+        f"passages{reasons(note.kinds)}, which get a random order; {effect} (first: "
         f"{shorten(note.first, 100)})"
     )
 
@@ -97,7 +100,7 @@ def reasons(kinds: tuple[Count, ...]) -> str:
 def _little_variation(note: LittleVariation) -> str:
     measures = f" on {', '.join(note.measures)}" if note.measures else ""
     words = variation_words(variation_of(note.total, note.fixed))
-    return f"{few_names(note.runs)}{measures}: {words}; level cannot be shown from these"
+    return f"{few_names(note.runs)}{measures}: {words}; this cannot show that a ranker is level"
 
 
 @note_words.register
@@ -110,23 +113,23 @@ def _queries_repeated(note: QueriesRepeated) -> str:
     verb = "repeats" if note.queries == 1 else "repeat"
     return (
         f"{', '.join(note.runs)}: {counted(note.queries, 'query', 'queries')} {verb} others, by "
-        f"text or by ranking and judgments (first: {note.first!r} as {note.repeats!r}); such "
-        "queries are resampled and tested together, as one"
+        f"text or by ranking and judgments (first: {note.first!r} as {note.repeats!r}); they are "
+        "resampled and tested as one"
     )
 
 
 @note_words.register
 def _fitted_queries_left_out(note: FittedQueriesLeftOut) -> str:
     queries = counted(note.queries, "query", "queries")
-    return f"{queries} left out for all runs: {' and '.join(note.files)} learned from them"
+    return f"{queries} left out for all runs, because {' and '.join(note.files)} learned from them"
 
 
 @note_words.register
 def _verdict_within_noise(note: VerdictWithinNoise) -> str:
     return (
-        f"{note.run}: the verdict on {note.a} and {note.b} hangs on numerical noise: scores known "
-        f"to {note.resolution} leave Relative Δ on {note.measure} open by ±{note.points:.1f} "
-        "points"
+        f"{note.run}: the verdict on {note.a} and {note.b} depends on numerical noise; scores are "
+        f"precise to {note.resolution}, and so Relative Δ on {note.measure} to "
+        f"±{note.points:.1f} points"
     )
 
 

@@ -22,10 +22,10 @@ def _no_common_documents(note: NoCommonDocuments) -> str:
     cause = "no document was rewritten by every source"
     if note.without_rewrites:
         sources = " and ".join(note.without_rewrites)
-        cause = f"{sources}: no document is a rewrite of one of the reference"
+        cause = f"{sources}: no document rewrites one of the reference"
     return (
-        f"{cause}: all documents of each source are compared, so rows of different sources are "
-        "about different documents; choose sources that share some (--source)"
+        f"{cause}; all documents of each source are compared, so rows of different sources cover "
+        "different documents. Choose sources that share some (--source)"
     )
 
 
@@ -34,8 +34,8 @@ def _uneven_coverage(note: UnevenCoverage) -> str:
     rewritten = counted(note.rewritten, "rewritten document", "rewritten documents")
     lacking = ", ".join(f"{count.name} lacks {count.number:,}" for count in note.lacking)
     return (
-        f"the sources do not cover the same documents: {note.common:,} of {rewritten} are common "
-        f"to all ({lacking}); only these are compared, and only their judgments count"
+        f"the sources cover different documents: {note.common:,} of {rewritten} are common to all "
+        f"({lacking}); only these are compared, and only their judgments count"
     )
 
 
@@ -43,23 +43,22 @@ def _uneven_coverage(note: UnevenCoverage) -> str:
 def _only_common_documents(note: OnlyCommonDocuments) -> str:
     return (
         f"only the {note.documents:,} documents that every source rewrote are compared, and only "
-        "their judgments count; the other originals compete unjudged"
+        "their judgments count; other originals are ranked as unjudged"
     )
 
 
 @note_words.register
 def _several_temperatures(note: SeveralTemperatures) -> str:
     return (
-        f"source {note.source!r} holds documents of {note.temperatures} temperatures, "
-        f"{note.low:g} to {note.high:g}, so it is in no trend; give each temperature a source of "
-        "its own"
+        f"source {note.source!r} has documents of {note.temperatures} temperatures, "
+        f"{note.low:g} to {note.high:g}, so it is in no trend; give each temperature its own source"
     )
 
 
 @note_words.register
 def _temperatures_from_names(note: TemperaturesFromNames) -> str:
     sources = ", ".join(f"{source.source} ({source.temperature:g})" for source in note.sources)
-    return f"temperature read from the name of the source, for want of a column: {sources}"
+    return f"no column of temperatures, so they come from the names of sources: {sources}"
 
 
 @note_words.register
@@ -69,12 +68,12 @@ def _few_temperatures(note: FewTemperatures) -> str:
 
 @note_words.register
 def _temperatures_unknown(note: TemperaturesUnknown) -> str:
-    return f"no temperature is known of {', '.join(note.sources)}, in no trend"
+    return f"no temperature is known for {', '.join(note.sources)}, so in no trend"
 
 
 @note_words.register
 def _series_apart(note: SeriesApart) -> str:
     return (
-        f"no trend: {note.temperatures} temperatures, each of a series of its own; sources of one "
-        "model share a column 'model'"
+        f"no trend: each of {note.temperatures} temperatures is a separate series; put sources of "
+        "one model together with a column 'model'"
     )

@@ -53,7 +53,7 @@ def _probe_left_out(note: ProbeLeftOut) -> str:
 
 @note_words.register
 def _source_without_twins(note: SourceWithoutTwins) -> str:
-    return f"{note.source} has no twins of {note.reference}: nothing of it can be compared"
+    return f"{note.source} has no twins in {note.reference}, so it cannot be compared"
 
 
 @note_words.register
@@ -63,21 +63,21 @@ def _check_failed(note: CheckFailed) -> str:
         for fault in note.faults
     ]
     command = shlex.join(["ranktilt", "check", note.folder])
-    return f"{command} ends with Void: {join_words(faults)}; a tilt may come from that alone"
+    return f"{command} ends with Void: {join_words(faults)}; this alone may cause a tilt"
 
 
 @note_words.register
 def _source_without_origins(note: SourceWithoutOrigins) -> str:
     return (
-        f"{note.source} has no document of the same origin as one of {note.reference}: nothing of "
-        "it can be compared"
+        f"{note.source} shares no origin with a document of {note.reference}, so it cannot be "
+        "compared"
     )
 
 
 @note_words.register
 def _twins_identical(note: TwinsIdentical) -> str:
     twins = counted(note.twins, "twin is", "twins are")
-    return f"{note.source}: {twins} identical to those of {note.reference}"
+    return f"{note.source}: {twins} identical to the one in {note.reference}"
 
 
 @note_words.register
@@ -90,8 +90,8 @@ def _effectiveness_of_pairs(note: EffectivenessOfPairs) -> str:
     pairs = counted(note.pairs, "pair", "pairs")
     documents = counted(note.left_out, "document without a twin is", "documents without a twin are")
     return (
-        f"effectiveness of {note.reference} and {note.source} is that of a search among {pairs} "
-        f"alone: {documents} on neither side"
+        f"effectiveness of {note.reference} and {note.source} comes from a search among {pairs} "
+        f"only; {documents} on neither side"
     )
 
 
@@ -99,38 +99,38 @@ def _effectiveness_of_pairs(note: EffectivenessOfPairs) -> str:
 def _queries_of_one_side_excluded(note: QueriesOfOneSideExcluded) -> str:
     most = "" if note.are_alike else "up to "
     queries = counted(note.queries, "query", "queries")
-    return f"{most}{note.excluded} of {queries} excluded: no relevant document on both sides"
+    return f"{most}{note.excluded} of {queries} excluded: no relevant documents on both sides"
 
 
 @note_words.register
 def _effectiveness_not_tested(note: EffectivenessNotTested) -> str:
-    return "effectiveness is not tested: no query has a relevant document on both sides"
+    return "effectiveness is not tested: no query has relevant documents on both sides"
 
 
 @note_words.register
 def _few_queries_tested(note: FewQueriesTested) -> str:
     queries = counted(note.queries, "query is", "queries are")
-    return f"only {queries} compared; t tests of fewer than {FEW_QUERIES} are not to rely on"
+    return f"only {queries} compared; t tests of fewer than {FEW_QUERIES} are unreliable"
 
 
 @note_words.register
 def _interactions_left_out(note: InteractionsLeftOut) -> str:
     return (
-        "Interactions are left out: main effects are read free of two-factor interactions, which "
-        "this design cannot tell from them."
+        "Interactions are left out. This design cannot separate them from main effects, which are "
+        "read as if there were none of two factors."
     )
 
 
 @note_words.register
 def _interactions_aliased(note: InteractionsAliased) -> str:
     interactions = join_words(note.interactions)
-    return f"This design cannot tell apart {interactions}: one number is their sum."
+    return f"This design cannot separate {interactions}. One number is their sum."
 
 
 @note_words.register
 def _factors_not_reported(note: FactorsNotReported) -> str:
     return (
-        f"Not reported, because their checks failed: {join_words(note.factors)}; they stay in the "
+        f"Not reported, because their checks failed: {join_words(note.factors)}. They stay in the "
         "regression."
     )
 
@@ -138,40 +138,40 @@ def _factors_not_reported(note: FactorsNotReported) -> str:
 @note_words.register
 def _versions_not_judged(note: VersionsNotJudged) -> str:
     return (
-        "Nothing is judged: all documents of which a version is retrieved are compared, and there "
-        "is no nDCG."
+        "Nothing is judged, so all documents with a retrieved version are compared, and there is "
+        "no nDCG."
     )
 
 
 @note_words.register
 def _no_factor_could_move(note: NoFactorCouldMove) -> str:
     words = variation_words(variation_of(note.total, note.fixed))
-    return f"{note.run}: {words}; no factor could move a document there"
+    return f"{note.run}: {words}, so no factor could move a document there"
 
 
 @note_words.register
 def _documents_not_retrieved(note: DocumentsNotRetrieved) -> str:
     documents = counted(note.documents, "relevant document", "relevant documents")
     return (
-        f"{note.run}: {note.left_out:,} of {documents}, query by query, have no version that is "
-        "retrieved: they say nothing of the factors."
+        f"{note.run}: {note.left_out:,} of {documents}, counted per query, have no retrieved "
+        "version and say nothing about the factors."
     )
 
 
 @note_words.register
 def _versions_not_retrieved(note: VersionsNotRetrieved) -> str:
-    hint = ": rank deeper (@k)" if note.is_cut else ""
+    hint = "; rank deeper (@k)" if note.is_cut else ""
     return (
-        f"{note.run}: {100 * note.share:.0f} % of these versions are not retrieved and stand "
-        f"below all that are{hint}."
+        f"{note.run}: {100 * note.share:.0f} % of these versions are not retrieved, and rank below "
+        f"all that are{hint}."
     )
 
 
 @note_words.register
 def _no_score_gap(note: NoScoreGap) -> str:
     return (
-        f"{note.run}: no score gap: its scores say no more than an order, or no document has all "
-        "versions retrieved."
+        f"{note.run}: no score gap. Its scores give only an order, or no document has all versions "
+        "retrieved."
     )
 
 
@@ -185,7 +185,7 @@ def _few_to_test(note: FewToTest) -> str:
 @note_words.register
 def _file_has_other_readings(note: FileHasOtherReadings) -> str:
     kinds = " or ".join(note.kinds)
-    return f"it could be {kinds} as well; the option by which you name it decides"
+    return f"it could also be {kinds}; the option you pass it to decides"
 
 
 @note_words.register

@@ -15,21 +15,21 @@ from ranktilt.reporting.sentences.notes.base import note_words
 @note_words.register
 def _body_tuned(note: BodyTuned) -> str:
     return (
-        f"body already tuned for {note.tuned}: {note.body}; the paper's were not, and its numbers "
-        "are no match"
+        f"{note.body} is already tuned for {note.tuned}; the paper's bodies were not, so do not "
+        "compare with its numbers"
     )
 
 
 @note_words.register
 def _mean_of_trainings(note: MeanOfTrainings) -> str:
-    return f"each trained ranker is the mean of {note.trainings} trainings with other seeds"
+    return f"each trained ranker is the mean of {note.trainings} trainings with different seeds"
 
 
 @note_words.register
 def _one_training(note: OneTraining) -> str:
     return (
-        "one training of each ranker is no finding: another seed may give another order; several "
-        "tell the spread (--seeds 3)"
+        "one training per ranker shows little: another seed may give another order. Train several "
+        "to see the spread (--seeds 3)"
     )
 
 

@@ -57,7 +57,7 @@ from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.views.experiments.bench_chart import bench_chart
 
 _LABEL = 24
-_NO_TWINS = "Groups are not twins: level is the median of what random labels give, not 0."
+_NO_TWINS = "Groups are not twins, so the neutral value is the median of random labels, not 0."
 _DODGE, _MOST_PLANES = 0.06, 4
 _OUTCOME_TONES: dict[MitigationOutcome, Tone] = {
     "mitigated": "good",
@@ -315,7 +315,7 @@ def legend(bench: Bench) -> Iterator[str]:
         f"it lies wholly beyond.{cost}"
     )
     if bench.selected:
-        yield f"Selected: {chosen_by(bench)}, one a method; only these are judged."
+        yield f"Selected: {chosen_by(bench)}, one per method; only these are judged."
     resamples = f"{bench.spec['resamples']:,} resamples"
     yield f"{starred(bench.spec)} Intervals: bootstrap over queries, {resamples}."
 
