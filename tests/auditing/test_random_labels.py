@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 
 from ranktilt import AP, RR, Collection, Measure, P, R, Run, audit, estimand, measure, nDCG
-from ranktilt.auditing.groups import Groups, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.null_distributions import base

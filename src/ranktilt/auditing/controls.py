@@ -15,7 +15,9 @@ from ranktilt.auditing.comparison.match import neutral_values
 from ranktilt.auditing.confounds import twin_likeness
 from ranktilt.auditing.contributions import common_numbering
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.groups import Pair, grouping, twin_rows
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import RAW, Audit, ControlChange, Controlled, Move, Obstacle
 from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, corrected
 from ranktilt.data.collection import Collection

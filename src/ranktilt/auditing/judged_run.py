@@ -197,7 +197,7 @@ class JudgedRun:
         """Count the groups, the results, and the results without a label or with several."""
         kind = self.group_lists(groups).kind
         group_count = len(groups.names)
-        no_label = group_count + len(groups.sets)
+        no_label = group_count + len(groups.combinations)
         has_several = (kind >= group_count) & (kind < no_label)
         return {
             "groups": float(group_count),

@@ -10,15 +10,10 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.card import HEAD_TO_HEAD, card_estimands
-from ranktilt.auditing.groups import (
-    Groups,
-    Pair,
-    are_twins,
-    grouped_pairs,
-    is_property,
-    property_sides,
-    twin_rows,
-)
+from ranktilt.auditing.grouping.pairs import grouped_pairs
+from ranktilt.auditing.grouping.properties import is_property, property_sides
+from ranktilt.auditing.grouping.twins import are_twins, twin_rows
+from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import without_fitted

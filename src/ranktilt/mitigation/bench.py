@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ranktilt.auditing.effects import Change
-from ranktilt.auditing.groups import ALL, Pair, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.exposure_ratio import ExposureRatio

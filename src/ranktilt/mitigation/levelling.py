@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from ranktilt.auditing.groups import Pair, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import Pair
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.explaining.equivalence import reference_alone

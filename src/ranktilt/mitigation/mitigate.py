@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.grouping.pairs import grouped_pairs
+from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES, SHARE
 from ranktilt.data.collection import Collection
