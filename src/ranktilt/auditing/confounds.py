@@ -1,6 +1,6 @@
-"""Other differences between two sources than who wrote them (MEASURES, sec. 4).
+"""Count other differences between two sources than who wrote them.
 
-They are shown with every verdict.
+They are shown with every verdict; see docs/measures/confounds-and-controls.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Controls: the same audit again, without one other difference between twins (MEASURES, sec. 4)."""
+"""Controls: the same audit again, without one other difference between twins.
+
+See docs/measures/confounds-and-controls.md.
+"""
 
 from __future__ import annotations
 
