@@ -62,12 +62,12 @@ def candidate_values(
 ) -> list[CandidateValues]:
     """Return how far each candidate is from level, and what it costs; the baseline's come first."""
     questions = [question]
-    if collection.qrels.height:
+    if collection.has_judgments:
         questions = list(dict.fromkeys([question, options.effectiveness]))
     inputs = prepare_candidates(collection, runs, questions, options)
     values = measure(inputs).values
     distances = _distances(inputs, values, question)
-    if collection.qrels.height:
+    if collection.has_judgments:
         losses = _losses(inputs, values, options.effectiveness)
     else:
         losses = shares_replaced(list(runs.values()))
