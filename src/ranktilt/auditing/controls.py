@@ -422,7 +422,7 @@ def _clusters(
         return None, None
     new_numbering, old_numbering = common_numbering([new, old], queries)
     new_key, old_key = ((tilt.run, repr(tilt.estimand), tilt.a, tilt.b) for tilt in tilts)
-    return new.of(new_key, new_numbering), old.of(old_key, old_numbering)
+    return new.clusters_of(new_key, new_numbering), old.clusters_of(old_key, old_numbering)
 
 
 def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
@@ -448,6 +448,7 @@ _OPTIONS = (
     "seed",
     "missing",
 )
+"""Options of the raw audit that the audits under a control share."""
 
 
 def _reader(ranker: Ranker) -> _Reader | None:
