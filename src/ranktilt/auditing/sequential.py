@@ -33,9 +33,13 @@ from ranktilt.statistics.variation import Variation
 
 Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
+"""1 for documents of the first group, −1 for those of the second, 0 for all others."""
 USUAL = "Share@10"
+"""Default question of a sequential audit: it needs no judgments."""
 BATCH = 16
+"""Queries that are sent to an engine before the answer is looked at again."""
 Decision = Literal["level", "tilted", "inconclusive"]
+"""``level`` or ``tilted``, at which a sequential audit stops, or ``inconclusive``."""
 
 
 class Look(NamedTuple):

@@ -33,7 +33,9 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 
 _OPTIONS = ("by", "margin", "missing", "ties", "rounding", "test", "correction")
+"""Options that all audits of sources share."""
 _SAMPLING = ("resamples", "seed")
+"""Options of resampling, which they share too."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -23,6 +23,7 @@ BINS = range(2, 11)
 _THRESHOLD = re.compile(r"-?(?:\d+\.\d*|\.\d+)|-\d+")
 """Number that divides a column in two; a whole number is a number of bins instead."""
 _HALF_NAMES = ("below {}", "{} and above")
+"""Names of the two groups that a threshold makes."""
 _DIGITS = (4, 8, 17)
 """Digits in the names of bins, tried in this order; 17 distinguish any two floats."""
 

@@ -27,7 +27,9 @@ from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.measures.ranking import Ints
 
 Kind = Literal["relevant", "irrelevant"]
+"""Whether both documents of a pair are relevant to the query, or neither is."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
+"""All kinds of pairs, in the order of tables."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
