@@ -18,7 +18,8 @@ from ranktilt import Collection, UserError, audit, check
 from ranktilt.auditing import confounds
 from ranktilt.auditing.confounds import Confound, twin_likeness
 from ranktilt.auditing.controls import CONTROLS, controls
-from ranktilt.auditing.groups import grouping, twin_rows
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.grouping.twins import twin_rows
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
 from ranktilt.rankers.dense.retriever import Dense

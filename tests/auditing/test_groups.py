@@ -12,14 +12,10 @@ from hypothesis import strategies as st
 
 from ranktilt import Collection, Run, UserError, audit, controls
 from ranktilt.auditing.breakdown import rank_shares
-from ranktilt.auditing.groups import (
-    Groups,
-    are_twins,
-    choose_pairs,
-    grouped_pairs,
-    grouping,
-    twin_rows,
-)
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.grouping.pairs import choose_pairs, grouped_pairs
+from ranktilt.auditing.grouping.twins import are_twins, twin_rows
+from ranktilt.auditing.groups import Groups
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.reporting.reload import reload
 from ranktilt.reporting.sentences.notes import note_sentence, note_sentences
@@ -358,7 +354,7 @@ class TestManyGroups:
             collection, runs, ["nDCG@5"], card=True, by="kind", pairs=iter(pairs), resamples=100
         )
         assert few.groups == ("all", "a", "b", "g07", "59 other groups")
-        monkeypatch.setattr("ranktilt.auditing.groups.MOST_GROUPS", 99)
+        monkeypatch.setattr("ranktilt.auditing.grouping.labels.MOST_GROUPS", 99)
         unseen = replace(collection)  # a collection keeps the groups that were made of it
         every = audit(unseen, runs, ["nDCG@5"], card=True, by="kind", pairs=pairs, resamples=100)
         assert len(every.groups) == 63

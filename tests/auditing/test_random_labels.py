@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 
 from ranktilt import AP, RR, Collection, Measure, P, R, Run, audit, estimand, measure, nDCG
-from ranktilt.auditing.groups import Groups, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.null_distributions import base
@@ -29,11 +30,8 @@ from ranktilt.auditing.null_distributions.base import (
     enough,
     shuffled_labels,
 )
-from ranktilt.auditing.null_distributions.judged_documents import (
-    ShuffledRun,
-    judged_labels,
-    null_deltas,
-)
+from ranktilt.auditing.null_distributions.judged_documents import ShuffledRun, null_deltas
+from ranktilt.auditing.null_distributions.judged_labels import judged_labels
 from ranktilt.auditing.null_distributions.lists import listed_labels
 from ranktilt.auditing.null_distributions.pages import TopRanks, page_labels
 from ranktilt.auditing.null_distributions.twins import signs_of
@@ -188,10 +186,10 @@ class TestNullDeltas:
         null = np.stack(
             list(null_deltas(tasks, MEASURES, Shuffles(judgments=judgments, seed=0, count=50)))
         )
-        monkeypatch.setattr(base, "_FEWEST", 1)
+        monkeypatch.setattr(base, "_SHUFFLES_IN_BLOCK", 1)
         for step, share in ((1, 4), (2, 4), (7, 4), (1 << 18, 1 << 40)):
-            monkeypatch.setattr(base, "_ENTRIES", step * len(judgments.group))
-            monkeypatch.setattr(base, "_SHARE", share)
+            monkeypatch.setattr(base, "_LABELS_IN_BLOCK", step * len(judgments.group))
+            monkeypatch.setattr(base, "_MEMORY_PARTS", share)
             assert np.array_equal(
                 null,
                 np.stack(
@@ -656,7 +654,7 @@ class TestRandomLabels:
         assert [
             band.tolist() for band in page_module.share_bands(pages, forward.groups, shuffles)
         ] == alone
-        monkeypatch.setattr(base, "_SHARE", 1 << 40)
+        monkeypatch.setattr(base, "_MEMORY_PARTS", 1 << 40)
         assert [
             band.tolist() for band in page_module.share_bands(pages, forward.groups, shuffles)
         ] == alone

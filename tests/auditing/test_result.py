@@ -15,7 +15,7 @@ from scipy import stats
 
 from ranktilt import Audit, Collection, Run, UserError, audit, controls, gate
 from ranktilt.auditing.breakdown import RankShares, contributions, parts, rank_shares
-from ranktilt.auditing.top_results import MOST, TopResults
+from ranktilt.auditing.top_results import MOST_RESULTS, TopResults
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.statistics.correction import detectable_effect
 from tests.auditing.arrays import audit_of
@@ -244,13 +244,13 @@ class TestTopResults:
         runs = [Run(tuple(map(str, range(300))), offsets, docs, scores, ids, {}) for _ in range(2)]
         top_results = TopResults.from_runs(runs)
         assert not top_results.is_complete
-        assert MOST / 2 < top_results.results == 2 * 300 * top_results.depth <= MOST
+        assert MOST_RESULTS / 2 < top_results.results == 2 * 300 * top_results.depth <= MOST_RESULTS
         assert TopResults.from_runs(runs[:1]).is_complete
         run = Run(
             tuple(map(str, range(250))),
             offsets[:251],
-            docs[: MOST // 2],
-            scores[: MOST // 2],
+            docs[: MOST_RESULTS // 2],
+            scores[: MOST_RESULTS // 2],
             ids,
             {},
         )

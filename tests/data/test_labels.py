@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.data import files
 from ranktilt.data.collection import Collection
 from ranktilt.data.label_file import LabelFile

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.data.labels import from_labels, with_labels
 from ranktilt.data.stated_sources import columns_of_few_values, with_named_side, with_source
 from ranktilt.explaining.explain import explain

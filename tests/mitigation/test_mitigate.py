@@ -28,7 +28,7 @@ from ranktilt import (
     ranker,
     table,
 )
-from ranktilt.auditing import groups as groups_module
+from ranktilt.auditing.grouping import labels as label_groups
 from ranktilt.auditing.groups import Groups
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import measure
@@ -308,13 +308,13 @@ def test_mitigation_takes_three_audits_and_groups_documents_once(
 
     monkeypatch.setattr(audited_candidates, "conclude", counted_conclude)
     grouped: list[object] = []
-    make_groups = groups_module._make_groups
+    make_groups = label_groups._make_groups
 
     def counted_groups(collection: Collection, *options: Any, **more: Any) -> Groups:
         grouped.append((id(collection.docs), *map(str, options), more["fewest"]))
         return make_groups(collection, *options, **more)
 
-    monkeypatch.setattr(groups_module, "_make_groups", counted_groups)
+    monkeypatch.setattr(label_groups, "_make_groups", counted_groups)
     collection = bundled()
     mitigate(collection, ranker("bm25"), ["nDCG@10"], resamples=200)
     # The baseline over all queries, all candidates on the test queries, and the same on human

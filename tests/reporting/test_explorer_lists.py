@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Collection
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.reporting.explorer.lists import FURTHER, twins_of
 from ranktilt.reporting.explorer.numbers import MOST_PAIRS, Numbers
 from ranktilt.reporting.explorer.pack import pack, rounded

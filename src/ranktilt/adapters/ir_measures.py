@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
@@ -124,7 +124,7 @@ class _GroupContrast:
         judged_run = JudgedRun.from_run(ranking, collection, judgments)
         (by_group,) = group_values(judged_run, [self.measure], groups, "expected")
         # The values of all documents come first.
-        first, second = (by_group[1 + groups.number(name)] for name in self.pair)
+        first, second = (by_group[1 + groups.index(name)] for name in self.pair)
         is_known = ~np.isnan(first + second)
         if not is_known.any():
             raise UserError(

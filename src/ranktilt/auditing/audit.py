@@ -4,9 +4,9 @@ The way from rankings to a verdict has four steps, one function each:
 
     prepare  →  measure  →  infer  →  conclude
 
-`prepare` checks what is asked, groups the documents and lines runs up with judgments. `measure`
-gives every run a value per query and group. `infer` adds intervals and tests. `conclude` puts the
-data into an `Audit`. Sentences, tables and figures are made of it later, in `reporting`.
+`prepare` checks the options, groups the documents and aligns runs with judgments. `measure`
+computes a value of each run per query and group. `infer` adds intervals and tests. `conclude` puts
+the data into an `Audit`. Sentences, tables and figures are made from it later, in `reporting`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranktilt.auditing.groups import Groups, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.result import Audit

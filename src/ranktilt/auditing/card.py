@@ -1,8 +1,11 @@
-"""The question card: what is asked of each run besides Relative Δ (MEASURES, sec. 3)."""
+"""The question card: the questions about each run besides Relative Δ.
+
+The questions are described in docs/measures/README.md, one page each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import NamedTuple
@@ -41,79 +44,94 @@ from ranktilt.measures.twins.score_gap import ScoreGap
 from ranktilt.progress import report
 
 DEPTH = 20
-"""Ranks over which ΔNDSR counts, by default."""
+"""Default cutoff of ΔNDSR, in ranks."""
 HEAD_TO_HEAD = (HeadToHead, replace(HeadToHead, over="pairs"))
-"""Head-to-head of all twins: the mean over the queries, and all pairs together beside it."""
+"""Head-to-head of all twins, as the mean over the queries and as the mean over all pairs."""
 
 
 def card_estimands(depth: int, *, judged: bool) -> tuple[Estimand, ...]:
-    """List the card's questions other than Relative Δ.
+    """Return the card's questions besides Relative Δ.
 
-    Without judgments, twins are not told apart by relevance.
+    With judgments, head-to-head is asked separately for relevant twins and for all others.
     """
     if not judged:
         return (NDSR @ depth, *HEAD_TO_HEAD, replace(RankGap, pairs="all"), ScoreGap)
-    heads = (replace(HeadToHead, pairs="relevant"), replace(HeadToHead, pairs="other"))
-    return (NDSR @ depth, *heads, RankGap, ScoreGap)
+    by_relevance = (replace(HeadToHead, pairs="relevant"), replace(HeadToHead, pairs="other"))
+    return (NDSR @ depth, *by_relevance, RankGap, ScoreGap)
 
 
 class CardKey(NamedTuple):
-    """A sample's place on the card: numbers of its run, pair of groups, and question."""
+    """Position of a sample on the card, by which samples are sorted."""
 
-    run: int
-    pair: int
-    question: int
+    run_index: int
+    pair_index: int
+    """Index of the pair of groups; 0 for a question about all groups together."""
+    question_index: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """A card in the making: the parts that all runs share."""
+    """Answers the card's questions about runs, with what random labels would give."""
 
     groups: Groups
     twins: Mapping[Pair, TwinPairs]
+    """Every pair of groups to compare, with its twins, if it has any."""
     questions: Sequence[Estimand]
     inference: InferenceOptions
     shuffles: Shuffles
-    """Labels of relevant documents; their seed and number are those of all random labels."""
+    """Shuffled labels of relevant documents; their seed and count hold for all random labels."""
     banded: bool
-    """Whether what random labels give is shown for twins too: of sources 0 is neutral anyway."""
-    origins: Ints
-    """Number of each document's origin."""
+    """Whether the range of random labels is also shown for twins.
 
-    def of_twins(
-        self, run: int, judged_run: JudgedRun, lists: Mapping[Pair, TwinLists]
+    It is not shown for sources: exchanged labels lie evenly around 0, which is neutral anyway.
+    """
+    origins: Ints
+    """Number of each document's origin, by row."""
+
+    def answer_twins(
+        self, run_index: int, judged_run: JudgedRun, lists: Mapping[Pair, TwinLists]
     ) -> Iterator[tuple[CardKey, Sample]]:
         """Answer the questions about twins for one run."""
-        for number, (pair, twins) in enumerate(self.twins.items()):
-            for question, estimand in enumerate(self.questions):
+        for pair_index, (pair, twins) in enumerate(self.twins.items()):
+            for question_index, estimand in enumerate(self.questions):
                 if isinstance(estimand, TwinEstimand) and pair in lists:
                     answers = estimand.answers(lists[pair])
                     sample = self._exchanged(judged_run, estimand, twins, answers)
-                    yield CardKey(run, number, question), sample
+                    yield CardKey(run_index, pair_index, question_index), sample
 
-    def of_groups(self, judged_runs: Sequence[JudgedRun]) -> Iterator[tuple[CardKey, Sample]]:
+    def answer_groups(self, judged_runs: Sequence[JudgedRun]) -> Iterator[tuple[CardKey, Sample]]:
         """Answer the questions about groups, and about a property of documents, for all runs."""
-        for question, estimand in enumerate(self.questions):
-            if isinstance(estimand, PropertyEstimand):
-                for run, judged_run in enumerate(judged_runs):
-                    yield CardKey(run, 0, question), self._property(estimand, judged_run)
-            if not isinstance(estimand, GroupEstimand):
-                continue
-            if isinstance(estimand, AttentionEstimand):
-                samples = self._attention(estimand, judged_runs)
-            elif type(estimand).weights is not GroupEstimand.weights:
-                samples = self._sums(estimand, judged_runs)
-            else:
-                samples = self._lists(estimand, judged_runs)
-            for run, number, sample in samples:
-                yield CardKey(run, number, question), sample
+        for question_index, estimand in enumerate(self.questions):
+            for run_index, pair_index, sample in self._answer(estimand, judged_runs):
+                yield CardKey(run_index, pair_index, question_index), sample
 
-    def _sums(
+    def _answer(
+        self, estimand: Estimand, judged_runs: Sequence[JudgedRun]
+    ) -> Iterator[tuple[int, int, Sample]]:
+        """Yield the index of a run, that of a pair, and the sample; nothing for other questions.
+
+        The unit that random labels are drawn for depends on the question; see
+        `ranktilt.auditing.null_distributions`.
+        """
+        if isinstance(estimand, PropertyEstimand):
+            for run_index, judged_run in enumerate(judged_runs):
+                yield run_index, 0, self._property(estimand, judged_run)
+        elif isinstance(estimand, AttentionEstimand):
+            yield from self._attention(estimand, judged_runs)
+        elif isinstance(estimand, GroupEstimand):
+            # An estimand that overrides `weights` is a difference of sums over documents.
+            if type(estimand).weights is not GroupEstimand.weights:
+                yield from self._sum_differences(estimand, judged_runs)
+            else:
+                yield from self._list_answers(estimand, judged_runs)
+
+    def _sum_differences(
         self, estimand: GroupEstimand, judged_runs: Sequence[JudgedRun]
     ) -> Iterator[tuple[int, int, Sample]]:
-        """Differences of two groups' sums: a document has one label in all lists.
+        """Answer a question that is a difference of two groups' sums, such as ΔNDSR.
 
-        Where all are twins, they exchange theirs.
+        A random label of a document is the same in all lists. Where all documents of both groups
+        are twins, the twins exchange their labels instead.
         """
         signs = {pair: signs_of(self.groups, pair) for pair in self.twins}
         paired = {pair: all_paired(signs[pair], twins.rows) for pair, twins in self.twins.items()}
@@ -121,49 +139,53 @@ class Card:
             TopRanks.from_run(judged_run, estimand, len(self.groups.code))
             for judged_run in judged_runs
         ]
-        bands: Iterator[Floats | None] = repeat(None)
+        bands: Iterable[Floats | None] = [None] * len(pages)
         if not all(paired.values()):
             bands = share_bands(pages, self.groups, self.shuffles)
-        for run, (judged_run, page, band) in enumerate(
-            zip(judged_runs, pages, bands, strict=False)
+        for run_index, (judged_run, page, band) in enumerate(
+            zip(judged_runs, pages, bands, strict=True)
         ):
-            for number, (pair, twins) in enumerate(self.twins.items()):
+            for pair_index, (pair, twins) in enumerate(self.twins.items()):
                 parts = {"shares": share_difference(signs[pair])}
                 weight = page.known.astype(np.float64)
                 answers = Answers(page.difference(signs[pair]), weight, parts)
                 if paired[pair] or band is None:
                     answers = answers._replace(clusters=page.clusters(signs[pair]))
-                    yield run, number, self._exchanged(judged_run, estimand, twins, answers)
+                    sample = self._exchanged(judged_run, estimand, twins, answers)
+                    yield run_index, pair_index, sample
                     continue
                 a, b = (self.groups.names.index(name) for name in pair)
                 labels = page_labels(
                     judged_run, page, signs[pair], self.groups, origins=self.origins
                 )
                 sample = self._sample(judged_run, estimand, twins, answers)
-                yield run, number, sample.among(band[a] - band[b], labels)
+                yield run_index, pair_index, sample.among(band[a] - band[b], labels)
 
-    def _lists(
+    def _list_answers(
         self, estimand: GroupEstimand, judged_runs: Sequence[JudgedRun]
     ) -> Iterator[tuple[int, int, Sample]]:
-        """Other questions about groups: each list is shuffled by itself.
+        """Answer a question about two groups that is no difference of sums, such as a ratio.
 
-        Where all are twins, they exchange labels.
+        The labels of each list are shuffled by themselves. Where all documents of both groups are
+        twins, the twins exchange their labels instead.
         """
-        for run, judged_run in enumerate(judged_runs):
+        for run_index, judged_run in enumerate(judged_runs):
             code = judged_run.group_codes(self.groups)
             nulls = self._null_lists(estimand, judged_run, code)
-            for number, (pair, twins) in enumerate(self.twins.items()):
+            for pair_index, (pair, twins) in enumerate(self.twins.items()):
                 a, b = (self.groups.names.index(name) for name in pair)
-                sides = judged_run.ranking, code == a, code == b
-                answers = Answers(*estimand.columns(*sides), estimand.composition(*sides))
+                is_first, is_second = code == a, code == b
+                total, weight = estimand.columns(judged_run.ranking, is_first, is_second)
+                composition = estimand.composition(judged_run.ranking, is_first, is_second)
+                answers = Answers(total, weight, composition)
                 labels = listed_labels(
-                    judged_run, estimand, code == a, code == b, origins=self.origins
+                    judged_run, estimand, is_first, is_second, origins=self.origins
                 )
                 sample = self._sample(judged_run, estimand, twins, answers)
-                yield run, number, sample.among(nulls[number], labels)
+                yield run_index, pair_index, sample.among(nulls[pair_index], labels)
 
     def _null_lists(self, estimand: GroupEstimand, judged_run: JudgedRun, code: Ints) -> Floats:
-        """Draw answers under random labels: (pairs, shuffles)."""
+        """Compute the answer under random labels: an array of the shape (n_pairs, shuffles)."""
         pairs = list(self.twins)
         paired = [
             all_paired(signs_of(self.groups, pair), twins.rows)
@@ -174,8 +196,10 @@ class Card:
             turned_labels(judged_run, self.groups, code, twins, seed=seed) if is_paired else None
             for is_paired, twins in zip(paired, self.twins.values(), strict=True)
         ]
+        # Where every pair exchanges labels, none reads the shuffled ones.
         shuffled = repeat(code) if all(paired) else shuffled_in_lists(judged_run, code, seed)
         nulls = np.full((len(pairs), count), np.nan)
+        # `shuffled` yields without end; the range says how often.
         for draw, labels in zip(range(count), shuffled, strict=False):
             for row, pair, exchanges in zip(nulls, pairs, turned, strict=True):
                 a, b = (self.groups.names.index(name) for name in pair)
@@ -188,9 +212,12 @@ class Card:
     def _attention(
         self, estimand: AttentionEstimand, judged_runs: Sequence[JudgedRun]
     ) -> Iterator[tuple[int, int, Sample]]:
-        """Questions about all groups at once, once a run: each list is shuffled as a whole."""
+        """Answer a question about all groups together, once a run.
+
+        Each list is shuffled as a whole: its documents, and not their labels, change places.
+        """
         estimand.check(self.groups.names)
-        for run, judged_run in enumerate(judged_runs):
+        for run_index, judged_run in enumerate(judged_runs):
             lists = judged_run.group_lists(self.groups)
             answers = attention_answers(estimand, judged_run, lists)
             null = null_attention(
@@ -214,10 +241,13 @@ class Card:
                 parts=parts,
                 distinct=judged_run.distinct,
             )
-            yield run, 0, sample.among(null)
+            yield run_index, 0, sample.among(null)
 
     def _property(self, estimand: PropertyEstimand, judged_run: JudgedRun) -> Sample:
-        """Ask about a property of documents, whose values are shuffled within each list."""
+        """Answer a question about a property of documents, such as their popularity.
+
+        Its values are shuffled within each list.
+        """
         return property_sample(
             judged_run,
             estimand,
@@ -246,7 +276,7 @@ class Card:
     def _exchanged(
         self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
     ) -> Sample:
-        """Make a sample of twins, with labels exchanged within origins, alike in all queries."""
+        """Make a sample of twins, compared with labels that twins exchange in all queries alike."""
         sample = self._sample(judged_run, estimand, twins, answers)
         return among_exchanged(sample, self.inference, banded=self.banded)
 
@@ -257,7 +287,7 @@ def group_samples(
     pairs: Sequence[Pair],
     questions: Sequence[GroupEstimand],
 ) -> list[Sample]:
-    """Return each run's answers to questions about groups, without results of random labels."""
+    """Return each run's answers to questions about groups, without any random labels."""
     judgments = judged_runs[0].judgments
     no_rows = np.empty((0, 2), dtype=np.int64)
     card = Card(
@@ -274,4 +304,4 @@ def group_samples(
         banded=True,
         origins=np.arange(len(groups.code)),
     )
-    return [sample for _, sample in card.of_groups(judged_runs)]
+    return [sample for _, sample in card.answer_groups(judged_runs)]

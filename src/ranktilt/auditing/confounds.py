@@ -1,6 +1,6 @@
-"""Other differences between two sources than who wrote them (MEASURES, sec. 4).
+"""Count other differences between two sources than who wrote them.
 
-They are shown with every verdict.
+They are shown with every verdict; see docs/measures/confounds-and-controls.md.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ranktilt.data.text.quality import (
 )
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
+"""Confounds that have a value for each group; all others count pairs of twins."""
 SAMPLE = 20_000
 """Most pairs whose terms are compared, so that no audit waits for them.
 
@@ -69,7 +70,10 @@ def confounds(
     """
     if not (collection.docs["text"] != "").any():
         return []
-    texts = collection.memo(("confounds", twins.pair), lambda: _of_texts(collection, groups, twins))
+    # A command audits several times, and texts do not change.
+    texts = collection.memo(
+        ("confounds", twins.pair), lambda: _text_confounds(collection, groups, twins)
+    )
     a, b = twins.pair
     document_count = sum(int(is_member.sum()) for is_member in _members(groups, twins))
     truncations = []
@@ -96,8 +100,8 @@ def _members(groups: Groups, twins: TwinPairs) -> list[npt.NDArray[np.bool_]]:
     return [groups.code == groups.names.index(name) for name in twins.pair]
 
 
-def _of_texts(collection: Collection, groups: Groups, twins: TwinPairs) -> list[Confound]:
-    """Compare the texts and the pairs, which no run changes."""
+def _text_confounds(collection: Collection, groups: Groups, twins: TwinPairs) -> list[Confound]:
+    """Compare the texts of both groups, and those of each pair of twins."""
     text = collection.docs["text"]
     members = _members(groups, twins)
     differences = [_sided("words", twins, words(text).to_numpy().astype(np.float64), members)]

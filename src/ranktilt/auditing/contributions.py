@@ -1,7 +1,8 @@
-"""What each document adds to the answers of an audit, kept so that two audits can be compared.
+"""Keep what each document adds to the answers of an audit, so that two audits can be compared.
 
-The error of a difference between two runs comes from what a document adds to the *difference*. So
-an audit's file holds, for every answer that `compare` reads, one number a query and document.
+The standard error of a difference between two runs is computed from what each document adds to the
+*difference*. So an audit's file holds, for every answer that `compare` reads, a number for each
+query and document.
 """
 
 from __future__ import annotations
@@ -20,34 +21,39 @@ from ranktilt.data.artifact import register
 from ranktilt.data.collection import Collection
 from ranktilt.statistics.two_way import Clusters
 
-MOST = 500_000
+MOST_ENTRIES = 500_000
 """Entries that are kept of all answers together: some 5 MB in the audit's file."""
 _COLUMNS = {"query": "<i4", "origin": "<i4", "total": "<f8", "weight": "<f8"}
+"""Columns of `Clusters` with their little-endian types in a file."""
 Key = tuple[str, str, str, str]
 """Run, notation of the estimand, and both groups."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contributions:
-    """Contributions of documents to each answer; numbers index `queries` and `origins`."""
+    """What documents add to each answer."""
 
     queries: tuple[str, ...]
-    """Names of the queries; an entry of query −1 belongs to none."""
+    """Ids of the queries."""
     origins: pl.Series
     """Names of the origins."""
     answers: Mapping[Key, Clusters]
+    """Effects by answer; a query or an origin is its index in `queries` or `origins`.
+
+    The query −1 is of effects that belong to no query.
+    """
 
     @classmethod
     def from_samples(
         cls, samples: Sequence[Sample], collection: Collection, queries: Sequence[str]
     ) -> Contributions:
-        """Keep what documents add to the answers: the largest entries of each, up to a limit."""
+        """Keep the largest effects of each answer, `MOST_ENTRIES` of all answers together."""
         answers = {
             (sample.run, repr(sample.estimand), sample.a, sample.b): sample.clusters
             for sample in samples
             if sample.clusters is not None
         }
-        share = MOST // max(len(answers), 1)
+        share = MOST_ENTRIES // max(len(answers), 1)
         answers = {key: _largest(clusters, share) for key, clusters in answers.items()}
         names = pl.DataFrame(
             {"number": collection.origin_codes(), "name": collection.docs["origin"]}
@@ -64,10 +70,10 @@ class Contributions:
             },
         )
 
-    def of(self, key: Key, numbering: CommonNumbering) -> Clusters | None:
-        """Return the documents' contributions to one answer, seen from its first group.
+    def clusters_of(self, key: Key, numbering: CommonNumbering) -> Clusters | None:
+        """Return what documents add to one answer, with the common numbers of `numbering`.
 
-        Queries and origins are numbered as `numbering` says. None where nothing is stored.
+        None where nothing is stored. An answer that is stored with its groups exchanged is turned.
         """
         run, estimand, a, b = key
         clusters = self.answers.get(key)
@@ -102,10 +108,10 @@ class Contributions:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Contributions:
-        """Make them from what `row` returns."""
+        """Return the contributions that `row` was called on."""
         answers = {}
         for answer in row["answers"]:
-            columns = [array_of_text(answer[name], kind) for name, kind in _COLUMNS.items()]
+            columns = [array_of_text(answer[name], dtype) for name, dtype in _COLUMNS.items()]
             query, origin, total, weight = columns
             key = (answer["run"], answer["estimand"], answer["a"], answer["b"])
             answers[key] = Clusters(
@@ -134,9 +140,9 @@ class CommonNumbering:
 def common_numbering(
     contributions: Sequence[Contributions], queries: Sequence[str]
 ) -> list[CommonNumbering]:
-    """Give the origins of audits common numbers, and their queries those of `queries`.
+    """Return common numbers of audits' origins, and the position of each query in `queries`.
 
-    `queries` are those that are compared. Returns the numbers of each audit.
+    `queries` are those that are compared. There is a numbering for each audit.
     """
     names_of = [audit.origins.to_numpy().astype(np.str_) for audit in contributions]
     names = [names for names in names_of if len(names)]
@@ -153,10 +159,8 @@ def common_numbering(
 
 
 def _largest(clusters: Clusters, count: int) -> Clusters:
-    """Keep the `count` entries that add most; the rest is spread over them later.
-
-    Their order does not depend on how the run stored its documents.
-    """
+    """Keep the `count` entries that add most, in an order that depends on their values alone."""
+    # Not on how the run stored its documents: the same floats add up to the same sum.
     order = np.lexsort((clusters.weight, clusters.total, clusters.origin, clusters.query))
     size = np.abs(clusters.total[order])
     if len(size) > count:

@@ -1,4 +1,7 @@
-"""Controls: the same audit again, without one other difference between twins (MEASURES, sec. 4)."""
+"""Controls: the same audit again, without one other difference between twins.
+
+See docs/measures/confounds-and-controls.md.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ from ranktilt.auditing.comparison.match import neutral_values
 from ranktilt.auditing.confounds import twin_likeness
 from ranktilt.auditing.contributions import common_numbering
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.groups import Pair, grouping, twin_rows
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import RAW, Audit, ControlChange, Controlled, Move, Obstacle
 from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, corrected
 from ranktilt.data.collection import Collection
@@ -427,7 +432,7 @@ def _clusters(
         return None, None
     new_numbering, old_numbering = common_numbering([new, old], queries)
     new_key, old_key = ((tilt.run, repr(tilt.estimand), tilt.a, tilt.b) for tilt in tilts)
-    return new.of(new_key, new_numbering), old.of(old_key, old_numbering)
+    return new.clusters_of(new_key, new_numbering), old.clusters_of(old_key, old_numbering)
 
 
 def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:

@@ -17,10 +17,13 @@ from ranktilt.statistics.correction import detectable_effect
 from ranktilt.statistics.variation import Variation
 
 ALPHA = 0.05
+"""Level of tests; intervals hold 95 %."""
 FEW_QUERIES = 30
+"""Queries below which a note warns that there are few."""
 FEWEST = 10
 """Effective number of queries and documents below which nothing is decided."""
 _SPREAD = ("low", "high", "error", "p", "p_corrected")
+"""Fields that are undefined without enough queries for an interval."""
 _OPPOSITES = (
     ("wins", "losses"),
     ("both_wins", "both_losses"),
@@ -30,8 +33,11 @@ _OPPOSITES = (
     ("mean_a", "mean_b"),
     ("even_a", "even_b"),
 )
+"""Details that exchange their values when the two groups are exchanged."""
 _TURNED = dict(_OPPOSITES) | {b: a for a, b in _OPPOSITES}
+"""Name of each of these details after the exchange, in both directions."""
 _NEGATED = ("raw", "shares")
+"""Details that change their sign when the two groups are exchanged."""
 
 
 def _negated(value: float) -> float:

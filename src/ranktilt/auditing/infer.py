@@ -13,13 +13,9 @@ from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.list_variation import ListVariation
 from ranktilt.auditing.measure import Measurements
 from ranktilt.auditing.null_distributions.base import NullDistribution, Shuffles, enough
-from ranktilt.auditing.null_distributions.judged_documents import (
-    ShuffledRun,
-    exchange_p,
-    judged_labels,
-    null_deltas,
-    relevant_clusters,
-)
+from ranktilt.auditing.null_distributions.judged_documents import ShuffledRun, null_deltas
+from ranktilt.auditing.null_distributions.judged_labels import judged_labels
+from ranktilt.auditing.null_distributions.judged_twins import exchange_p, relevant_clusters
 from ranktilt.auditing.numerical_noise import NumericalNoise, numerical_noise
 from ranktilt.auditing.prepare import SHARE, AuditInputs, ComparedPair
 from ranktilt.auditing.significance import Sample, effects
@@ -29,7 +25,10 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.ranking import Floats
 
 CARD_ROWS = 6
-"""Questions that a card is taken to ask at least, so that a shorter one draws as many labels."""
+"""Fewest questions that the number of shuffles is computed for.
+
+A whole card asks six, with Relative Δ; a shorter card then draws the same labels.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,9 +40,11 @@ class Inferences:
     card: tuple[Effect, ...]
     """Answers to the other questions."""
     noise: tuple[NumericalNoise, ...]
+    """How far each primary tilt moves within the resolution of the run's scores."""
     tilt_samples: tuple[Sample, ...]
+    """Values per query behind `tilts`."""
     group_samples: tuple[Sample, ...]
-    """Of questions about groups, and of the primary question."""
+    """Values per query behind the answers of `card` that are about groups or primary."""
 
 
 def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
@@ -81,21 +82,22 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
 
 
 def _tilt_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sample]:
-    """Return what is behind each Relative Δ: run by run, pair by pair, measure by measure."""
+    """Return the values per query of each Relative Δ, by run, then pair, then measure."""
+    # Both by the index of the run and of the pair.
     samples_of: dict[tuple[int, int], list[Sample]] = {}
     shuffled: dict[tuple[int, int], ShuffledRun] = {}
-    for run_number, judged_run in enumerate(inputs.judged_runs):
+    for run_index, judged_run in enumerate(inputs.judged_runs):
         # Labels are drawn for the order that the values were computed on.
         ordered = judged_run if inputs.options.ties == "expected" else judged_run.untied()
-        for pair_number, pair in enumerate(inputs.compared if inputs.measures else ()):
-            samples = _samples_of_pair(inputs, judged_run, pair, measurements.values[run_number])
+        for pair_index, pair in enumerate(inputs.compared if inputs.measures else ()):
+            samples = _samples_of_pair(inputs, judged_run, pair, measurements.values[run_index])
             if pair.are_twins:
                 samples = _among_twins(inputs, ordered, pair, samples)
             else:
-                shuffled[run_number, pair_number] = ShuffledRun(
+                shuffled[run_index, pair_index] = ShuffledRun(
                     judged_run=ordered, groups=pair.numbers
                 )
-            samples_of[run_number, pair_number] = samples
+            samples_of[run_index, pair_index] = samples
     if shuffled:
         _place_among_shuffled(inputs, samples_of, shuffled)
     return list(chain.from_iterable(samples_of.values()))
@@ -147,9 +149,12 @@ def _place_among_shuffled(
     samples_of: dict[tuple[int, int], list[Sample]],
     shuffled: Mapping[tuple[int, int], ShuffledRun],
 ) -> None:
-    """Compare samples of groups that are no twins with random labels, which they share."""
-    rows = max(len(inputs.measures), CARD_ROWS if inputs.questions else 0)
-    tests = len(inputs.judged_runs) * rows * max(len(inputs.pairs), 1)
+    """Compare samples of groups that are no twins with random labels, the same for all samples.
+
+    Replaces them in `samples_of`.
+    """
+    question_count = max(len(inputs.measures), CARD_ROWS if inputs.questions else 0)
+    tests = len(inputs.judged_runs) * question_count * max(len(inputs.pairs), 1)
     shuffles = Shuffles(
         judgments=inputs.judgments, seed=inputs.options.inference.seed, count=enough(tests)
     )
@@ -170,9 +175,9 @@ def _card_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sampl
     """Answer the questions of the card: by run, pair and question."""
     card = _card(inputs)
     answers: list[tuple[CardKey, Sample]] = []
-    for number, judged_run in enumerate(inputs.judged_runs):
-        answers += card.of_twins(number, judged_run, measurements.twin_lists[number])
-    answers += card.of_groups(inputs.judged_runs)
+    for run_index, judged_run in enumerate(inputs.judged_runs):
+        answers += card.answer_twins(run_index, judged_run, measurements.twin_lists[run_index])
+    answers += card.answer_groups(inputs.judged_runs)
     return [sample for _, sample in sorted(answers, key=itemgetter(0))]
 
 
@@ -180,10 +185,11 @@ def _card(inputs: AuditInputs) -> Card:
     questions, options = inputs.questions, inputs.options.inference
     # Groups without twins are asked fewer questions: Relative Δ and those about groups.
     about_groups = 1 + sum(isinstance(question, GroupEstimand) for question in questions)
-    rows = 0
+    question_count = 0
     for pair in inputs.pairs:
-        rows += max(CARD_ROWS, len(questions)) if len(pair.twins.rows) else about_groups
-    tests = len(inputs.judged_runs) * rows
+        has_twins = len(pair.twins.rows) > 0
+        question_count += max(CARD_ROWS, len(questions)) if has_twins else about_groups
+    tests = len(inputs.judged_runs) * question_count
     return Card(
         groups=inputs.groups,
         twins={pair.names: pair.twins for pair in inputs.pairs},

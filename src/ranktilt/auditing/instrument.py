@@ -19,6 +19,7 @@ from ranktilt.rankers.engines.base import LiveEngine
 from ranktilt.rankers.replay import Replay
 
 TOSSES = 200
+"""Default number of times that labels are tossed by coin."""
 RESAMPLES = 1_000
 """Fewer than an audit makes: they are made for each toss, and only a verdict is read off them."""
 

@@ -24,19 +24,21 @@ from ranktilt.measures.relevance import values
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedRun:
-    """A run in the order of the judgments' queries, whose documents are rows of the collection.
+    """A run joined with a collection and its judgments.
 
-    An entry is one document in the list of one query.
+    Queries are in the order of the judgments, documents are rows of the collection. An entry is one
+    document in the list of one query.
     """
 
     run: Run
     ranking: Ranking
+    """Entries of all lists, with their scores."""
     row: Ints
-    """Row of each entry's document; -1 for one that neither collection nor judgments know."""
+    """Row of each entry's document; -1 for a document of neither collection nor judgments."""
     position: Ints
     """Position of each entry in the run."""
     absent: npt.NDArray[np.bool_]
-    """Queries of the collection that the run does not hold."""
+    """Whether each query is one of the collection's that the run does not hold."""
     judgments: Judgments
 
     @classmethod
@@ -77,9 +79,10 @@ class JudgedRun:
         return np.asarray(self.absent & queries.is_in(names.implode()).to_numpy())
 
     def left_out(self, missing: str) -> npt.NDArray[np.bool_]:
-        """Return which queries count nowhere.
+        """Return which queries count in no measure of this run.
 
-        All that the run lacks, or, where those count as zero, the failed ones.
+        If `missing` is ``exclude``, these are all that the run lacks. If it is ``zero``, they are
+        those that its engine failed to answer; the others that it lacks count as 0.
         """
         return self.absent if missing == "exclude" else self.failed
 
@@ -197,7 +200,7 @@ class JudgedRun:
         """Count the groups, the results, and the results without a label or with several."""
         kind = self.group_lists(groups).kind
         group_count = len(groups.names)
-        no_label = group_count + len(groups.sets)
+        no_label = group_count + len(groups.combinations)
         has_several = (kind >= group_count) & (kind < no_label)
         return {
             "groups": float(group_count),

@@ -20,21 +20,28 @@ MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, kw_only=True)
 class Judgments:
-    """Relevant judgments; rows beyond the collection's are documents that it does not hold."""
+    """Relevant judgments, sorted by query and document.
+
+    Documents that the collection does not hold have the rows after its own.
+    """
 
     queries: tuple[str, ...]
+    """Ids of the queries: those of the collection first."""
     known_query: npt.NDArray[np.bool_]
     """Whether the collection has the query; judgments of others count in no group."""
     ids: pl.Series
+    """Ids of the documents, by row."""
     query: Ints
+    """Index of each judgment's query in `queries`."""
     row: Ints
+    """Row of each judgment's document."""
     grade: Floats
     group: Ints
-    """Group of each judged document; -1 for none."""
+    """Index of the group of each judgment's document; -1 for none."""
     same_text: Ints
-    """Number of the first query with the same text; its own where it has none."""
+    """Index of the first query with the same text, by query; its own index without a text."""
     documents: int
-    """Documents of the collection."""
+    """Number of documents of the collection."""
 
     @classmethod
     def from_collection(cls, collection: Collection, groups: Groups) -> Judgments:

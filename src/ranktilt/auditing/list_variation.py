@@ -21,7 +21,9 @@ class ListVariation:
     def __init__(self, judged_run: JudgedRun, groups: Groups, *, missing: str) -> None:
         self.judged_run = judged_run
         # Documents without a label are no part of an answer, whatever their scores are.
-        labelled = judged_run.group_lists(groups).kind < len(groups.names) + len(groups.sets)
+        labelled = judged_run.group_lists(groups).kind < len(groups.names) + len(
+            groups.combinations
+        )
         self.query, self.scores = (
             judged_run.ranking.query[labelled],
             judged_run.ranking.scores[labelled],

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
-from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
+from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.groups import ALL, Groups, Pair
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.numerical_noise import NumericalNoise

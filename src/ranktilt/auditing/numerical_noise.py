@@ -26,7 +26,9 @@ ROUNDOFF = {"float32": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
 EXACT = "exact"
 """Precision in the spec of a run whose scores are the same to the last bit on every machine."""
 DRAWS = 40
+"""Times that scores are moved within their resolution."""
 _QUANTILE = 0.95
+"""Share of the draws that move Relative Δ by `NumericalNoise.points` at most."""
 _DECIMALS = 9
 """A score with more digits after the point is a float as it is, and not a rounded one."""
 

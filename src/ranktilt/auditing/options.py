@@ -21,7 +21,9 @@ CHOICES = {
     "test": ("interval", "t"),
     "correction": CORRECTIONS,
 }
+"""Valid values of the options that are words."""
 FEWEST_RESAMPLES = 100
+"""Fewest bootstrap resamples that are accepted."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,15 +10,10 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.card import HEAD_TO_HEAD, card_estimands
-from ranktilt.auditing.groups import (
-    Groups,
-    Pair,
-    are_twins,
-    grouped_pairs,
-    is_property,
-    property_sides,
-    twin_rows,
-)
+from ranktilt.auditing.grouping.pairs import grouped_pairs
+from ranktilt.auditing.grouping.properties import is_property, property_sides
+from ranktilt.auditing.grouping.twins import are_twins, twin_rows
+from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import without_fitted
@@ -36,8 +31,11 @@ from ranktilt.measures.margin import DEFAULT_MARGIN, Margin, read_margin, requir
 from ranktilt.measures.ranking import Ints
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5")
+"""Measures of an audit whose caller names none, where documents are judged."""
 SHARE = "Share@10"
+"""Primary question where nothing is judged and there are no twins."""
 PROPERTY_LIFT = "PropertyLift@10"
+"""Primary question about a property of documents, such as their popularity."""
 
 Estimands = str | Estimand | Iterable[str | Estimand] | None
 """The questions of an audit: notations or objects, one or several; None for the usual ones."""

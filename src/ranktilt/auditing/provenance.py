@@ -15,6 +15,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
 
 PACKAGES = ("numpy", "scipy", "polars", "PyStemmer")
+"""Packages whose versions may change an audit's numbers."""
 
 
 def audit_provenance(collection: Collection, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

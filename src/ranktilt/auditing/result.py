@@ -39,6 +39,7 @@ PAIR_COUNTS = {
     "both": pl.Int64,
     "alone": pl.Int64,
 }
+"""Columns of `Audit.pair_counts`: wins, losses and ties of twins, by run, pair and query."""
 
 
 class Move(NamedTuple):

@@ -12,7 +12,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.groups import Pair, grouped_pairs, twin_rows
+from ranktilt.auditing.grouping.pairs import grouped_pairs
+from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.list_variation import fixed_lists
 from ranktilt.auditing.null_distributions.twins import all_paired, signs_of
 from ranktilt.auditing.provenance import audit_provenance
@@ -31,9 +33,13 @@ from ranktilt.statistics.variation import Variation
 
 Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
+"""1 for documents of the first group, −1 for those of the second, 0 for all others."""
 USUAL = "Share@10"
+"""Default question of a sequential audit: it needs no judgments."""
 BATCH = 16
+"""Queries that are sent to an engine before the answer is looked at again."""
 Decision = Literal["level", "tilted", "inconclusive"]
+"""``level`` or ``tilted``, at which a sequential audit stops, or ``inconclusive``."""
 
 
 class Look(NamedTuple):

@@ -15,7 +15,7 @@ from ranktilt.auditing.answer.next_steps import NextStep, next_steps
 from ranktilt.auditing.answer.verdict import Verdict, finding_order, margins
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.groups import grouped_pairs
+from ranktilt.auditing.grouping.pairs import grouped_pairs
 from ranktilt.auditing.notes import source_notes
 from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.auditing.result import Audit
@@ -36,6 +36,7 @@ _OPTIONS = (
     *("by", "margin", "missing", "ties", "rounding", "test", "correction"),
     *("resamples", "seed"),
 )
+"""Options that all audits of sources share."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -27,10 +27,15 @@ from ranktilt.data.notes.sources import (
 from ranktilt.errors import UserError
 
 HUMAN = "human"
-TEMPERATURE, MODEL, PROMPT = "temperature", "model", "prompt"
+"""Name of the reference."""
+TEMPERATURE = "temperature"
+MODEL = "model"
+PROMPT = "prompt"
+"""Columns of documents that say how a source was generated."""
 COMPARED = "compared_sources"
 """Key in a collection's spec: the reference and the sources whose common documents are compared."""
 _HIGHEST = 2.0
+"""Highest temperature of language models; a larger number in a name is something else."""
 _NAMED = re.compile(
     r"(?<=.)(?:[-_](?:tmp|temp|temperature)(?P<marked>\d+(?:\.\d+)?)|_(?P<bare>\d+\.\d+))$"
 )

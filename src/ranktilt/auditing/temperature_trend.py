@@ -163,7 +163,7 @@ def _clusters(
         return [None for _ in audits]
     alike = common_numbering(contributions, queries)
     return [
-        added.of(key, numbering)
+        added.clusters_of(key, numbering)
         for added, key, numbering in zip(contributions, keys, alike, strict=True)
     ]
 

@@ -16,29 +16,33 @@ from ranktilt.measures.ranking import Ranking
 
 KEEP_TOP = 1000
 """Ranks that are kept of each list, by default."""
-MOST = 500_000
+MOST_RESULTS = 500_000
 """Most results that are kept of all runs together, some 5 MB in the audit's file.
 
 Where there are more, lists are cut at fewer ranks.
 """
 _FEWEST = 10
-_DOCS, _SCORES = "<i4", "<f8"
+"""Ranks that are kept of each list, however many results that makes."""
+_DOCS = "<i4"
+_SCORES = "<f8"
+"""Little-endian types of documents and scores in a file."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopResults:
-    """The first results of each run, with all results of the last block of ties."""
+    """The first results of each run; a block of ties that crosses the depth is kept whole."""
 
     depth: int
+    """Ranks that are kept of each list."""
     is_complete: bool
     """Whether no list was cut."""
     runs: tuple[Run, ...]
 
     @classmethod
     def from_runs(cls, runs: Sequence[Run], depth: int = KEEP_TOP) -> TopResults:
-        """Keep the top results of some runs to a depth, but no more than `MOST` results."""
+        """Keep the top results of some runs to a depth, or to less if they are `MOST_RESULTS`."""
         cut = min(depth, max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0))
-        while cut > _FEWEST and sum(_results(run, cut) for run in runs) > MOST:
+        while cut > _FEWEST and sum(_results(run, cut) for run in runs) > MOST_RESULTS:
             cut = max(cut * 3 // 4, _FEWEST)
         is_uncut = all(_results(run, cut) == len(run.docs) for run in runs)
         if is_uncut:
@@ -47,6 +51,7 @@ class TopResults:
 
     @property
     def results(self) -> int:
+        """Number of results of all runs together."""
         return sum(len(run.docs) for run in self.runs)
 
     def row(self) -> dict[str, Any]:
@@ -74,12 +79,12 @@ class TopResults:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> TopResults:
-        """Make them from what `row` gives, with the specs and names of the runs beside it."""
+        """Return the results that `row` was called on; the audit adds its runs' names and specs."""
         ids, names, specs = pl.Series(row["ids"], dtype=pl.String), row["names"], row["specs"]
         runs = []
-        for number, (run_row, name) in enumerate(zip(row["runs"], names, strict=True)):
+        for index, (run_row, name) in enumerate(zip(row["runs"], names, strict=True)):
             lengths = np.array(run_row["lengths"], dtype=np.int64)
-            spec = {**(specs[number] if number < len(specs) else {}), "ranker": name}
+            spec = {**(specs[index] if index < len(specs) else {}), "ranker": name}
             run = Run(
                 queries=tuple(map(str, run_row["queries"])),
                 offsets=np.concatenate([[0], np.cumsum(lengths)]),
@@ -93,7 +98,7 @@ class TopResults:
 
 
 def _results(run: Run, depth: int) -> int:
-    """Results within the depth, ties counted whole."""
+    """Count the results within the depth, with the whole of a block of ties that crosses it."""
     ranking = Ranking(run.offsets, run.scores)
     return int(ranking.sizes[ranking.before < depth].sum())
 

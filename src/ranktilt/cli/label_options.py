@@ -91,12 +91,12 @@ class LabelOptions:
         self, collection: Collection, by: str | None, pairs: Pairs | None
     ) -> Pairs | None:
         """Return the pairs to compare, the reference group first in each."""
-        from ranktilt.auditing.groups import grouped_pairs
+        from ranktilt.auditing.grouping.pairs import grouped_pairs
 
         groups, chosen = grouped_pairs(collection, by, pairs, fewest=1)
         if self.reference is None:
             return pairs
-        name = groups.names[groups.number(self.reference)]
+        name = groups.names[groups.index(self.reference)]
         return [(b, a) if b == name else (a, b) for a, b in chosen]
 
 

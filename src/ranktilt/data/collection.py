@@ -127,9 +127,14 @@ class Collection:
         return UserError(f"{error}; {documents} no source") if self.sourceless else error
 
     @property
+    def has_judgments(self) -> bool:
+        """Whether any document is judged."""
+        return self.qrels.height > 0
+
+    @property
     def queries_with_judgments(self) -> pl.DataFrame:
         """The queries to rank: those with a judgment, or all if nothing is judged."""
-        if not self.qrels.height:
+        if not self.has_judgments:
             return self.queries
         judged = self.qrels.select("query_id").unique()
         return self.queries.join(

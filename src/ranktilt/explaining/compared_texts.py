@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.data.collection import Collection
 from ranktilt.data.label_remarks import warn_of_labels
 from ranktilt.data.notes.base import Note

@@ -9,7 +9,7 @@ import polars as pl
 
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.auditing.equivalence import EquivalenceTask, equivalence_rows
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection

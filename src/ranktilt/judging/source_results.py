@@ -12,7 +12,10 @@ from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.confounds import Confound, confounds
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.groups import Pair, grouped_pairs, grouping, twin_rows
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.grouping.pairs import grouped_pairs
+from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import variation_notes
 from ranktilt.auditing.null_distributions.twins import TwinPairs

@@ -11,7 +11,7 @@ import polars as pl
 from scipy import optimize, stats
 
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection

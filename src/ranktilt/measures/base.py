@@ -56,6 +56,7 @@ ESTIMANDS = {
 _UNTYPED = ("RelativeDelta", "Preference", "GradeGap")
 """Estimands that the audit chooses by itself, so that no message offers them."""
 _LARGEST_CUTOFF = (1 << 31) - 1
+"""Largest cutoff: the largest integer of 32 bits."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,6 +12,7 @@ from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ranking import Bools, Floats
 
 ROUNDINGS = ("none", "paper")
+"""How means are rounded before Relative Δ: not at all, or to 0.1 % as in the papers."""
 
 
 def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none") -> Floats:

@@ -11,8 +11,10 @@ from ranktilt.measures.base import Estimand
 Margin = float | str
 """Points (of percent), or a number with the unit of an estimand that has none: ``"0.5 ranks"``."""
 DEFAULT_MARGIN = 5.0
+"""Margin of verdicts whose caller sets none, in points."""
 _NUMBER = re.compile(r"\s*(?P<number>\d*\.?\d+(?:e-?\d+)?)\s*(?P<unit>.*?)\s*", re.IGNORECASE)
 _POINTS = ("", "%", "point", "points")
+"""Ways to write the unit of a margin in points."""
 
 
 def read_margin(text: Margin, option: str = "") -> Margin:

@@ -21,9 +21,9 @@ from ranktilt.measures.ranking import Floats, Hits, Ints, Ranking, running_rows
 
 @dataclass(frozen=True, kw_only=True)
 class RelevantDocuments:
-    """Relevant documents of queries 0, 1, … whose labels are shuffled.
+    """Relevant documents whose labels are shuffled, query by query, the best grade first.
 
-    They lie query by query, the best grade first.
+    Their queries are numbered 0, 1, ….
     """
 
     query: Ints
@@ -39,7 +39,7 @@ class RelevantDocuments:
         """Return the total of each query's best ranking per measure, shape (n_queries, labelings).
 
         `RelevantBlocks.totals` is divided by it. `mine` is 1 for documents that are the group's
-        under a labeling, else 0: (n, labelings).
+        under a labeling, else 0, of the shape (n_documents, labelings).
         """
         rank = None
         if not all(measure.binary for measure in measures):
@@ -87,11 +87,18 @@ class RelevantBlocks:
 
     @classmethod
     def from_ranking(
-        cls, pool: RelevantDocuments, measures: Sequence[Measure], ranking: Ranking, at: Ints
+        cls,
+        pool: RelevantDocuments,
+        measures: Sequence[Measure],
+        ranking: Ranking,
+        pool_position: Ints,
     ) -> RelevantBlocks:
-        """Find the blocks; `at` holds the row of each entry in the pool, or −1."""
-        listed = np.flatnonzero(at >= 0)
-        row = at[listed]
+        """Return the tie blocks of a ranking that hold documents of the pool.
+
+        `pool_position` is the position of each entry's document in the pool, or −1.
+        """
+        listed = np.flatnonzero(pool_position >= 0)
+        row = pool_position[listed]
         block_of_listed = np.searchsorted(ranking.starts, listed, side="right") - 1
         block, first, number, count = np.unique(
             block_of_listed, return_index=True, return_inverse=True, return_counts=True

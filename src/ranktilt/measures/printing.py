@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 
 _MOST_DIGITS = 6
+"""Digits within which two numbers are the same when printed exactly."""
 
 
 def rounded(value: float, digits: int = 1, form: str = "") -> str:

@@ -28,6 +28,7 @@ from ranktilt.mitigation.bench_result import (
 )
 
 CandidateRuns = Mapping[Candidate, Run]
+"""The run of each candidate."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.groups import Groups, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import Groups
 from ranktilt.data.artifact import Result
 from ranktilt.data.collection import Collection
 from ranktilt.data.group_names import REST
@@ -88,7 +89,7 @@ class Lists:
         """
         groups = grouping(self.collection, self.by, (group, REST))
         code = np.where(self.rows < 0, -1, groups.code[self.rows])
-        return np.where(code < 0, -1, code == groups.number(group))
+        return np.where(code < 0, -1, code == groups.index(group))
 
     def tie_keys(self) -> npt.NDArray[np.uint64]:
         """Return each entry's `Collection.tie_keys`; 0 for a document that it does not hold."""

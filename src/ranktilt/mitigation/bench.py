@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ranktilt.auditing.effects import Change
-from ranktilt.auditing.groups import ALL, Pair, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit
@@ -31,16 +32,16 @@ from ranktilt.mitigation.audited_candidates import (
 )
 from ranktilt.mitigation.bench_effects import changes_of, means_of, tilts_of
 from ranktilt.mitigation.bench_result import (
-    BUDGET,
-    MOVEMENT_BUDGET,
     Bench,
     Candidate,
     check_limits,
+    default_budget,
 )
 from ranktilt.mitigation.movement import movements_from
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 EFFECTIVENESS = "nDCG@10"
+"""Default measure on which the cost of a candidate is judged."""
 
 
 def bench(
@@ -112,7 +113,7 @@ def bench(
         If there is no baseline or no candidate, names or strengths come twice, runs are over other
         queries or documents, or an option is out of range.
     """
-    budget = budget_of(mixed, budget)
+    budget = default_budget(is_judged=mixed.has_judgments) if budget is None else budget
     check_limits(margin, budget)
     candidates = order_candidates(runs)
     if pairs is None:
@@ -142,13 +143,6 @@ def bench(
         selected=tuple(selected),
         options=options,
     )
-
-
-def budget_of(collection: Collection, budget: float | None) -> float:
-    """Return the budget, by default of effectiveness, or of moved lists without judgments."""
-    if budget is not None:
-        return budget
-    return BUDGET if collection.qrels.height else MOVEMENT_BUDGET
 
 
 def order_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -197,12 +191,11 @@ def compare_candidates(
 ) -> Bench:
     """Return the bench of runs, the baseline's first; the baseline alone is a bench too."""
     candidates = tuple(runs)
-    is_judged = mixed.qrels.height > 0
-    if is_judged:
+    if mixed.has_judgments:
         questions = list(dict.fromkeys([*questions, options.effectiveness]))
     inputs = prepare_candidates(mixed, runs, questions, options)
     audited = {ALL: AuditedRuns.from_inputs(inputs)}
-    if is_judged and reference_runs:
+    if mixed.has_judgments and reference_runs:
         measures = [question for question in questions if isinstance(question, Measure)]
         alone = reference_alone(mixed, options.reference, options.by)
         check_reference_runs(alone, runs, reference_runs, options.reference)

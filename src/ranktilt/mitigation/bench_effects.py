@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ranktilt.auditing.effects import Change, Effect
-from ranktilt.auditing.gate.limit_checks import in_percent
+from ranktilt.auditing.gate.limit_checks import percent_factor
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
     ChangeTask,
@@ -42,7 +42,7 @@ def tilts_of(audited: Audit, questions: Sequence[Estimand], correction: str) -> 
         raise UserError(
             f"{primary} is undefined for these groups: they have no twins, or no relevant documents"
         )
-    if np.isnan(in_percent(tilts[0])):
+    if np.isnan(percent_factor(tilts[0])):
         raise UserError(
             f"level is judged in percent, and {primary} has another unit; put Share@10 first"
         )

@@ -10,7 +10,12 @@ from typing import Any, Literal
 
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Change, Effect
-from ranktilt.auditing.gate.limit_checks import MOST, check_tilt, in_percent
+from ranktilt.auditing.gate.limit_checks import (
+    LARGEST_DELTA,
+    check_tilt,
+    loss_outcome,
+    percent_factor,
+)
 from ranktilt.auditing.gate.result import Outcome, worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.data.artifact import Coded, Result
@@ -24,9 +29,9 @@ from ranktilt.mitigation.remedy import Remedy
 from ranktilt.rankers.dense.direction import Direction
 
 BUDGET = 0.01
-"""Effectiveness that may be lost, 0 to 1, where documents are judged."""
+"""Default budget where documents are judged: the effectiveness that may be lost, 0 to 1."""
 MOVEMENT_BUDGET = 0.2
-"""Share of the first ten documents that may be replaced, where nothing is judged: two of ten."""
+"""Default budget without judgments: the share of the first ten documents that may be replaced."""
 MitigationOutcome = Literal[
     "mitigated", "level", "inconclusive", "cannot be mitigated within the budget"
 ]
@@ -34,6 +39,7 @@ MitigationOutcome = Literal[
 what each candidate does about it, is not shown; each candidate is shown to leave a tilt or to cost
 too much."""
 _BEST: tuple[Outcome, ...] = ("level", "within", "inconclusive", "tilted")
+"""Outcomes, the best first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,15 +171,16 @@ class Bench(
 
     @property
     def budget(self) -> float:
-        """Effectiveness that a candidate may cost, 0 to 1; or the share of the first ten.
+        """Largest cost that a candidate may have, 0 to 1.
 
-        The share of the first ten documents that may be replaced counts where nothing is judged.
+        The cost is the effectiveness that it loses or, without judgments, the share of the first
+        ten documents that it replaces.
         """
-        return float(self.spec.get("budget", BUDGET if self.is_judged else MOVEMENT_BUDGET))
+        return float(self.spec.get("budget", default_budget(is_judged=self.is_judged)))
 
     @property
     def is_judged(self) -> bool:
-        """Whether effectiveness is known, and is the cost."""
+        """Whether documents are judged, so that the cost is a loss of effectiveness."""
         return bool(self.document_sets)
 
     @property
@@ -258,7 +265,7 @@ class Bench(
         Infinite where one is undefined.
         """
         tilts = [self.tilt(name, pair) for pair in self.pairs]
-        distances = [in_percent(tilt) * abs(tilt.value - tilt.neutral) for tilt in tilts]
+        distances = [percent_factor(tilt) * abs(tilt.value - tilt.neutral) for tilt in tilts]
         return math.inf if any(map(math.isnan, distances)) else max(distances)
 
     def _effect(self, *key: str) -> Effect:
@@ -303,13 +310,18 @@ class Bench(
         }
 
 
+def default_budget(*, is_judged: bool) -> float:
+    """Return the budget of a bench whose caller sets none."""
+    return BUDGET if is_judged else MOVEMENT_BUDGET
+
+
 def check_limits(margin: Margin, budget: float) -> None:
     """Refuse a margin or a budget out of range."""
     if isinstance(margin, str):
         raise UserError(f"level is judged in percent: expected a margin in points, got {margin}")
-    if not 0 <= margin < MOST:
+    if not 0 <= margin < LARGEST_DELTA:
         raise UserError(
-            f"expected a margin of at least 0 and below {MOST:g} points, got {margin:g}"
+            f"expected a margin of at least 0 and below {LARGEST_DELTA:g} points, got {margin:g}"
         )
     if not 0 <= budget < 1:
         raise UserError(
@@ -354,7 +366,7 @@ class Choice:
         if moved is not None and not self.bench.is_judged:
             return [CandidateCheck(effect=moved, outcome=moved.outcome(self.budget))]
         return [
-            CandidateCheck(effect=change, outcome=cost_outcome(change, self.budget))
+            CandidateCheck(effect=change, outcome=loss_outcome(change, 100 * self.budget))
             for change in self.bench.costs(candidate.name)
         ]
 
@@ -450,13 +462,3 @@ class Choice:
             if is_turned and after.leans and after.extent(self.margin) != "within":
                 return True
         return False
-
-
-def cost_outcome(change: Change, budget: float) -> Outcome:
-    """Decide whether a change of effectiveness keeps to the loss that is allowed."""
-    floor = -100 * budget
-    if math.isnan(change.value) or not (change.testable and change.has_interval):
-        return "inconclusive"
-    if change.low >= floor:
-        return "level"
-    return "tilted" if change.high < floor else "inconclusive"

@@ -39,9 +39,11 @@ from ranktilt.statistics.regression import Ratio, ratio_difference, ratio_of_mea
 Floats = npt.NDArray[np.float64]
 
 PAIRS = 128
+"""Default number of pairs of twins to estimate on."""
 LEAST_F = 10.0
 """First-stage F of a weak instrument, at most (Staiger & Stock, Econometrica 65(3), 1997)."""
 _FEWEST = 3
+"""Fewest pairs of twins to estimate on."""
 
 
 class EstimationPair(NamedTuple):

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.exposure_ratio import ExposureRatio
@@ -35,13 +35,16 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 METHODS = ("det-const-sort", "fa-ir", "exposure")
+"""Names of the methods; the first is the default."""
 _PART = (3 - 5**0.5) / 2
 """Where an interval of significances is cut.
 
 Not in halves, at which several counts change together if p is a half.
 """
 _NARROW = 1e-12
+"""Width of an interval of significances that is not divided any more."""
 _MARGIN = 1e-9
+"""Difference below which two numbers are the same, so that roundoff decides nothing."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from ranktilt.auditing.groups import Pair, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import Pair
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.explaining.equivalence import reference_alone
@@ -144,7 +145,7 @@ class Levelling:
     def _rank_side(self, side: Collection) -> _RankedSide:
         """Rank a side's queries, and where that can be done on the reference's documents alone."""
         ranker, reference, reference_run = self.baseline.ranker, None, None
-        is_searchable = self.options.by == "source" and side.qrels.height > 0
+        is_searchable = self.options.by == "source" and side.has_judgments
         if ranker is not None and not self.baseline.is_saved and is_searchable:
             reference = reference_alone(side, self.pair[0])
             reference_run = ranker.rank(reference)

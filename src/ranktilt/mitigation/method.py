@@ -13,7 +13,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ranktilt.auditing.groups import Pair, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
@@ -87,10 +88,10 @@ class FittingQueries:
         groups = grouping(self.collection, self.by, (group, opposite or REST))
         judgments = Judgments.from_collection(self.collection, groups)
         judged_run = JudgedRun.from_run(self.run, self.collection, judgments)
-        code, number = judged_run.group_codes(groups), groups.number(group)
+        code, number = judged_run.group_codes(groups), groups.index(group)
         second = (code >= 0) & (code != number)
         if opposite:
-            second = code == groups.number(opposite)
+            second = code == groups.index(opposite)
         total, weight = question.columns(judged_run.ranking, code == number, second)
         return question.value(total, weight)
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.grouping.pairs import grouped_pairs
+from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES, SHARE
 from ranktilt.data.collection import Collection
@@ -24,10 +26,9 @@ from ranktilt.mitigation.audited_candidates import BenchOptions
 from ranktilt.mitigation.baseline import Baseline
 from ranktilt.mitigation.bench import (
     EFFECTIVENESS,
-    budget_of,
     order_questions,
 )
-from ranktilt.mitigation.bench_result import Bench, check_limits
+from ranktilt.mitigation.bench_result import Bench, check_limits, default_budget
 from ranktilt.mitigation.levelling import Levelling
 from ranktilt.mitigation.options import MitigationOptions
 from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
@@ -98,7 +99,7 @@ def mitigate(
     """
     options = options or MitigationOptions()
     split = _split(collection, fit, options.seed)
-    budget = budget_of(split.test, budget)
+    budget = default_budget(is_judged=split.test.has_judgments) if budget is None else budget
     check_limits(margin, budget)
     check_resamples(resamples)
     pair = _pair(split.test, options)
@@ -176,10 +177,9 @@ def _questions(
     by: str,
 ) -> list[Estimand]:
     """Return the questions, the primary one first."""
-    is_judged = collection.qrels.height > 0
-    usual = DEFAULT_MEASURES if is_judged else (SHARE, "ExposureRatio")
+    usual = DEFAULT_MEASURES if collection.has_judgments else (SHARE, "ExposureRatio")
     questions = [estimand(question) for question in measures or usual]
     if primary is None:
-        is_usual = not (measures or is_judged)
+        is_usual = not (measures or collection.has_judgments)
         primary = questions[0] if is_usual else usual_primary(questions, by)
     return order_questions(questions, primary, by)

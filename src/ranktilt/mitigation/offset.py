@@ -72,7 +72,7 @@ def fit_offset(
         raise UserError("no queries to fit on: the run has none")
     lists = Lists.from_run(collection, run, by)
     names = lists.groups.names
-    reference_number = lists.groups.number(names[0] if reference is None else reference)
+    reference_number = lists.groups.index(names[0] if reference is None else reference)
     offsets = [
         _offset(lists, number, reference_number, seed)
         for number in range(len(names))

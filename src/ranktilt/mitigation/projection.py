@@ -23,8 +23,11 @@ from ranktilt.rankers.fit_provenance import text_key
 from ranktilt.statistics.permutation import sign_flip_length_p
 
 MOST_TWINS = 10_000
+"""Most pairs of twins to fit on; of more, a sample is drawn."""
 _RESAMPLES = 1_000
+"""Random signs of the differences from which the p of a direction is computed."""
 _ZERO = 1e-6
+"""Length of a direction, as a share of the vectors' mean length, that counts as none."""
 
 
 def fit_direction(

@@ -19,7 +19,9 @@ from ranktilt.rankers.fit_provenance import same_names
 
 Ints = npt.NDArray[np.int64]
 SHARES = (0.4, 0.2, 0.4)
+"""Default share of the queries on each side of `SIDES`."""
 SIDES = ("fit", "select", "test")
+"""Names of the sides: to fit methods, to select a strength, and to test the result."""
 _LARGEST_LINKED_SHARE = 0.5
 """Linked queries above this share of all are parted, so that no side gets nearly all."""
 
@@ -78,11 +80,11 @@ class QuerySplit:
         judgments_before = fit.qrels.height
         later = [_judged_only(side).queries.select("id") for side in (select, test)]
         rest = _without_origins(fit, relevant_origins(select) | relevant_origins(test))
-        if rest.qrels.height:
+        if rest.has_judgments:
             rest = rest.only_queries(
                 rest.queries_with_judgments.join(pl.concat(later), on="id", how="anti")["id"]
             )
-        if not rest.qrels.height:
+        if not rest.has_judgments:
             raise UserError(
                 "no query is left to fit on: every document relevant to one is also relevant to a "
                 "query of the other sides"
@@ -113,12 +115,12 @@ class QuerySplit:
         name = str(fit.spec.get("path") or "another collection")
         sides = (select, test)
         origins = _same_origins(fit, sides)
-        rest = _without_origins(fit, origins) if origins and fit.qrels.height else fit
+        rest = _without_origins(fit, origins) if origins and fit.has_judgments else fit
         known = [_judged_only(side).queries.select(name="id", key="text") for side in sides]
         repeated = same_names(pl.concat(known), fit.queries.select(name="id", key="text"))
         judged = rest.queries_with_judgments["id"]
         left = [query for query in judged if query not in repeated]
-        if not left or (fit.qrels.height and not rest.qrels.height):
+        if not left or (fit.has_judgments and not rest.has_judgments):
             raise UserError(
                 f"no query of {name} is left to fit on: each is used to select or to test, or its "
                 "relevant documents are relevant to one that is"
@@ -186,7 +188,7 @@ def split_queries(
             f"expected three shares between 0 and 1, got {', '.join(map(str, shares)) or 'none'}"
         )
     fit, select, test = _drawn_parts(collection, shares, seed)
-    if collection.qrels.height:
+    if collection.has_judgments:
         split = QuerySplit.from_sides(fit, select, test)
     else:
         split = QuerySplit(fit=fit, select=select, test=test)

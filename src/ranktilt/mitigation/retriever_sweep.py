@@ -21,13 +21,16 @@ from ranktilt.training.options import Negatives, RetrieverTraining, Trained
 from ranktilt.training.retriever import train_retriever
 
 PAPER = "paper"
+"""Word for the strengths of the paper."""
 PAPER_ALPHAS = (1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
+"""Strengths of Dai et al., for scores of the size of `PAPER_SCORE`."""
 PAPER_SCORE = 700.0
 """Score of a relevant document by ANCE.
 
 Its last layer norm gives vectors of a squared length near 700.
 """
 _DEPTH = 100
+"""Ranks of the runs of a sweep."""
 
 
 def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:

@@ -62,12 +62,12 @@ def candidate_values(
 ) -> list[CandidateValues]:
     """Return how far each candidate is from level, and what it costs; the baseline's come first."""
     questions = [question]
-    if collection.qrels.height:
+    if collection.has_judgments:
         questions = list(dict.fromkeys([question, options.effectiveness]))
     inputs = prepare_candidates(collection, runs, questions, options)
     values = measure(inputs).values
     distances = _distances(inputs, values, question)
-    if collection.qrels.height:
+    if collection.has_judgments:
         losses = _losses(inputs, values, options.effectiveness)
     else:
         losses = shares_replaced(list(runs.values()))
@@ -137,13 +137,13 @@ def _card_leads(inputs: AuditInputs) -> list[float]:
         banded=inputs.options.by != "source",
         origins=inputs.origins,
     )
-    samples = list(card.of_groups(inputs.judged_runs))
-    for number, judged_run in enumerate(inputs.judged_runs):
+    samples = list(card.answer_groups(inputs.judged_runs))
+    for run_index, judged_run in enumerate(inputs.judged_runs):
         if len(pair.twins.rows):
             lists = {pair.names: pair.twins.lists(judged_run, inputs.options.missing)}
-            samples += card.of_twins(number, judged_run, lists)
-    leads = {key.run: sample.value - sample.neutral for key, sample in samples}
-    return [leads.get(number, math.nan) for number in range(len(inputs.judged_runs))]
+            samples += card.answer_twins(run_index, judged_run, lists)
+    leads = {key.run_index: sample.value - sample.neutral for key, sample in samples}
+    return [leads.get(index, math.nan) for index in range(len(inputs.judged_runs))]
 
 
 def _losses(inputs: AuditInputs, values: Floats, measured: Measure) -> list[float]:

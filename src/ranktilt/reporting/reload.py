@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.groups import ALL, Groups, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import ALL, Groups
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import without_fitted

@@ -1,6 +1,6 @@
-"""Agreement of judges on ordered grades, from tables of counts.
+"""Measure how far judges agree on ordered grades, from tables of counts.
 
-Cohen's κ for two judges, and Krippendorff's α for any number.
+Cohen's κ is for two judges, Krippendorff's α for any number.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ Ints = npt.NDArray[np.int64]
 def cohen_kappa(tables: Floats, weights: Literal["equal", "quadratic"] = "equal") -> Floats:
     """Compute Cohen's κ of tables of counts.
 
-    1 is full agreement, 0 what two judges with these margins reach by chance.
-    ``1 − Σ w·observed / Σ w·expected`` with w = 1 off the diagonal (Cohen, Educational and
-    Psychological Measurement 20(1), 1960) or the squared distance of the grades (Cohen,
-    Psychological Bulletin 70(4), 1968). NaN where either judge gives one grade to all.
+    1 is full agreement; 0 is the agreement by chance of two judges who give each grade as often.
 
-    `tables` has the shape (…, grades, grades), one axis a judge; the result has the leading axes.
+    κ is ``1 − Σ w·observed / Σ w·expected``. The weight w of two different grades is 1 (Cohen,
+    Educational and Psychological Measurement 20(1), 1960) or the square of their distance (Cohen,
+    Psychological Bulletin 70(4), 1968); that of two equal grades is 0.
+
+    `tables` has the shape (…, grades, grades): one of the last two axes for each judge. The result
+    has the other axes. It is NaN where a judge gives the same grade to all.
     """
-    rows, columns, total = tables.sum(-1), tables.sum(-2), tables.sum((-2, -1))
+    first_judge, second_judge = tables.sum(-1), tables.sum(-2)
+    total = tables.sum((-2, -1))
     grades = np.arange(tables.shape[-1])
     distance = np.subtract.outer(grades, grades).astype(np.float64)
     cost = (distance != 0).astype(np.float64) if weights == "equal" else distance * distance
     observed = (tables * cost).sum((-2, -1))
-    expected = ((rows @ cost) * columns).sum(-1)
-    both_vary = ((rows > 0).sum(-1) > 1) & ((columns > 0).sum(-1) > 1)
+    expected = ((first_judge @ cost) * second_judge).sum(-1)
+    both_vary = ((first_judge > 0).sum(-1) > 1) & ((second_judge > 0).sum(-1) > 1)
+    # Both are counts: (observed / total) / (expected / total²).
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(both_vary, 1 - observed * total / expected, np.nan)
 
@@ -38,12 +42,13 @@ def cohen_kappa(tables: Floats, weights: Literal["equal", "quadratic"] = "equal"
 def krippendorff_alpha(coincidences: Floats) -> Floats:
     """Compute Krippendorff's α of ordered grades from tables of coincidences.
 
-    1 is full agreement, 0 what chance gives. ``1 − observed / expected disagreement`` with the
-    ordinal difference of two grades, the distance of their mean ranks (Krippendorff, Content
-    Analysis, 4th ed. 2018, ch. 12). For two judges the table is their table of counts plus its
-    transpose; for more, `coincidences_of` makes it. NaN where all grades are the same.
+    1 is full agreement, 0 is agreement by chance. α is ``1 − observed / expected disagreement``;
+    two grades disagree by the square of the distance between their mean ranks (Krippendorff,
+    Content Analysis, 4th ed. 2018, ch. 12).
 
-    `coincidences` has the shape (…, grades, grades); the result has the leading axes.
+    `coincidences` has the shape (…, grades, grades); for two judges it is their table of counts
+    plus its transpose, for more it is made by `coincidences_of`. The result has the leading axes.
+    It is NaN where all grades are the same.
     """
     sizes = coincidences.sum(-1)
     total = sizes.sum(-1)
@@ -56,10 +61,11 @@ def krippendorff_alpha(coincidences: Floats) -> Floats:
 
 
 def coincidences_of(grades: Floats, top: int) -> Floats:
-    """Count how often two judges of a unit gave two grades; a unit weighs as many as its grades.
+    """Count how often two judges gave two grades to the same unit.
 
-    `grades` has the shape (units, judges), whole numbers from 0 to `top`, NaN where a judge gave
-    none; units with fewer than two count nowhere. The result has the shape (top + 1, top + 1).
+    `grades` has the shape (units, judges): whole numbers from 0 to `top`, NaN where a judge gave
+    none. The table has the shape (top + 1, top + 1). A unit with n grades adds n to it in all, so
+    that each grade counts as much; units with fewer than two grades are left out.
     """
     by_grade = [(grades == grade).sum(1) for grade in range(top + 1)]
     counts = np.stack(by_grade, axis=1).astype(np.float64)

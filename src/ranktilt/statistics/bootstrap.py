@@ -11,6 +11,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 RESAMPLES = 10_000
+"""Default number of bootstrap resamples."""
 FEWEST_ROWS = 3
 """Rows below which there is no interval: resamples of two rows say nothing about others."""
 _CELLS = 1 << 19

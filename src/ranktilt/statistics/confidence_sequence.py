@@ -12,6 +12,7 @@ from ranktilt.errors import UserError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 CONFIDENCE = 0.95
+"""Probability that the sequence holds the true value at every look."""
 _GRID = 2001
 """Number of candidate means."""
 _CAP = 0.75

@@ -32,6 +32,7 @@ def bonferroni(ps: Floats) -> Floats:
 
 _CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {"holm": holm, "bonferroni": bonferroni}
 CORRECTIONS = tuple(_CORRECTIONS)
+"""Names of the corrections."""
 
 
 def correct(ps: npt.ArrayLike, method: str = "holm") -> Floats:

@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 _Z95 = 1.959963984540054
+"""97.5 % quantile of the normal distribution."""
 _FEWEST_PAIRS = 3
+"""Fewest pairs of which a difference is standardized."""
 _ROUNDING = 1e-12
 """Largest difference by rounding of values around 1; texts differ by far more."""
 

@@ -10,6 +10,7 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 Floats = npt.NDArray[np.float64]
 _WITHIN_95 = 0.975
+"""Quantile of the upper end of a two-sided 95 % interval."""
 
 
 def tost_p(difference: Floats, margin: float) -> float:

@@ -18,7 +18,9 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _TOLERANCE = 1e-10
+"""Singular values below this share of the largest count as 0."""
 _EPSILON = 1e-12
+"""Absolute value below which a number is 0 but for roundoff."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

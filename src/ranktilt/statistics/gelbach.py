@@ -32,8 +32,11 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 DRAWS = 10_000
+"""Default number of random draws."""
 _TOLERANCE = 1e-10
+"""Singular values below this share of the largest count as 0."""
 _UNBOUNDED = (-np.inf, np.inf)
+"""Bounds of a value that has none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ from ranktilt.statistics.two_way import TwoWayVariance
 
 Floats = npt.NDArray[np.float64]
 ALPHA = 0.05
+"""Probability that an interval misses the true value."""
 TAIL = 0.002
 """Level below which too few resamples lie to use their order; the t distribution is used there."""
 FAR_SHARE, FEW_VOTES = 0.25, 5.0

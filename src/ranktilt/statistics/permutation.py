@@ -16,6 +16,7 @@ ENUMERATED = 16
 _ONE_BY_ONE = 256
 """Number of the largest totals that are exchanged one by one."""
 _EPSILON = 1e-12
+"""Difference below which two statistics are equal but for roundoff."""
 
 
 def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> float:

@@ -126,6 +126,7 @@ class Ends(NamedTuple):
 
 
 _WITHIN = 1.96
+"""97.5 % quantile of the normal distribution, rounded."""
 NEARNESS = 0.3
 """How far from the observed means near resamples lie, as a share of how far the others lie."""
 

@@ -17,6 +17,7 @@ Floats = npt.NDArray[np.float64]
 MOST_REGRESSORS = 10
 """R² is computed for every subset of the regressors."""
 _TOLERANCE = 1e-10
+"""Singular values below this share of the largest count as 0."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -25,10 +25,13 @@ from ranktilt.data.notes.texts import CheckFailed
 SHOWN = 10.0
 """Points of tilt that queries should be able to show."""
 _SIDED = ("cut-off endings", "boilerplate openings", "truncated")
+"""Confounds that count documents of either group: unfair where the two shares differ."""
 _PAIRED = ("identical", "near-identical")
+"""Confounds that count pairs of twins: unfair where many pairs have them."""
 _UNFAIR = 0.05
 """Share of pairs that are too alike, or difference of the sides, that asks for a check first."""
 _MOST = 3
+"""Most steps that an answer recommends."""
 
 StepKind = Literal["check", "explain", "twins", "mitigate", "keep", "fail", "queries", "card"]
 

@@ -13,8 +13,9 @@ from ranktilt.presenter import presenter
 
 VerdictKind = Literal["favours", "level", "outside", "inconclusive"]
 FindingKind = Literal["favours", "outside", "conflict", "inconclusive", "level", "described"]
-"""In the order in which they come. ``described``: says nothing of sides."""
+"""What a finding says, in the order of findings; ``described`` says nothing about sides."""
 _ORDER: tuple[FindingKind, ...] = get_args(FindingKind)
+"""The same kinds, by which findings are sorted."""
 
 
 @dataclass(frozen=True, kw_only=True)

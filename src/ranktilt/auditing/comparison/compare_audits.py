@@ -1,4 +1,4 @@
-"""Compare the runs of two audits, or of one, on the queries that both hold."""
+"""Compare the runs of two audits, or of one audit, on their common queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from ranktilt.measures.base import estimand
 def compare_audits(
     new: Audit, old: Audit, options: ComparisonOptions, *, baseline_run: str | None = None
 ) -> Comparison:
-    """Compare tilts, effectiveness and other answers, and correct all p together."""
+    """Return how tilts, effectiveness and answers of the card changed from `old` to `new`.
+
+    All p are corrected together.
+    """
     matched = match(new, old, baseline_run=baseline_run, max_left_out=options.max_left_out)
     resamples, seed = options.resamples, options.seed
     tilts = contrast_changes(change_tasks(matched, matched.pairs), resamples=resamples, seed=seed)
@@ -28,15 +31,18 @@ def compare_audits(
         change_tasks(matched, [(ALL, ALL)]), resamples=resamples, seed=seed
     )
     estimates = contrast_changes(estimand_tasks(matched), resamples=resamples, seed=seed)
-    changes = [*tilts, *effectiveness, *estimates]
-    rows = corrected(
-        [with_less_variation(change, new, old) for change in changes], options.correction
-    )
-    tilts_end, effectiveness_end = len(tilts), len(tilts) + len(effectiveness)
-    tilt_rows, estimate_rows = rows[:tilts_end], rows[effectiveness_end:]
-    effectiveness_rows = rows[tilts_end:effectiveness_end]
+    changes = [
+        with_less_variation(change, new, old) for change in (*tilts, *effectiveness, *estimates)
+    ]
+    # One family of tests: corrected together, and divided again in the same order.
+    corrected_changes = corrected(changes, options.correction)
+    tilts_end = len(tilts)
+    effectiveness_end = tilts_end + len(effectiveness)
+    corrected_tilts = corrected_changes[:tilts_end]
+    corrected_effectiveness = corrected_changes[tilts_end:effectiveness_end]
+    corrected_estimates = corrected_changes[effectiveness_end:]
     spec = {
-        **comparison_spec(new, old, rows, options),
+        **comparison_spec(new, old, corrected_changes, options),
         "by": new.spec["by"],
         "baseline_run": baseline_run,
         "primary": _primary(new, matched.measures),
@@ -46,22 +52,22 @@ def compare_audits(
         *warnings_of_both(new.notes, old.notes),
         *matched.left_out,
         *matched.notes,
-        *change_notes((*tilt_rows, *estimate_rows), effectiveness_rows, resamples),
+        *change_notes((*corrected_tilts, *corrected_estimates), corrected_effectiveness, resamples),
     )
     return Comparison(
         spec=spec,
         runs=matched.runs,
         measures=matched.measures,
         pairs=matched.pairs,
-        tilts=tilt_rows,
-        effectiveness=effectiveness_rows,
+        tilts=corrected_tilts,
+        effectiveness=corrected_effectiveness,
         notes=notes,
-        estimates=estimate_rows,
+        estimates=corrected_estimates,
     )
 
 
 def _primary(new: Audit, measures: Sequence[str]) -> str | None:
-    """Return the measure that verdicts are on: the new audit's, where both hold it."""
+    """Return the measure that the verdict is about: the new audit's primary one if both have it."""
     if new.measures and repr(new.primary_measure) in measures:
         return repr(new.primary_measure)
     usual = usual_primary([estimand(measure) for measure in measures])

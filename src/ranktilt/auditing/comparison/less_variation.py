@@ -1,4 +1,7 @@
-"""A change can only show that nothing grew where both of its runs could have favoured somebody."""
+"""Attach to a change how many lists could have come out otherwise.
+
+Only where both of its runs could have favoured somebody does a change show that no tilt grew.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from ranktilt.statistics.variation import Variation
 
 
 def with_less_variation(change: Change, new: Audit, old: Audit) -> Change:
-    """Add to a change the variation of whichever of its two runs could vary less."""
+    """Return a change with the variation of that of its two runs in which less could vary."""
     sides = [
         _variation(new, change.run, change.measure),
         _variation(old, change.old_run, change.measure),
@@ -21,4 +24,7 @@ def with_less_variation(change: Change, new: Audit, old: Audit) -> Change:
 
 def _variation(audit: Audit, run: str, measure: str) -> Variation | None:
     effects = (*audit.tilts, *audit.card)
-    return next((e.variation for e in effects if (e.run, e.measure) == (run, measure)), None)
+    for effect in effects:
+        if (effect.run, effect.measure) == (run, measure):
+            return effect.variation
+    return None

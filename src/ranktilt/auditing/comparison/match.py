@@ -36,6 +36,7 @@ from ranktilt.statistics.two_way import Clusters
 Question = tuple[str, Pair]
 """Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) where it is about all."""
 _NAMED = 3
+"""Most names that a note or message lists before it breaks off."""
 MAX_LEFT_OUT = 10.0
 """Percent of all queries that only one of two results may hold."""
 
@@ -113,8 +114,8 @@ class Match:
             return None, None
         new_numbering, old_numbering = self.numberings
         return (
-            self.new.contributions.of((runs.new, estimand, *pair), new_numbering),
-            self.old.contributions.of((runs.old, estimand, *pair), old_numbering),
+            self.new.contributions.clusters_of((runs.new, estimand, *pair), new_numbering),
+            self.old.contributions.clusters_of((runs.old, estimand, *pair), old_numbering),
         )
 
     @cached_property

@@ -27,7 +27,7 @@ class JudgedAudit:
 def judge(gated: GatedAudit, options: GateOptions) -> JudgedAudit:
     """Judge the tilts of an audit, and their growth where there is a baseline."""
     effects = gated.requirements.effects
-    checks = _tilt_checks(effects, options.tilt)
+    checks = _tilt_checks(effects, options.tilt_limit)
     warnings = warnings_of(gated.audit.notes)
     if gated.baseline is None:
         rows = [

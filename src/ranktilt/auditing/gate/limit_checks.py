@@ -8,27 +8,27 @@ from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.gate.result import LimitCheck, Outcome
 from ranktilt.measures.margin import Margin, half_width
 
-MOST = 200.0
-"""The most Relative Δ can be, either way: no interval lies beyond such a limit."""
+LARGEST_DELTA = 200.0
+"""Largest absolute value of Relative Δ, in percent: no interval lies beyond such a limit."""
 
 
-def in_percent(effect: Effect) -> float:
-    """Return the factor from an effect's numbers to points of percent; NaN in another unit."""
+def percent_factor(effect: Effect) -> float:
+    """Return the factor from an effect's values to percent; NaN if it has another unit."""
     return 1 / effect.estimand.point
 
 
-def _printed(effect: Effect) -> float:
-    """Return the factor from an effect's numbers to the printed ones: points, or its own unit."""
+def printed_factor(effect: Effect) -> float:
+    """Return the factor from an effect's values to printed numbers, in percent or its own unit."""
     has_points = not math.isnan(effect.estimand.point)
-    return in_percent(effect) if has_points else effect.estimand.scale
+    return percent_factor(effect) if has_points else effect.estimand.scale
 
 
 def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
-    """Check an effect against ±`limit` around its neutral value, by the rule of verdicts.
+    """Check that a tilt is within ±`limit` of its neutral value, by the same rule as a verdict.
 
     See `Effect.extent`.
     """
-    half, scale = half_width(tilt.estimand, limit), _printed(tilt)
+    half, scale = half_width(tilt.estimand, limit), printed_factor(tilt)
     return LimitCheck(
         name="tilt",
         outcome=_tilt_outcome(tilt, limit),
@@ -52,31 +52,37 @@ def _tilt_outcome(tilt: Effect, limit: Margin) -> Outcome:
     return "tilted" if extent == "beyond" and tilt.is_shown else "inconclusive"
 
 
-def check_growth(change: Change, least: float, *, is_on_common_queries: bool = False) -> LimitCheck:
-    """Check the interval of ``|Δ new| − |Δ old|`` against the growth that is allowed."""
-    scale = _printed(change)
+def check_growth(
+    change: Change, max_growth: float, *, is_on_common_queries: bool = False
+) -> LimitCheck:
+    """Check that a tilt has not grown by more than `max_growth`: ``|Δ new| − |Δ old|``.
+
+    The limit is in points; 0 is a limit in any unit.
+    """
+    scale = printed_factor(change)
     return LimitCheck(
         name="growth",
-        outcome=_growth_outcome(change, least),
+        outcome=_growth_outcome(change, max_growth),
         value=scale * change.growth,
         low=scale * change.growth_low,
         high=scale * change.growth_high,
         floor=-math.inf,
-        ceiling=least,
+        ceiling=max_growth,
         queries=change.queries,
-        asked_limit=least,
+        asked_limit=max_growth,
         checked_change=change,
         is_on_common_queries=is_on_common_queries,
     )
 
 
-def _growth_outcome(change: Change, least: float) -> Outcome:
-    most = half_width(change.estimand, least) if least else 0.0
+def _growth_outcome(change: Change, max_growth: float) -> Outcome:
+    # In the unit of `change`; 0 needs no conversion, which gives NaN where the unit is not points.
+    ceiling = half_width(change.estimand, max_growth) if max_growth else 0.0
     if math.isnan(change.growth) or not change.testable:
         return "inconclusive"
-    if change.growth_low > most:
+    if change.growth_low > ceiling:
         return "tilted"
-    if change.growth_high <= most and change.can_be_level:
+    if change.growth_high <= ceiling and change.can_be_level:
         return "level"
     return "inconclusive"
 
@@ -84,16 +90,10 @@ def _growth_outcome(change: Change, least: float) -> Outcome:
 def check_loss(
     change: Change, max_loss: float, *, is_on_common_queries: bool = False
 ) -> LimitCheck:
-    """Check the interval of a change of effectiveness against the loss that is allowed."""
-    outcome: Outcome = "inconclusive"
-    if change.testable and not math.isnan(change.value):
-        if change.low >= -max_loss:
-            outcome = "level"
-        elif change.high < -max_loss:
-            outcome = "tilted"
+    """Check that effectiveness has not fallen by more than `max_loss` points."""
     return LimitCheck(
         name="loss",
-        outcome=outcome,
+        outcome=loss_outcome(change, max_loss),
         value=change.value,
         low=change.low,
         high=change.high,
@@ -104,3 +104,12 @@ def check_loss(
         checked_change=change,
         is_on_common_queries=is_on_common_queries,
     )
+
+
+def loss_outcome(change: Change, max_loss: float) -> Outcome:
+    """Decide whether a change of effectiveness keeps to a loss of at most `max_loss` points."""
+    if math.isnan(change.value) or not (change.testable and change.has_interval):
+        return "inconclusive"
+    if change.low >= -max_loss:
+        return "level"
+    return "tilted" if change.high < -max_loss else "inconclusive"

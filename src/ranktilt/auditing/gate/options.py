@@ -7,44 +7,55 @@ from dataclasses import dataclass
 from typing import Any
 
 from ranktilt.auditing.comparison.match import MAX_LEFT_OUT
-from ranktilt.auditing.gate.limit_checks import MOST
+from ranktilt.auditing.gate.limit_checks import LARGEST_DELTA
 from ranktilt.auditing.options import check_resamples
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 POLICIES = ("fail", "pass")
+"""What an inconclusive outcome does to a build."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateOptions:
-    """Options of a gate: its limits and resampling; see `gate`."""
+    """Limits of a gate, and how it resamples; see `gate`."""
 
     max_tilt: Margin | None
+    """Largest tilt, in points or with its unit; None for the default, see `tilt_limit`."""
     min_effect: float
+    """Smallest growth of a tilt since the baseline that counts, in points; less growth passes."""
     max_loss: float | None
+    """Largest loss of effectiveness since the baseline, in points; None if it is not checked."""
     max_left_out: float | None
+    """Largest percentage of queries in one of audit and baseline only; None for the default."""
     inconclusive: str
+    """One of `POLICIES`."""
     resamples: int
+    """Number of bootstrap resamples."""
     seed: int
     has_baseline: bool
+    """Whether there is an earlier audit to compare with."""
 
     @property
-    def tilt(self) -> Margin | None:
-        """Largest tilt that is allowed; None where only a growth or a loss is judged."""
+    def tilt_limit(self) -> Margin | None:
+        """Largest tilt that passes; None where only growth or loss since a baseline is checked."""
         if self.max_tilt is None and not self.has_baseline:
             return DEFAULT_MARGIN
         return self.max_tilt
 
     @property
     def most_left_out(self) -> float:
-        """Percent of all queries that only one of audit and baseline may hold."""
+        """Largest percentage of all queries that only one of audit and baseline may hold."""
         return MAX_LEFT_OUT if self.max_left_out is None else self.max_left_out
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The options as a result has them."""
+        """Options that a gate's report holds.
+
+        The limit on queries left out is not among them: there is no report where it is exceeded.
+        """
         return {
-            "max_tilt": self.tilt,
+            "max_tilt": self.tilt_limit,
             "baseline": self.has_baseline,
             "min_effect": self.min_effect,
             "max_loss": self.max_loss,
@@ -54,7 +65,7 @@ class GateOptions:
         }
 
     def check(self) -> None:
-        """Refuse limits that are out of range, or that need a baseline."""
+        """Raise `UserError` for limits that are out of range or need a baseline."""
         self._check_limits()
         if self.inconclusive not in POLICIES:
             raise unknown("policy for inconclusive", self.inconclusive, POLICIES)
@@ -65,11 +76,12 @@ class GateOptions:
             raise UserError(
                 f"--min-effect: expected a number of points of at least 0, got {self.min_effect:g}"
             )
-        if isinstance(self.max_tilt, float | int) and self.max_tilt >= MOST:
+        if isinstance(self.max_tilt, float | int) and self.max_tilt >= LARGEST_DELTA:
             raise UserError(
-                f"--max-tilt: expected less than {MOST:g}, the largest possible Relative Δ; got "
-                f"{self.max_tilt:g}"
+                f"--max-tilt: expected less than {LARGEST_DELTA:g}, the largest possible Relative Δ; "
+                f"got {self.max_tilt:g}"
             )
+        # A loss of 100 points is the largest there is, so that a limit of 100 would check nothing.
         if self.max_loss is not None and not 0 <= self.max_loss < 100:
             raise UserError(
                 f"--max-loss: expected a number of points from 0 to 100, got {self.max_loss:g}"

@@ -1,4 +1,4 @@
-"""What a gate says: a row of checks for each answer, and the worst outcome of all."""
+"""The result of a gate: a row of checks for each answer, and the worst outcome of all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from ranktilt.measures.margin import Margin
 
 Outcome = Literal["level", "within", "tilted", "inconclusive"]
 
+"""Outcome of a check: ``within`` is a tilt that is shown, but smaller than the limit."""
 EXIT: dict[Outcome, int] = {"level": 0, "within": 0, "tilted": 1, "inconclusive": 3}
-
-_WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level")
+"""Exit code of the command line by outcome; 2 is that of wrong usage."""
+_WORST_FIRST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level")
+"""Outcomes, the worst first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,21 +28,23 @@ class LimitCheck:
     outcome: Outcome
     """``within``: a side is shown to be favoured, but within the limit."""
     value: float
-    """The answer, or the growth of its distance from level, in points or its own unit.
+    """Value that was checked, by `name`.
 
-    Of a loss, the change of effectiveness in points; of rankings, τ-b.
+    ``tilt``: the answer, in points or its own unit. ``growth``: how much farther from level it is
+    than in the baseline, in the same unit. ``loss``: the change of effectiveness in points.
+    ``tau``: τ-b of two rankings.
     """
     low: float
     high: float
-    """95 % bootstrap interval."""
+    """Ends of the 95 % bootstrap interval of `value`."""
     floor: float
     ceiling: float
-    """Range that is allowed, both ends included.
+    """Ends of the allowed range, both included.
 
-    `floor` is −inf for the growth, `ceiling` is inf for the change of effectiveness and for τ-b.
+    `floor` is −inf for ``growth``, `ceiling` is inf for ``loss`` and ``tau``.
     """
     queries: int | None = None
-    """Number of queries behind it; None where it is that of its row."""
+    """Number of queries behind the value; None where it is `GateRow.queries`."""
     asked_limit: Margin = 0.0
     """Largest tilt either way, largest growth, or largest loss that the caller allows."""
     checked_tilt: Effect | None = None
@@ -116,12 +120,12 @@ class Gate(
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the worst outcome: tilted, then inconclusive, then within the limit, then level."""
-    return min(outcomes, key=_WORST.index)
+    return min(outcomes, key=_WORST_FIRST.index)
 
 
 def worst_first(rows: Iterable[GateRow]) -> list[GateRow]:
-    """Sort rows by outcome, the worst first; rows of the same outcome keep their order."""
-    return sorted(rows, key=lambda row: _WORST.index(row.outcome))
+    """Put what fails before what passes; rows of one outcome stay in their order."""
+    return sorted(rows, key=lambda row: _WORST_FIRST.index(row.outcome))
 
 
 def effect_gate(effect: Effect, *checks: LimitCheck) -> GateRow:

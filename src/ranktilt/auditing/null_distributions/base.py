@@ -18,15 +18,17 @@ from ranktilt.statistics.permutation import shuffle_p
 from ranktilt.statistics.two_way import Clusters, sums
 
 DrawnLabels = npt.NDArray[np.int8]
-"""Group of each document in each draw; −1 for none."""
+"""Index of the group of each document in each draw; −1 for none."""
 SHUFFLES = 1000
-_ENTRIES = 1 << 18
-"""Labels drawn together: what is made of them stays in the processor's cache."""
-_FEWEST = 32
-"""Shuffles drawn together, where memory holds them: with fewer, the cost of a step dominates."""
-_BYTES = 128
-"""Memory for each label drawn, at most."""
-_SHARE = 4
+"""Shuffles that a p is computed from, unless there are many tests; see `enough`."""
+_LABELS_IN_BLOCK = 1 << 18
+"""Labels of a block of shuffles: arrays of this size stay in the processor's cache."""
+_SHUFFLES_IN_BLOCK = 32
+"""Fewest shuffles of a block, if memory allows: below, the overhead of a block dominates."""
+_BYTES_A_LABEL = 128
+"""Most bytes of memory that the arrays of a block need for each label."""
+_MEMORY_PARTS = 4
+"""A block, or a batch of results, may fill one of so many equal parts of the memory."""
 
 
 class NullDistribution(NamedTuple):
@@ -34,14 +36,19 @@ class NullDistribution(NamedTuple):
 
     low: float
     high: float
-    """95 % of random labels lie between."""
+    """Ends of the range that 95 % of random labels give."""
     p: float
-    """Two-sided, of the value among random labels: a check beside the p of an effect."""
+    """Two-sided p of the value among random labels, besides the p of the effect itself."""
     median: float = 0.0
+    """Value that random labels give in the middle: what is neutral for groups that are no twins."""
 
     @classmethod
     def from_draws(cls, value: float, draws: Floats, spread: float = 1.0) -> NullDistribution:
-        """Compare a value with draws, once these are widened `spread` times around their median."""
+        """Compare a value with draws.
+
+        The draws are first moved away from their median, `spread` times as far; see
+        `LabelEffects.spread`.
+        """
         median = float(np.nanmedian(draws)) if (~np.isnan(draws)).any() else np.nan
         wide = draws if spread == 1 else median + spread * (draws - median)
         ends = interval(wide)
@@ -49,11 +56,12 @@ class NullDistribution(NamedTuple):
 
 
 class LabelEffects(NamedTuple):
-    """What labels add beyond what any label would, and which of them are drawn together."""
+    """What the label of each document adds to an answer, and which labels are drawn together."""
 
     clusters: Clusters
+    """Effect of each document in each query, less what a label adds on average."""
     draw: Ints
-    """Number of the draw that gives each entry its label."""
+    """Number of the draw that labels each element of `clusters`; equal numbers share a draw."""
 
     @property
     def spread(self) -> float:
@@ -70,7 +78,11 @@ class LabelEffects(NamedTuple):
 
 
 def enough(tests: int) -> int:
-    """Return how many shuffles a table of so many tests needs for its checks to mean anything."""
+    """Return the number of shuffles for a table of so many tests.
+
+    With n shuffles no p is below 2 / (1 + n), which a correction multiplies by up to `tests`: 50
+    shuffles a test leave it below 0.05.
+    """
     return max(SHUFFLES, 50 * tests)
 
 
@@ -95,30 +107,34 @@ def shuffled_labels(
 class Shuffles:
     """Shuffled labels of relevant documents, which all runs and measures share.
 
-    They are drawn in small blocks, each time alike, and never held together.
+    They are drawn in small blocks, the same each time, since all might not fit into memory.
     """
 
     judgments: Judgments
     seed: int
     count: int = SHUFFLES
+    """Number of shuffles."""
 
     def blocks(
         self, label: str, done: float = 0.0, share: float = 1.0
     ) -> Iterator[tuple[slice, DrawnLabels]]:
-        """Draw block by block, and report progress under `label`.
+        """Yield each block of draws with its labels, and report progress under `label`.
 
-        The draws are a `share` of the work, of which the part `done` is over before.
+        A block is a slice of the draws; its labels are of the shape (draws, n_judgments). The draws
+        are a `share` of the work, of which the part `done` is over before.
         """
         rng = np.random.default_rng(self.seed)
         width = max(len(self.judgments.group), 1)
-        affordable = memory_limit() // (_SHARE * _BYTES * width)
-        step = max(_ENTRIES // width, min(_FEWEST, affordable), 1)
+        affordable = memory_limit() // (_MEMORY_PARTS * _BYTES_A_LABEL * width)
+        step = max(_LABELS_IN_BLOCK // width, min(_SHUFFLES_IN_BLOCK, affordable), 1)
         for start in range(0, self.count, step):
-            rows = slice(start, min(start + step, self.count))
-            yield rows, shuffled_labels(self.judgments, rng, rows.stop - start)
-            report(label, round(self.count * (done + share * rows.stop / self.count)), self.count)
+            draws = slice(start, min(start + step, self.count))
+            yield draws, shuffled_labels(self.judgments, rng, draws.stop - start)
+            done_share = done + share * draws.stop / self.count
+            report(label, round(self.count * done_share), self.count)
 
     def batches(self, tasks: int, numbers: int) -> Iterator[slice]:
-        """Cut tasks into parts whose results, `numbers` for each shuffle, fit into memory."""
-        step = max(memory_limit() // _SHARE // max(8 * numbers * self.count, 1), 1)
+        """Cut tasks into parts whose results fit into memory: `numbers` floats a shuffle."""
+        bytes_a_task = 8 * numbers * self.count
+        step = max(memory_limit() // _MEMORY_PARTS // max(bytes_a_task, 1), 1)
         return (slice(start, min(start + step, tasks)) for start in range(0, tasks, step))

@@ -16,7 +16,9 @@ from ranktilt.measures.twins.base import Answers
 from ranktilt.progress import report
 from ranktilt.statistics.two_way import Clusters
 
-_LABEL_SEED, _LIST_SEED = 2, 3
+_LABEL_SEED = 2
+_LIST_SEED = 3
+"""Second parts of the seeds, which no other null distribution uses."""
 
 
 def shuffled_in_lists(judged_run: JudgedRun, code: Ints, seed: int) -> Iterator[Ints]:

@@ -22,7 +22,9 @@ from ranktilt.statistics.two_way import Clusters, sums
 Signs = npt.NDArray[np.int8]
 """1 for documents of the first group of a pair, −1 for those of the second, 0 for all others."""
 _CELLS = 1 << 20
+"""Labels that are drawn together, so that memory does not grow with the number of draws."""
 _BAND = "random band of the page"
+"""Name of the work in progress bars."""
 
 
 @dataclass(frozen=True, kw_only=True)

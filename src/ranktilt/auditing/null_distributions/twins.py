@@ -19,7 +19,9 @@ from ranktilt.measures.twins.base import TwinLists
 from ranktilt.statistics.permutation import exchanged_sums
 from ranktilt.statistics.two_way import Clusters
 
-_LABEL_SEED, _EXCHANGE_SEED = 4, 5
+_LABEL_SEED = 4
+_EXCHANGE_SEED = 5
+"""Second parts of the seeds, which no other null distribution uses."""
 
 
 @dataclass(frozen=True, kw_only=True)

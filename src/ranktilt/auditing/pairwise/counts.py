@@ -17,6 +17,7 @@ from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.two_way import Dyads
 
 _PAIR = ("protected_origin", "unprotected_origin")
+"""Columns that name a pair of documents by their origins."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,6 +40,7 @@ class Counts:
 
 
 COUNT_NAMES = tuple(count.name for count in fields(Counts))
+"""Names of the fields of `Counts`."""
 
 
 def count_choices(

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.data.collection import Collection
 from ranktilt.data.group_names import REST
 from ranktilt.data.notes.base import Note
@@ -27,7 +27,9 @@ from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.measures.ranking import Ints
 
 Kind = Literal["relevant", "irrelevant"]
+"""Whether both documents of a pair are relevant to the query, or neither is."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
+"""All kinds of pairs, in the order of tables."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +70,7 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
             )
         sizes = np.bincount(groups.code[groups.code >= 0], minlength=2)
         protected = groups.names[int(sizes[1] <= sizes[0])]
-    number = groups.number(protected)
+    number = groups.index(protected)
     if protected == REST and groups.merged:
         raise unknown(by, protected, groups.names)
     protected = groups.names[number]

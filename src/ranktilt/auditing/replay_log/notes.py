@@ -12,7 +12,9 @@ from ranktilt.data.notes.comparisons import CallsUnmatched, PassagesReordered
 from ranktilt.rankers.llm.answers import KINDS
 
 _MOST_EXAMPLES = 2
+"""Most examples of answers of each kind."""
 _LONGEST_EXAMPLE = 200
+"""Most characters of an example; a longer answer is cut."""
 
 
 def answer_examples(replayed: LogRuns) -> Iterator[AnswerExample]:

@@ -15,7 +15,12 @@ from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.rankers.llm.answers import AMBIGUOUS, KINDS, READABLE
 
-INPUT, MODEL, PUBLISHED, STRICT = "input order", "model", "published", "strict"
+INPUT = "input order"
+"""Name of the run in the order that the model was given."""
+MODEL = "model"
+PUBLISHED = "published"
+STRICT = "strict"
+"""Names of the runs that are made of a log's answers; see the fields of `ReplayedRankings`."""
 PARTS = (
     RunPair(new=MODEL, old=INPUT),
     RunPair(new=PUBLISHED, old=MODEL),

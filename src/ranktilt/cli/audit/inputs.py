@@ -180,7 +180,7 @@ class InputOptions(SavedRunOptions, LabelOptions):
 
         They are checked before anything is ranked.
         """
-        from ranktilt.auditing.groups import is_property
+        from ranktilt.auditing.grouping.properties import is_property
 
         if self.pairs is None and is_property(collection, self.column):
             if self.reference is not None:

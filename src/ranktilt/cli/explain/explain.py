@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -25,9 +25,6 @@ from ranktilt.cli.rankers import rank_with, read_rankers
 from ranktilt.cli.saved_runs import SavedRunOptions
 from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.errors import UserError
-
-if TYPE_CHECKING:
-    pass
 
 
 @verb(

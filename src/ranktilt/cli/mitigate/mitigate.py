@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -24,9 +24,6 @@ from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.rankers import read_rankers
 from ranktilt.cli.statistics_options import StatisticsOptions
-
-if TYPE_CHECKING:
-    pass
 
 
 @verb(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -22,9 +22,6 @@ from ranktilt.cli.tools.replay_inputs import (
     load_collection,
 )
 from ranktilt.errors import UserError
-
-if TYPE_CHECKING:
-    pass
 
 FAILED = 1
 SAVED = ("published", "strict")

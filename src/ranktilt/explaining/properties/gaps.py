@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.groups import Groups, Pair, grouped_pairs, twin_rows
+from ranktilt.auditing.grouping.pairs import grouped_pairs
+from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, named_apart, require_runs
@@ -138,7 +140,7 @@ def are_mostly_twins(collection: Collection, by: str) -> bool:
         return False
     groups, pairs = grouped_pairs(collection, by, None)
     for pair in pairs:
-        sizes = [int((groups.code == groups.number(name)).sum()) for name in pair]
+        sizes = [int((groups.code == groups.index(name)).sum()) for name in pair]
         if 2 * len(twin_rows(collection, groups, pair)) >= min(sizes):
             return True
     return False

@@ -58,7 +58,7 @@ class PairRows:
     @classmethod
     def from_entries(cls, entries: RunEntries, measured: GroupedProperties, pair: Pair) -> PairRows:
         """Take the entries of both groups, and the properties that can be separated."""
-        first, second = (measured.groups.number(name) for name in pair)
+        first, second = (measured.groups.index(name) for name in pair)
         group = measured.groups.code[entries.document]
         of_pair = np.flatnonzero((group == first) | (group == second))
         properties = measured.table.measured

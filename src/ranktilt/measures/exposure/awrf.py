@@ -13,6 +13,7 @@ from ranktilt.measures.ranking import Bools, Floats, rank_weights
 DEPTHS = {2022: 500, 2021: 1000}
 """Ranks that count without a cutoff, by the year of TREC's fair-ranking track."""
 FLOOR = float(1 - np.log(2))
+"""Smallest value of AWRF."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -202,6 +202,7 @@ def _hypergeometric(size: int, count: int, draws: int) -> Floats:
 
 _SMALL = lru_cache(1024)(_hypergeometric)
 _LARGE = lru_cache(8)(_hypergeometric)
+"""`_hypergeometric` for few and for many draws, with as many tables as memory allows."""
 
 
 NDKL = NormalizedDiscountedDivergence()

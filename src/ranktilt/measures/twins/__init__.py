@@ -1,1 +1,6 @@
-"""Questions about twins: which stands higher, by how many ranks, and by how much score."""
+"""Questions about twins, the two versions of one document.
+
+`head_to_head` asks which is ranked higher, `rank_gap` by how many ranks, `score_gap` by how much
+score. Start in `base`, which finds both twins in each list (`TwinLists`). Which documents are twins
+is decided in `auditing/grouping/twins.py`. Tests: tests/measures/test_twins.py.
+"""

@@ -6,7 +6,7 @@ import math
 
 import polars as pl
 
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.papers.wang.conditions import by_condition
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import Point, lines
@@ -28,7 +28,7 @@ def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
     pair = audit.pairs[0]
     protected, _ = pair
     groups = grouping(collection, _by(loaded), pair)
-    members = collection.docs.filter(groups.code == groups.number(protected))["id"]
+    members = collection.docs.filter(groups.code == groups.index(protected))["id"]
     ranked = pl.concat(
         run.frame().select("doc_id", "rank").with_columns(run=pl.lit(name))
         for name, run in zip(audit.runs, loaded.runs, strict=True)

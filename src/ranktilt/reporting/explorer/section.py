@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranktilt.auditing.groups import ALL, grouping
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import only_labels
 from ranktilt.errors import counted

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.gate.limit_checks import in_percent
+from ranktilt.auditing.gate.limit_checks import percent_factor
 from ranktilt.auditing.gate.result import worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
@@ -420,7 +420,7 @@ def _level_band(tilts: Sequence[Effect], margin: float) -> float:
 
 def _in_percent(tilt: Effect) -> tuple[float, float, float]:
     """Return value, low and high in percent, as figures draw them; a ratio less 1."""
-    scale, neutral = in_percent(tilt), tilt.estimand.neutral
+    scale, neutral = percent_factor(tilt), tilt.estimand.neutral
     return (
         scale * (tilt.value - neutral),
         scale * (tilt.low - neutral),

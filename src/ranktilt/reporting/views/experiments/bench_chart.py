@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from itertools import product
 
 from ranktilt.auditing.effects import Change, Effect
-from ranktilt.auditing.gate.limit_checks import in_percent
+from ranktilt.auditing.gate.limit_checks import loss_outcome, percent_factor
 from ranktilt.auditing.gate.result import worst
 from ranktilt.auditing.groups import Pair
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
-from ranktilt.mitigation.bench_result import Bench, Candidate, Choice, cost_outcome
+from ranktilt.mitigation.bench_result import Bench, Candidate, Choice
 from ranktilt.reporting.interval_chart import (
     MOST_ROWS,
     IntervalChart,
@@ -102,7 +102,7 @@ def _tilt_reading(choice: Choice, candidate: Candidate, pair: Pair) -> IntervalR
         and (check.effect.a, check.effect.b) == pair
     ]
     is_changed = candidate != bench.baseline
-    neutral = in_percent(tilt) * (tilt.neutral - tilt.estimand.neutral)
+    neutral = percent_factor(tilt) * (tilt.neutral - tilt.estimand.neutral)
     text = tilt_numbers(tilt) if math.isfinite(tilt.value) else "undefined"
     if is_changed:
         text = f"{before.estimand.answer(before.value)} → {text}"
@@ -118,7 +118,7 @@ def _tilt_reading(choice: Choice, candidate: Candidate, pair: Pair) -> IntervalR
 
 def _mark(tilt: Effect) -> IntervalMark:
     """Return a tilt in percent; a ratio by how far it is from 1."""
-    scale, level = in_percent(tilt), tilt.estimand.neutral
+    scale, level = percent_factor(tilt), tilt.estimand.neutral
     return IntervalMark(
         value=scale * (tilt.value - level),
         low=scale * (tilt.low - level),
@@ -140,7 +140,7 @@ def _cost_reading(choice: Choice, candidate: Candidate) -> IntervalReading | Non
     return IntervalReading(
         mark=IntervalMark(value=change.value, low=change.low, high=change.high),
         text=cost_words(change, choice.budget),
-        tone=VERDICT_TONES[cost_outcome(change, choice.budget)],
+        tone=VERDICT_TONES[loss_outcome(change, 100 * choice.budget)],
         band=(-100 * choice.budget, math.inf),
     )
 

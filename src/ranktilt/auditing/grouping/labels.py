@@ -1,0 +1,247 @@
+"""Group documents by a column, with one group for each label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.grouping.number_bins import number_groups
+from ranktilt.auditing.grouping.properties import (
+    grouping_columns,
+    is_property,
+    property_groups,
+    property_sides,
+)
+from ranktilt.auditing.groups import ALL, Groups
+from ranktilt.data.collection import POOL, Collection
+from ranktilt.data.group_names import REST, read_sides
+from ranktilt.data.label_file import LENGTH
+from ranktilt.data.label_remarks import label_remarks, parts_of_numbers, parts_words
+from ranktilt.data.stated_sources import no_source
+from ranktilt.data.text.label_values import SEVERAL, known_labels, split_labels
+from ranktilt.errors import UserError, counted, unknown
+
+MOST_GROUPS = 50
+"""Most groups of one column; of more, those that nobody compares are merged."""
+
+
+def grouping(
+    collection: Collection, by: str | None, keep: Iterable[str] = (), *, fewest: int = 2
+) -> Groups:
+    """Group the documents by a column, or by bins of its numbers.
+
+    Groups are in the order of their names; under ``source``, human comes first. ``COLUMN:N`` makes
+    bins of numbers, ``length:N`` bins of the number of words; equal values are in one bin.
+
+    Groups in `keep` stay apart. All others become one group if `keep` holds `REST` or a side such
+    as ``non-Europe``, or if there are more than `MOST_GROUPS`. A document of several groups
+    (``Europe|Asia``) then belongs to the first that stays apart; otherwise it belongs to no single
+    group.
+
+    Raises `UserError` for fewer groups than `fewest`. Where that is 1, one group is enough if some
+    documents have none.
+    """
+    if by is None:
+        no_group = np.full(collection.docs.height, -1)
+        return Groups(by=None, names=(), code=no_group)
+    keep = list(keep)
+    # A command checks the groups before it ranks and needs them again for the audit.
+    return collection.memo(
+        ("groups", by, repr(keep), fewest),
+        lambda: _make_groups(collection, by, keep, fewest=fewest),
+    )
+
+
+def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: int) -> Groups:
+    """Make groups of a property's ends, of bins of numbers, or of labels."""
+    if set(property_sides(by)) <= set(keep) and is_property(collection, by):
+        return property_groups(collection, by)
+    columns = grouping_columns(collection)
+    if by not in columns and ":" in by:
+        return number_groups(collection, by, columns)
+    if by not in columns or collection.docs[by].dtype == pl.Binary:  # which holds raw JSON
+        raise unknown("column to group by", by, [*columns, f"{LENGTH}:3"])
+    groups = _label_groups(collection, by, keep, fewest=fewest)
+    return _within_pool(groups, collection) if by == "source" else groups
+
+
+def _label_groups(collection: Collection, by: str, keep: list[str], *, fewest: int) -> Groups:
+    """Make a group of each label of a column; with labels to `keep`, all others may be one."""
+    column = known_labels(collection.docs[by])
+    label_lists = _label_lists(column) if by != "source" else None
+    single_labels = column if label_lists is None else label_lists.explode()
+    labels = single_labels.drop_nulls().unique().sort().cast(pl.String).to_list()
+    if by == "source":
+        labels.sort(key=lambda name: name != "human")
+    if len(labels) < 2 and (len(labels) < fewest or not column.null_count()):
+        raise UserError(_nothing_to_compare(collection, by, labels))
+    label_groups = _group_labels(by, labels, keep, has_several=label_lists is not None)
+    _check_names(by, label_groups, column)
+    if label_lists is None:
+        groups = _groups_of_single_labels(by, label_groups, column)
+    else:
+        groups = _groups_of_label_lists(by, label_groups, label_lists)
+    remarks = tuple(label_remarks(by, single_labels))
+    return replace(groups, merged=label_groups.merged, remarks=remarks)
+
+
+def _within_pool(groups: Groups, collection: Collection) -> Groups:
+    """Take the documents outside of the pool out of their groups; see `Groups.outside`."""
+    outside = _is_outside_pool(collection)
+    return replace(groups, code=np.where(outside, -1, groups.code), outside=int(outside.sum()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LabelGroups:
+    """The group of each label of a column."""
+
+    names: tuple[str, ...]
+    """Names of the groups, in order."""
+    index_of: Mapping[str, int]
+    """Index of each label's group in `names`."""
+    merged: tuple[str, ...]
+    """Labels that form the last group together."""
+    rest: str
+    """Name of the group of all other labels; empty where they form no group."""
+
+
+def _group_labels(
+    by: str, labels: Sequence[str], keep: Sequence[str], *, has_several: bool
+) -> _LabelGroups:
+    """Assign each label of a column to a group; those to `keep` stay apart."""
+    # Sources form no unions or complements: only the name of a source, or REST, is a side.
+    sides = [name for name in keep if by != "source" or name in (*labels, REST)]
+    side_of_label, rest = read_sides(sides, labels, by)
+    side_of = {label: side_of_label.get(label, label) for label in labels}
+    names, merged = _merge_others(
+        list(dict.fromkeys(side_of.values())),
+        [*keep, *side_of_label.values()],
+        rest,
+        renames_lone=has_several or rest != REST,
+    )
+    if len(names) < 2 <= len(side_of) and names[0] in side_of_label.values():
+        raise UserError(f"nothing to compare: {names[0]!r} is every {by}")
+    index_of_side = {name: index for index, name in enumerate(names)}
+    index_of_side |= dict.fromkeys(merged, len(names) - 1)
+    index_of = {label: index_of_side[side] for label, side in side_of.items()}
+    return _LabelGroups(names=tuple(names), index_of=index_of, merged=merged, rest=rest)
+
+
+def _check_names(by: str, label_groups: _LabelGroups, column: pl.Series) -> None:
+    """Refuse too many groups, and a group with a reserved name."""
+    names, merged = label_groups.names, label_groups.merged
+    if len(names) > MOST_GROUPS:
+        count = len(names) + max(len(merged) - 1, 0)
+        parts = parts_of_numbers(column)
+        advice = parts_words(by, parts) if parts else "name some to compare (--pair A,B)"
+        raise UserError(
+            f"column {by!r} makes {count} groups; expected at most {MOST_GROUPS}: {advice}"
+        )
+    if ALL in names:
+        raise UserError(
+            f"column {by!r} has a group called {ALL!r}, which is reserved for all documents "
+            "together; rename it"
+        )
+
+
+def _nothing_to_compare(collection: Collection, by: str, names: Sequence[str]) -> str:
+    """Say why a column makes fewer than two groups: no document has a value, or all have one."""
+    file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
+    factor = next((name for name in collection.docs.columns if name.startswith("factor:")), None)
+    if by == "source" and not names and not factor:
+        advice = (
+            "name the source of each document (field source, or --groups FILE), or measure all "
+            "together (--by none)"
+        )
+        return file + no_source(collection, advice=advice)
+    expected = (
+        "two sources or more, such as human and llm"
+        if by == "source"
+        else f"two groups of {by} or more"
+    )
+    came = f"only {by} {names[0]!r}" if names else f"no {by}"
+    message = f"{file}nothing to compare: {came}; expected {expected}"
+    if names and (unlabelled := collection.docs[by].null_count()):
+        message += f"; {counted(unlabelled, 'document has', 'documents have')} none"
+    if by == "source" and factor:
+        message += (
+            "; its versions differ in factors: ranktilt explain DIR -r bm25 --by-factor, "
+            f"or --by {factor}"
+        )
+    elif file and not collection.spec.get("label_file", {}).get("rest"):
+        message += "; label all others with --rest LABEL"
+    return message
+
+
+def _merge_others(
+    names: list[str], keep: Iterable[str], rest: str, *, renames_lone: bool
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names of the groups, and of those that are merged into the last one.
+
+    The last group is called `rest`, unless that is empty. A single other group keeps its own name
+    unless `renames_lone`: where `rest` is a complement such as ``non-Europe``, or documents are of
+    several groups, `rest` holds other documents than that group.
+    """
+    keep = list(keep)
+    separate = [name for name in names if name in keep]
+    merged = tuple(name for name in names if name not in keep)
+    is_rest_another_group = len(merged) > 1 or (renames_lone and bool(merged))
+    if rest and separate and is_rest_another_group:
+        return [*separate, rest], merged
+    if len(names) <= MOST_GROUPS or not keep:
+        return names, ()
+    return [*separate, f"{len(merged):,} other groups"], merged
+
+
+def _label_lists(column: pl.Series) -> pl.Series | None:
+    """Split each value into its labels; None where every value is a single label."""
+    if column.dtype != pl.String or not column.str.contains(SEVERAL, literal=True).any():
+        return None
+    return split_labels(column).list.unique().list.sort()
+
+
+def _groups_of_single_labels(by: str, label_groups: _LabelGroups, column: pl.Series) -> Groups:
+    """Make groups of a column whose values are single labels."""
+    code = column.cast(pl.String).replace_strict(
+        label_groups.index_of, default=-1, return_dtype=pl.Int64
+    )
+    return Groups(by=by, names=label_groups.names, code=code.fill_null(-1).to_numpy())
+
+
+def _groups_of_label_lists(by: str, label_groups: _LabelGroups, label_lists: pl.Series) -> Groups:
+    """Make groups of a column whose values may name several labels.
+
+    Where the last group is the rest, a document belongs to the first of its groups: one that names
+    Europe is of Europe, whatever else it names. Otherwise it belongs to a combination of groups.
+    """
+    has_rest = label_groups.names[-1] == label_groups.rest
+    row_count = len(label_lists)
+    code = np.full(row_count, -1, dtype=np.int64)
+    combination_of = np.full(row_count, -1, dtype=np.int64)
+    position_of = dict[tuple[int, ...], int]()
+    for row, labels in enumerate(label_lists.to_list()):
+        members = tuple(sorted({label_groups.index_of[label] for label in labels or ()}))
+        if len(members) == 1 or (members and has_rest):
+            code[row] = members[0]
+        elif members:
+            combination_of[row] = position_of.setdefault(members, len(position_of))
+    return Groups(
+        by=by,
+        names=label_groups.names,
+        code=code,
+        combinations=tuple(position_of),
+        combination_of=combination_of if position_of else None,
+    )
+
+
+def _is_outside_pool(collection: Collection) -> npt.NDArray[np.bool_]:
+    """Return whether each document is of an origin that is outside of the collection's pool."""
+    docs = collection.docs
+    if POOL not in docs.columns or docs[POOL].dtype != pl.Boolean:
+        return np.zeros(docs.height, dtype=bool)
+    origins = docs.filter(~pl.col(POOL).fill_null(True))["origin"]
+    return np.asarray(docs["origin"].is_in(origins.implode()).to_numpy())

@@ -1,0 +1,137 @@
+"""Group documents by bins of numbers: ``year:3`` makes three bins, ``score:.5`` two halves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.groups import Groups
+from ranktilt.data.collection import Collection
+from ranktilt.data.label_file import LENGTH
+from ranktilt.data.label_remarks import short_number
+from ranktilt.data.text.label_values import as_numbers, known_labels
+from ranktilt.data.text.quality import words
+from ranktilt.errors import UserError, unknown
+
+BINS = range(2, 11)
+"""Numbers of bins that a column may be divided into."""
+_THRESHOLD = re.compile(r"-?(?:\d+\.\d*|\.\d+)|-\d+")
+"""Number that divides a column in two; a whole number is a number of bins instead."""
+_HALF_NAMES = ("below {}", "{} and above")
+"""Names of the two groups that a threshold makes."""
+_DIGITS = (4, 8, 17)
+"""Digits in the names of bins, tried in this order; 17 distinguish any two floats."""
+
+
+def number_groups(collection: Collection, by: str, columns: Sequence[str]) -> Groups:
+    """Divide a column's numbers, or the texts' lengths, as ``COLUMN:N`` or ``COLUMN:VALUE`` says.
+
+    Bins hold nearly the same number of documents; equal numbers are in one bin.
+    """
+    name, _, number = by.rpartition(":")
+    is_length = name not in columns
+    values = _numbers(collection, name, columns)
+    if _THRESHOLD.fullmatch(number):
+        return _halves(by, name, values, float(number), unit=" words" if is_length else "")
+    if not (number.isascii() and number.isdigit() and int(number) in BINS):
+        raise UserError(
+            f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {name}:3, or a value with a "
+            f"decimal point to split at, such as {name}:.5; got {number!r}"
+        )
+    known = values.drop_nulls().to_numpy()
+    edges = _upper_edges(known, int(number))
+    if len(edges) < int(number):
+        raise UserError(
+            f"{by}: too few distinct values of {name} for {number} bins: {len(np.unique(known))}"
+        )
+    known_code = np.searchsorted(edges, known)
+    lowest = [known[known_code == index].min() for index in range(len(edges))]
+    names = _bin_names(list(zip(lowest, edges, strict=True)))
+    if is_length:
+        names = [f"{count} {'word' if count == '1' else 'words'}" for count in names]
+    code = np.full(len(values), -1)
+    code[values.is_not_null().to_numpy()] = known_code
+    return Groups(by=name, names=tuple(names), code=code)
+
+
+def _numbers(collection: Collection, name: str, columns: Sequence[str]) -> pl.Series:
+    """Return the numbers of a column, even if written as text; for ``length``, word counts.
+
+    A column that is called ``length`` comes before the word counts.
+    """
+    if name in columns:
+        values = as_numbers(known_labels(collection.docs[name]))
+        if values.dtype.is_numeric():
+            return values
+    elif name == LENGTH:
+        values = collection.memo("words", lambda: words(collection.docs["text"]))
+        return values.set(values == 0, None)
+    numeric_columns = [
+        column
+        for column in columns
+        if as_numbers(known_labels(collection.docs[column])).dtype.is_numeric()
+    ]
+    # Without repetition, since a column may itself be called length.
+    choices = dict.fromkeys([*numeric_columns, LENGTH])
+    raise unknown("column of numbers to group by", name, choices)
+
+
+def _halves(by: str, name: str, values: pl.Series, edge: float, *, unit: str) -> Groups:
+    """Divide numbers in two: those below an edge, and those equal to it or above."""
+    is_above = values >= edge
+    count_above = int(is_above.sum())
+    known_count = len(values) - values.null_count()
+    if count_above in (0, known_count):
+        if count_above:
+            side, end, furthest = "at or above", "lowest", values.min()
+        else:
+            side, end, furthest = "below", "highest", values.max()
+        extreme = f"{end}: {short_number(float(furthest))}"  # type: ignore[arg-type]
+        raise UserError(
+            f"{by}: every {name} is {side} {short_number(edge)} ({extreme}); "
+            "expected values on both sides"
+        )
+    names = tuple(name_format.format(f"{short_number(edge)}{unit}") for name_format in _HALF_NAMES)
+    code = is_above.cast(pl.Int64).fill_null(-1).to_numpy()
+    return Groups(by=name, names=names, code=code)
+
+
+def _upper_edges(values: npt.NDArray[Any], bin_count: int) -> npt.NDArray[Any]:
+    """Return the highest value of each bin.
+
+    There are fewer than `bin_count` where equal values fill a bin and empty the next.
+    """
+    if not len(values):
+        return values
+    last_position = np.ceil(np.arange(1, bin_count + 1) * len(values) / bin_count) - 1
+    return np.unique(np.sort(values)[last_position.astype(np.int64)])
+
+
+def _bin_names(bounds: Sequence[tuple[Any, Any]]) -> list[str]:
+    """Name each bin by its lowest and highest value, with enough digits that the names differ."""
+    names = list[str]()
+    for digits in _DIGITS:
+        names = [_bin_name(low, high, digits) for low, high in bounds]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+def _bin_name(low: Any, high: Any, digits: int) -> str:
+    low_text, high_text = _number_text(low, digits), _number_text(high, digits)
+    return low_text if low_text == high_text else f"{low_text} to {high_text}"
+
+
+def _number_text(value: Any, digits: int) -> str:
+    """Format a number with up to `digits` significant digits, but all digits before the point."""
+    if isinstance(value, np.integer):
+        return str(value)
+    digits = max(digits, len(str(int(abs(value)))))
+    return np.format_float_positional(
+        value, precision=digits, unique=False, fractional=False, trim="-"
+    )

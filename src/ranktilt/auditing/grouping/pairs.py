@@ -1,0 +1,83 @@
+"""Choose the pairs of groups to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any
+
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import Groups, Pair
+from ranktilt.data.collection import Collection
+from ranktilt.data.group_names import REST
+from ranktilt.data.label_remarks import MOST_PAIRED, parts_words
+from ranktilt.data.notes.inputs import NumberLabels, PropertyLabels
+from ranktilt.errors import UserError
+
+
+def grouped_pairs(
+    collection: Collection, by: str | None, pairs: Iterable[Pair] | None, *, fewest: int = 2
+) -> tuple[Groups, tuple[Pair, ...]]:
+    """Group the documents, and choose the pairs of groups to compare.
+
+    See `grouping` and `choose_pairs`.
+    """
+    pairs = None if pairs is None else list(pairs)
+    keep: list[str] = []
+    for pair in pairs or ():
+        if not isinstance(pair, str):  # `choose_pairs` refuses strings, with a message
+            keep += pair
+    groups = grouping(collection, by, keep, fewest=fewest)
+    if pairs and REST in keep and REST not in groups.names:
+        pairs = [_without_rest(pair, groups) for pair in pairs]
+    if pairs and len(pairs) > 1 and REST in keep and (groups.merged or REST not in groups.names):
+        raise UserError(
+            f"{REST!r} stands for every group but one; name one pair with it, such as "
+            f"{groups.names[0]},{REST}"
+        )
+    return groups, () if by is None and pairs is None else choose_pairs(groups, pairs)
+
+
+def _without_rest(pair: Any, groups: Groups) -> Any:
+    """Replace the rest in a pair by the second group where there are only two.
+
+    Pairs that `choose_pairs` will refuse stay as they are.
+    """
+    if len(groups.names) != 2 or isinstance(pair, str) or len(pair) != 2 or set(pair) <= {REST}:
+        return pair
+    index = groups.index(next(name for name in pair if name != REST))
+    return tuple(groups.names[1 - index if name == REST else index] for name in pair)
+
+
+def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ...]:
+    """Choose the pairs of groups to compare: all of them, or those in `pairs`, which must exist."""
+    if pairs is None:
+        all_pairs = tuple(combinations(groups.names, 2))
+        if len(groups.names) > MOST_PAIRED:
+            raise UserError(
+                f"{groups.by} makes {len(groups.names)} groups, {len(all_pairs)} pairs; all pairs "
+                f"are compared only up to {MOST_PAIRED} groups: {_ways_on(groups)}"
+            )
+        return all_pairs
+    pairs = list(pairs)
+    # A string of two letters would pass for a pair.
+    malformed = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
+    if malformed is not None:
+        raise UserError(
+            f"expected pairs of two groups, such as [('human', 'llm')], got {malformed!r}"
+        )
+    chosen = tuple((groups.names[groups.index(a)], groups.names[groups.index(b)]) for a, b in pairs)
+    for a, b in chosen:
+        if a == b:
+            raise UserError(f"nothing to compare: pair {a!r},{b!r} names one group twice")
+        if chosen.count((a, b)) + chosen.count((b, a)) > 1:
+            raise UserError(f"pair {a!r},{b!r} is given twice")
+    return chosen
+
+
+def _ways_on(groups: Groups) -> str:
+    """Say what to do where there are too many groups to compare."""
+    for remark in groups.remarks:
+        if isinstance(remark, NumberLabels | PropertyLabels):
+            return parts_words(remark.by, remark)
+    return "name some (--pair A,B), or bin a column of numbers, such as year:3, or score:.5"
