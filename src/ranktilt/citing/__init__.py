@@ -1,0 +1,9 @@
+"""Whom answers cite: an audit of the citations of an answer engine.
+
+Start with `cite`: `prepare` joins answers, labels and the retrieved lists, `unit` finds at which
+unit labels are constant, `questions` lists what can be asked, `infer` gives each answer its interval
+and p, `funnel` says where a share of citations comes from, and `result` is the outcome: data only.
+Its words are in `reporting/sentences/citing`, its page in `reporting/views/cite`. May import
+`auditing` and all below it. A new question is a file in `measures/citations` and a line in
+`questions`. Tests: tests/citing.
+"""
