@@ -19,8 +19,8 @@ from ranktilt.citing.infer import (
     spread,
 )
 from ranktilt.citing.notes import citation_notes
-from ranktilt.citing.prepare import CitationInputs, prepare
-from ranktilt.citing.questions import Question, answerable
+from ranktilt.citing.prepare import CitationInputs, load_list, prepare
+from ranktilt.citing.questions import Question, QuestionKey, answerable
 from ranktilt.citing.result import (
     CitationAudit,
     CitationEffect,
@@ -48,7 +48,7 @@ def cite(
     answers: Answers | str | Path,
     labels: str | Path | LabelFile,
     *,
-    run: Run | None = None,
+    run: Run | str | Path | None = None,
     by: str = "source",
     pairs: Sequence[tuple[str, str]] | None = None,
     cluster: str | None = None,
@@ -65,8 +65,9 @@ def cite(
         Answers with their citations, or the file or folder that holds them (`read_answers`).
     labels : str, Path or LabelFile
         The group of each page, by its address or id: ``pages.csv:id=url,source=kind``.
-    run : Run, optional
-        What was retrieved for the queries; without it, the lists that the answers hold, if any.
+    run : Run, str or Path, optional
+        What was retrieved for the queries, or its file, where a page that comes again keeps its
+        first rank; without it, the lists that the answers hold, if any.
     by : str, optional
         Column of the labels whose groups are compared.
     pairs : sequence of (str, str), optional
@@ -96,6 +97,8 @@ def cite(
         answers = read_answers(answers)
     if not margin >= 0:
         raise UserError(f"expected a margin of at least 0, got {margin}")
+    if run is not None and not isinstance(run, Run):
+        run = load_list(run)
     inputs = prepare(answers, labels, run=run, by=by, cluster=cluster)
     chosen_pairs = _pairs(inputs, pairs)
     effects = []
@@ -104,7 +107,7 @@ def cite(
         for question in answerable(rows, has_words=inputs.has_words):
             estimate = question.estimate(rows)
             spreading = spread(rows, estimate, resamples=resamples, seed=seed)
-            effects.append(_effect(question, (a, b), rows, estimate, spreading))
+            effects.append(_effect(question.key, (a, b), estimate, spreading))
     effects = _corrected(effects, correction)
     first = effects[0].question
     effects = [
@@ -151,15 +154,10 @@ def _pairs(
 
 
 def _effect(
-    question: Question,
-    pair: tuple[str, str],
-    rows: CitationRows,
-    estimate: CitationEstimate,
-    spreading: Spread,
+    question: QuestionKey, pair: tuple[str, str], estimate: CitationEstimate, spreading: Spread
 ) -> CitationEffect:
-    supported = rows.per_question(estimate.support_a + estimate.support_b) > 0
     return CitationEffect(
-        question=question.key,
+        question=question,
         a=pair[0],
         b=pair[1],
         value=estimate.value,
@@ -176,7 +174,7 @@ def _effect(
         two_way_p=spreading.two_way_p,
         effective_units=spreading.effective_units,
         effective_questions=spreading.effective_questions,
-        questions=int(supported.sum()),
+        questions=spreading.questions,
         citations_a=int(estimate.citations_a),
         citations_b=int(estimate.citations_b),
         family_size=1,
@@ -264,28 +262,21 @@ def _steadiness(answers: Answers, inputs: CitationInputs) -> Steadiness:
     """Compare the citations of every two repeats of a query, and count their domains."""
     cited = answers.cited.sort("answer", "citation_rank")
     lists = dict(cited.group_by("answer", maintain_order=True).agg("page").iter_rows())
-    similarities, overlaps = [], []
+    similarities, overlaps = list[float](), list[float]()
     numbered = answers.answers.with_row_index("answer")
-    for _query, repeats in (
-        numbered.group_by("query", maintain_order=True).agg("answer").iter_rows()
-    ):
-        pair_similarities, pair_overlaps = [], []
-        for first, second in combinations(repeats, 2):
+    for repeats in numbered.group_by("query", maintain_order=True).agg("answer")["answer"]:
+        for first, second in combinations(repeats.to_list(), 2):
             pages_a, pages_b = lists.get(first, []), lists.get(second, [])
-            pair_similarities.append(jaccard(pages_a, pages_b))
-            pair_overlaps.append(citation_overlap(pages_a, pages_b))
-        similarities.append(pair_similarities)
-        overlaps.append(pair_overlaps)
-    spread_over = concentration(
-        inputs.rows.filter(pl.col("is_cited"))["domain"].value_counts()["count"].to_numpy()
-    )
-    flat = [value for values in similarities for value in values]
+            similarities.append(jaccard(pages_a, pages_b))
+            overlaps.append(citation_overlap(pages_a, pages_b))
+    counts = inputs.rows.filter(pl.col("is_cited"))["domain"].value_counts()["count"]
+    over_domains = concentration(counts.to_numpy())
     return Steadiness(
-        repeats=len(flat),
-        jaccard=_mean(flat),
-        overlap=_mean([value for values in overlaps for value in values]),
-        effective_domains=spread_over.effective_number,
-        largest_share=spread_over.largest_share,
+        repeats=len(similarities),
+        jaccard=_mean(similarities),
+        overlap=_mean(overlaps),
+        effective_domains=over_domains.effective_number,
+        largest_share=over_domains.largest_share,
     )
 
 

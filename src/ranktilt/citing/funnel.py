@@ -22,16 +22,17 @@ def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
         rows = inputs.pair_rows(a, b)
         for stage, mask in _stages(rows).items():
             value, influence = weighted_share(rows, rows.weight * mask)
-            around = plain_spread(rows, 100 * value, 100 * influence, support=mask)
+            around = plain_spread(
+                rows, 100 * value, 100 * influence, support=mask, bounds=(0.0, 100.0)
+            )
             pages = int(np.sum(mask & rows.is_a))
-            low, high = max(around.low, 0.0), min(around.high, 100.0)
             shares.append(
                 StageShare(
                     stage=stage,
                     group=a,
-                    share=100 * value,
-                    low=low,
-                    high=high,
+                    value=100 * value,
+                    low=around.low,
+                    high=around.high,
                     over=around.over,
                     pages=pages,
                 )
@@ -40,9 +41,9 @@ def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
                 StageShare(
                     stage=stage,
                     group=b,
-                    share=100 * (1 - value),
-                    low=100 - high,
-                    high=100 - low,
+                    value=100 * (1 - value),
+                    low=100 - around.high,
+                    high=100 - around.low,
                     over=around.over,
                     pages=int(mask.sum()) - pages,
                 )
@@ -81,7 +82,7 @@ def funnel_parts(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
                     name=term.name,
                     a=a,
                     b=b,
-                    points=term.points,
+                    value=term.points,
                     low=around.low,
                     high=around.high,
                     over=around.over,
@@ -106,9 +107,9 @@ def rank_rates(inputs: CitationInputs) -> list[RankRate]:
                     first=first,
                     last=min(last, int(rows.retrieval_rank[mask].max())),
                     group=group,
-                    rate=around.value,
-                    low=max(around.low, 0.0),
-                    high=min(around.high, 1.0),
+                    value=around.value,
+                    low=around.low,
+                    high=around.high,
                     over=around.over,
                     pages=int(mask.sum()),
                 )
@@ -121,4 +122,4 @@ def _rate(rows: CitationRows, mask: Bools) -> PlainSpread:
     total = float(amount.sum())
     rate = float((amount * rows.is_cited).sum()) / total
     influence = amount * (rows.is_cited - rate) / total
-    return plain_spread(rows, rate, influence, support=mask)
+    return plain_spread(rows, rate, influence, support=mask, bounds=(0.0, 1.0))

@@ -21,6 +21,7 @@ from ranktilt.measures.citations.base import (
     CitationRows,
     Floats,
 )
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.two_way import effective_number, sums, two_way
 
 Over = Literal["questions", "questions and units"]
@@ -49,6 +50,8 @@ class Spread:
     effective_units: float
     """G: the smaller effective number of units of both sides."""
     effective_questions: float
+    questions: int
+    """Queries that carry weight."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +79,17 @@ class PlainSpread:
 
 
 def plain_spread(
-    rows: CitationRows, value: float, influence: Floats, *, support: Bools
+    rows: CitationRows,
+    value: float,
+    influence: Floats,
+    *,
+    support: Bools,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
 ) -> PlainSpread:
     """Return the interval of a value by its influence, and the p of 0.
 
-    `support` are the rows behind it, whose units count.
+    `support` are the rows behind it, whose units count. A value on one of its `bounds`, such as a
+    rate of 0, has no scatter to go by; its interval is that of a share of no vote in G.
     """
     sides = (support & rows.is_a, support & ~rows.is_a)
     # Rates of one group have one side only.
@@ -93,6 +102,10 @@ def plain_spread(
     freedom = (min(units, questions) if over == "questions and units" else questions) - 1
     if not np.isfinite(influence).all() or not freedom > 0:
         return PlainSpread(value=value, low=np.nan, high=np.nan, p=np.nan, over=over)
+    if value in bounds and not influence.any():
+        reach = (bounds[1] - bounds[0]) * (1 - 0.025 ** (1 / (freedom + 1)))
+        low, high = max(value - reach, bounds[0]), min(value + reach, bounds[1])
+        return PlainSpread(value=value, low=low, high=high, p=np.nan, over=over)
     if over == "questions":
         variance = float((rows.per_question(influence) ** 2).sum()) * (freedom + 1) / freedom
     else:
@@ -100,13 +113,15 @@ def plain_spread(
     error = float(np.sqrt(variance))
     half = error * float(special.stdtrit(freedom, 0.975))
     p = _t_p(value, error, freedom)
-    return PlainSpread(value=value, low=value - half, high=value + half, p=p, over=over)
+    low, high = max(value - half, bounds[0]), min(value + half, bounds[1])
+    return PlainSpread(value=value, low=low, high=high, p=p, over=over)
 
 
 def spread(rows: CitationRows, estimate: CitationEstimate, *, resamples: int, seed: int) -> Spread:
     """Return interval, error and p of an estimate over other questions and units."""
     units = effective_units(rows, estimate)
-    questions = effective_number(rows.per_question(estimate.support_a + estimate.support_b))
+    supports = rows.per_question(estimate.support_a + estimate.support_b)
+    questions = effective_number(supports)
     distance = estimate.distance
     exchange_p = exchanged_p(rows, estimate, resamples=resamples, seed=seed)
     error, two_way_p = np.nan, np.nan
@@ -125,6 +140,7 @@ def spread(rows: CitationRows, estimate: CitationEstimate, *, resamples: int, se
         two_way_p=two_way_p,
         effective_units=units,
         effective_questions=questions,
+        questions=int((supports > 0).sum()),
     )
 
 
@@ -143,8 +159,8 @@ def questions_alone(rows: CitationRows, estimate: CitationEstimate) -> Questions
     rest on the few citations that came.
     """
     by_question = rows.per_question(estimate.influence)
-    asked = rows.per_question(estimate.support_a + estimate.support_b) > 0
-    count = int(asked.sum())
+    counts = rows.per_question(estimate.support_a + estimate.support_b) > 0
+    count = int(counts.sum())
     if count < 2 or not np.isfinite(estimate.distance):
         return QuestionsAlone(low=np.nan, high=np.nan, score_low=np.nan, score_high=np.nan)
     error = float(np.sqrt((by_question**2).sum() * count / (count - 1)))
@@ -163,11 +179,13 @@ def exchanged_p(
 
     A unit with pages of both groups is two, each with the label of its pages.
     """
-    unit, unit_of_row = np.unique(2 * rows.cluster + rows.is_a, return_inverse=True)
+    amount, support = estimate.exchange.amount, estimate.exchange.support
+    # Units that carry nothing, such as pages that were retrieved only, are no draws of a label.
+    carries = amount != 0 if support is None else support > 0
+    unit, unit_of_row = np.unique((2 * rows.cluster + rows.is_a)[carries], return_inverse=True)
     is_a = unit % 2 == 1
-    amounts = sums(unit_of_row, estimate.exchange.amount)
-    support = estimate.exchange.support
-    supports = None if support is None else sums(unit_of_row, support)
+    amounts = sums(unit_of_row, amount[carries])
+    supports = None if support is None else sums(unit_of_row, support[carries])
     if not is_a.any() or is_a.all() or np.isnan(estimate.value):
         return np.nan
     observed = abs(_statistic(is_a[None, :], amounts, supports)[0])
@@ -230,7 +248,7 @@ def _interval(
     estimate: CitationEstimate, distance: float, error: float, freedom: float
 ) -> tuple[float, float]:
     """Return the 95 % interval in the unit of the value; shares stay within 0 and 100 %."""
-    if not freedom > 0 or not np.isfinite(error):
+    if freedom + 1 < FEWEST_ROWS or not np.isfinite(error):
         return np.nan, np.nan
     half = error * float(special.stdtrit(freedom, 0.975))
     if estimate.scale == "share":

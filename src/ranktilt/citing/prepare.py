@@ -11,6 +11,7 @@ import polars as pl
 
 from ranktilt.citing.unit import DOMAIN, Unit, find_unit
 from ranktilt.data.answers import Answers, Retrieved
+from ranktilt.data.formats.notation import FIRST, split_notation
 from ranktilt.data.id_forms import near_matches
 from ranktilt.data.label_file import LabelFile
 from ranktilt.data.label_table import read_labels
@@ -19,6 +20,8 @@ from ranktilt.data.run import Run
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.measures.citations.base import CitationRows, Ints
 
+_KEEP = "keep"
+"""Option of a run's file for a document that comes twice for a query."""
 _OWN_DOMAIN = ("domain", "host", "site")
 """Columns of a label file that name a page's domain."""
 
@@ -128,8 +131,8 @@ def prepare(
         raise DataError(file, f"every page of the answers is {groups[0]!r}; expected two groups")
     pages = labelled.unique("page", maintain_order=True)
     unit, unit_names = find_unit(pages, cluster)
-    named = pl.DataFrame({"page": pages["page"], "unit": unit_names.cast(pl.String)})
-    labelled = labelled.join(named, on="page", how="left", maintain_order="left")
+    unit_of_page = pl.DataFrame({"page": pages["page"], "unit": unit_names.cast(pl.String)})
+    labelled = labelled.join(unit_of_page, on="page", how="left", maintain_order="left")
     return CitationInputs(
         rows=labelled,
         groups=groups,
@@ -138,6 +141,16 @@ def prepare(
         has_words=answers.has_words,
         spec={**answers.spec, **label_file.spec(known["label"], 0), "by": by},
     )
+
+
+def load_list(path: str | Path) -> Run:
+    """Read a run of pages; search results often hold a page twice, and the first rank counts."""
+    notation = split_notation(path)
+    if notation is None:
+        return Run.load(f"{path}:{_KEEP}={FIRST}")
+    if any(key == _KEEP for key, _value in notation[1]):
+        return Run.load(path)
+    return Run.load(f"{path},{_KEEP}={FIRST}")
 
 
 def _labelled_pages(label_file: LabelFile, by: str, *, is_exact: bool) -> pl.DataFrame:
@@ -161,8 +174,8 @@ def _labelled_pages(label_file: LabelFile, by: str, *, is_exact: bool) -> pl.Dat
             return frame.with_columns(pl.col(columns[0]).cast(pl.String).alias(DOMAIN))
         domains = [domain_of(page) or page for page in frame["page"]]
         return frame.with_columns(pl.Series(DOMAIN, domains, dtype=pl.String))
-    own = pl.col(DOMAIN).cast(pl.String)
-    return frame.with_columns(own.fill_null(pl.col("page")).alias(DOMAIN))
+    domain = pl.col(DOMAIN).cast(pl.String)
+    return frame.with_columns(domain.fill_null(pl.col("page")))
 
 
 def _retrieved_lists(answers: Answers, run: Run | None, *, is_exact: bool) -> pl.DataFrame | None:
@@ -173,19 +186,18 @@ def _retrieved_lists(answers: Answers, run: Run | None, *, is_exact: bool) -> pl
             examples = f"first: {answers.queries[0]!r} and {run.queries[0]!r}"
             raise UserError(f"run {run.name} ranks none of the answers' queries ({examples})")
         lists = entries.group_by("query_id", maintain_order=True).agg("doc_id")
-        keyed = [
-            (query, pages if is_exact else [page_key(page) for page in pages])
-            for query, pages in lists.iter_rows()
-        ]
+        keyed = list[tuple[str, list[str]]]()
+        for query, pages in lists.iter_rows():
+            keyed.append((query, pages if is_exact else list(map(page_key, pages))))
         return Retrieved.from_lists(keyed).pages
     if not answers.has_retrieved:
         return None
-    held = answers.pages.filter(pl.col("retrieval_rank").is_not_null())
-    held = held.join(
+    listed = answers.pages.filter(pl.col("retrieval_rank").is_not_null())
+    listed = listed.join(
         answers.answers.with_row_index("answer").cast({"answer": pl.Int64}), on="answer"
     )
-    held = held.sort("answer", "retrieval_rank").unique(["query", "page"], maintain_order=True)
-    return held.select("query", "page", pl.col("retrieval_rank").alias("rank"))
+    listed = listed.sort("answer", "retrieval_rank").unique(["query", "page"], maintain_order=True)
+    return listed.select("query", "page", pl.col("retrieval_rank").alias("rank"))
 
 
 def _join_lists(answers: Answers, retrieved: pl.DataFrame | None) -> pl.DataFrame:
@@ -231,7 +243,7 @@ def _counts(answers: Answers, table: pl.DataFrame, retrieved: pl.DataFrame | Non
     cited = table.filter(pl.col("is_cited"))
     has_consulted, has_lists = answers.has_consulted, retrieved is not None
     queries = set(answers.queries)
-    listed = set() if retrieved is None else set(retrieved["query"])
+    listed_queries = set() if retrieved is None else set(retrieved["query"])
     return Counts(
         queries=len(queries),
         answers=answers.answers.height,
@@ -242,7 +254,7 @@ def _counts(answers: Answers, table: pl.DataFrame, retrieved: pl.DataFrame | Non
         unlabelled=cited["label"].null_count(),
         not_consulted=int((~cited["is_consulted"]).sum()) if has_consulted else 0,
         not_retrieved=int((cited["retrieval_rank"] == 0).sum()) if has_lists else 0,
-        without_list=len(queries - listed) if has_lists else 0,
+        without_list=len(queries - listed_queries) if has_lists else 0,
     )
 
 

@@ -143,7 +143,7 @@ class StageShare:
 
     stage: Stage
     group: str
-    share: float
+    value: float
     low: float
     high: float
     over: Over
@@ -158,7 +158,8 @@ class FunnelPart:
     name: Term
     a: str
     b: str
-    points: float
+    value: float
+    """In points."""
     low: float
     high: float
     over: Over
@@ -173,7 +174,8 @@ class RankRate:
     last: int
     """Ranks from first to last."""
     group: str
-    rate: float
+    value: float
+    """From 0 to 1."""
     low: float
     high: float
     over: Over

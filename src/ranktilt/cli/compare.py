@@ -92,7 +92,7 @@ def compare(
 def gate(
     audit: Annotated[
         Path,
-        Parameter(help="An audit (ranktilt audit --json, or judge --json).", name="AUDIT"),
+        Parameter(help="An audit (ranktilt audit --json; judge, cite).", name="AUDIT"),
     ],
     /,
     *,
@@ -217,6 +217,8 @@ def gate(
     from ranktilt.auditing.answer.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.citing.gate import gate_citations
+    from ranktilt.citing.result import CitationAudit
     from ranktilt.judging.gate import gate_judges
     from ranktilt.judging.result import JudgeAudit
     from ranktilt.measures.margin import read_margin
@@ -229,7 +231,24 @@ def gate(
         inputs=[audit] if baseline is None else [audit, baseline],
     )
     limit = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
-    result = read_result(audit, (Audit, SourceAudits, JudgeAudit))
+    result = read_result(audit, (Audit, SourceAudits, JudgeAudit, CitationAudit))
+    if isinstance(result, CitationAudit):
+        unread: dict[str, object] = {
+            "--baseline": baseline,
+            "--min-effect": min_effect,
+            "--max-loss": max_loss is not None,
+            "--max-left-out": max_left_out is not None,
+            "-m": measure,
+            "--run-name": run_name,
+            "--pair": pair,
+            "--max-gap": max_gap,
+            "--min-tau": min_tau,
+        }
+        _refuse_unread(unread, "an audit of citations takes --max-tilt")
+        if isinstance(limit, str):
+            raise UserError(f"--max-tilt {limit}: expected percent of a rate, or points of a share")
+        citations = gate_citations(result, max_tilt=limit, inconclusive=inconclusive)
+        return _deliver_gate(with_command(citations), output, junit, markdown)
     if isinstance(result, JudgeAudit):
         unread = {
             "--max-tilt": max_tilt,

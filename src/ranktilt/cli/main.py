@@ -23,6 +23,7 @@ from ranktilt.cli import (  # noqa: F401 - each verb joins the root where it is 
     audit,
     build,
     check,
+    cite,
     compare,
     data,
     explain,

@@ -26,7 +26,7 @@ from ranktilt.data.formats.citations import (
     serpapi,
     trec_rag,
 )
-from ranktilt.data.formats.citations.base import AnswerRecord
+from ranktilt.data.formats.citations.base import AnswerRecord, first_text, mapping_in
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.json_values import read_document, read_lines
 from ranktilt.data.formats.recognition import recognise
@@ -49,7 +49,7 @@ _QUERIES = ("query_id", "qid", "topic_id", "narrative_id", "question_id", "custo
 _QUERY_TEXTS = ("query", "question", "user_input", "input", "prompt", "q")
 _REPEATS = ("run", "repeat", "repetition", "trial", "sample")
 _WRAPPERS = ("response", "body", "answer", "output", "result", "data", "raw")
-_HOLDERS = ("metadata", "search_parameters")
+_PARTS = ("metadata", "search_parameters")
 _MOST_WRAPPERS = 4
 _EXPECTED = (
     "expected answers with citations: records with query and cited, or responses of SerpAPI, "
@@ -59,7 +59,7 @@ _BY_ORDER = "name them in their order with --queries FILE, or add a field query 
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _Origin:
     """Where a record stands in its file."""
 
     path: Path
@@ -164,7 +164,7 @@ def read_answers(
 
 
 def _read_records(
-    records: Iterator[tuple[_Place, Any]],
+    records: Iterator[tuple[_Origin, Any]],
     path: Path,
     *,
     queries: Sequence[str] | None,
@@ -174,26 +174,21 @@ def _read_records(
     layout: ModuleType | None = None
     repeat_counts = Counter[str]()
     copies = _Copies()
-    for number, (place, content) in enumerate(records):
+    for number, (origin, content) in enumerate(records):
         # Answers without a name of their own may well be equal; a record with one is written once.
-        is_named = place.query is None and queries is None
-        if is_named and copies.has_seen(content):
+        has_own_name = origin.query is None and queries is None
+        if has_own_name and copies.has_seen(content):
             continue
         try:
             response = _response(content)
             layout = layout or _layout_of(response)
-            if not layout.fits(response):
-                message = f"expected {layout.NAME} as in the first answer"
-                raise UserError(f"{message}, got {shorten(content)}")
-            listed = _listed_query(queries, number)
-            query = listed or _named_query(content, response) or place.query
-            if not query:
-                raise UserError(f"the answer does not name its query; {_BY_ORDER}")
+            record = _record(layout, response, content)
+            query = _listed_query(queries, number) or _query(content, response, origin)
             repeat_counts[query] += 1
             repeat = _field(content, response, _REPEATS) or str(repeat_counts[query])
-            columns.add(query, repeat, layout.read(response))
+            columns.add(query, repeat, record)
         except UserError as error:
-            raise located(place.path, error, line=place.line) from error
+            raise located(origin.path, error, line=origin.line) from error
     if layout is None:
         raise DataError(path, f"{_EXPECTED}; got none")
     if queries is not None and len(queries) != repeat_counts.total():
@@ -226,7 +221,7 @@ def _answers(columns: _Columns, path: Path, name: str, *, copies: int) -> Answer
         raise located(path, error) from error
 
 
-def _file_records(path: Path) -> Iterator[tuple[_Place, Any]]:
+def _file_records(path: Path) -> Iterator[tuple[_Origin, Any]]:
     """Yield the records of a file with their lines."""
     file = DataFile(path=path)
     if not file.start.strip():
@@ -236,20 +231,20 @@ def _file_records(path: Path) -> Iterator[tuple[_Place, Any]]:
     if not file.has_json_lines:
         content = read_document(path)
         records = content if isinstance(content, list) else [content]
-        yield from ((_Place(path=path), record) for record in records)
+        yield from ((_Origin(path=path), record) for record in records)
         return
     for block in read_lines(path):
         for line, record in zip(block.lines, block.values, strict=True):
-            yield _Place(path=path, line=line), record
+            yield _Origin(path=path, line=line), record
 
 
-def _folder_records(folder: Path) -> Iterator[tuple[_Place, Any]]:
+def _folder_records(folder: Path) -> Iterator[tuple[_Origin, Any]]:
     """Yield the records of a folder's files, in the order of their names."""
     for path in response_files(folder):
         query = query_name(path)
         stem, _dot, suffix = query.rpartition(".")
         query = stem if stem and suffix.isdigit() else query
-        yield _Place(path=path, query=query), read_document(path)
+        yield _Origin(path=path, query=query), read_document(path)
 
 
 def _response(content: Any) -> Mapping[str, Any]:
@@ -279,21 +274,29 @@ def _listed_query(queries: Sequence[str] | None, number: int) -> str:
     return queries[number]
 
 
-def _named_query(content: Any, response: Mapping[str, Any]) -> str:
-    return _field(content, response, (*_QUERIES, *_QUERY_TEXTS))
+def _query(content: Any, response: Mapping[str, Any], origin: _Origin) -> str:
+    """Return the query that a record names, or that its file is named by."""
+    query = _field(content, response, (*_QUERIES, *_QUERY_TEXTS)) or origin.query
+    if not query:
+        raise UserError(f"the answer does not name its query; {_BY_ORDER}")
+    return query
+
+
+def _record(layout: ModuleType, response: Mapping[str, Any], content: Any) -> AnswerRecord:
+    """Read a response; one of another layout than the first is refused."""
+    if not layout.fits(response):
+        message = f"expected {layout.NAME} as in the first answer"
+        raise UserError(f"{message}, got {shorten(content)}")
+    record: AnswerRecord = layout.read(response)
+    return record
 
 
 def _field(content: Any, response: Mapping[str, Any], names: Sequence[str]) -> str:
     """Return the first field of these names that holds a text or a number; empty for none."""
     records = [content, response]
-    for record in (content, response):
-        records += [record[key] for key in _HOLDERS if isinstance(record.get(key), Mapping)]
-    for name in names:
-        for record in records:
-            value = record.get(name)
-            if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
-                return str(value)
-    return ""
+    for name in _PARTS:
+        records += [mapping_in(content.get(name)), mapping_in(response.get(name))]
+    return first_text(records, names)
 
 
 def _first_ranks(pages: Sequence[str]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Any
 from ranktilt.data.formats.citations.base import (
     AnswerRecord,
     divide_words,
+    flattened,
     pages_of,
     records_in,
     unrepeated,
@@ -32,7 +33,7 @@ def read(record: Mapping[str, Any]) -> AnswerRecord:
         elif block.get("type") == "text":
             sources = [_source(citation) for citation in records_in(block.get("citations"))]
             sentences.append((str(block.get("text", "")), pages_of(sources, "citations")))
-    cited = [page for _text, pages in sentences for page in pages]
+    cited = flattened(pages for _text, pages in sentences)
     return AnswerRecord(
         cited=cited,
         consulted=unrepeated([*results, *cited]) if results else None,

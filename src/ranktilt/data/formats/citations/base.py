@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from ranktilt.errors import UserError, shorten
@@ -37,21 +38,31 @@ class AnswerRecord:
 
 def page_of(value: Any) -> str:
     """Return the address or the id of a page: a text, or a record that holds one."""
-    if isinstance(value, str) and value.strip():
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, Mapping):
-        metadata = value.get("metadata")
-        records = [value, metadata] if isinstance(metadata, Mapping) else [value]
-        for keys in (_ADDRESS_KEYS, _ID_KEYS):
-            for record in records:
-                for key in keys:
-                    if isinstance(record.get(key), str | int) and str(record[key]).strip():
-                        return str(record[key])
+    page = _text_of(value)
+    if not page and isinstance(value, Mapping):
+        records = [value, mapping_in(value.get("metadata"))]
+        page = first_text(records, _ADDRESS_KEYS) or first_text(records, _ID_KEYS)
+    if page:
+        return page
     raise UserError(
         f"expected a page as an address, an id or a record with url, got {shorten(value)}"
     )
+
+
+def first_text(records: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
+    """Return the first text or number that a record has under one of the keys; empty for none."""
+    for key in keys:
+        for record in records:
+            text = _text_of(record.get(key))
+            if text:
+                return text
+    return ""
+
+
+def _text_of(value: Any) -> str:
+    """Return a text that is not blank, or a whole number as text; empty for anything else."""
+    is_text = isinstance(value, str | int) and not isinstance(value, bool)
+    return str(value) if is_text and str(value).strip() else ""
 
 
 def pages_of(values: Any, name: str) -> list[str]:
@@ -79,6 +90,11 @@ def mapping_in(values: Any) -> Mapping[str, Any]:
 def unrepeated(pages: Iterable[str]) -> list[str]:
     """Return pages in their order, each once."""
     return list(dict.fromkeys(pages))
+
+
+def flattened(lists: Iterable[Iterable[str]]) -> list[str]:
+    """Return the pages of all lists, one list after the other."""
+    return list(chain.from_iterable(lists))
 
 
 def divide_words(sentences: Iterable[tuple[str, Sequence[str]]]) -> dict[str, float]:
@@ -116,10 +132,12 @@ def numbered_citations(text: str, pages: Sequence[str]) -> AnswerRecord | None:
                 message = f"the text cites [{number}], and the list has {len(pages)} pages"
                 raise UserError(f"{message}; numbers count the list from 1")
         sentences.append((_MARKERS.sub("", match[0]), [pages[number - 1] for number in numbers]))
-    cited = [page for _sentence, sentence_pages in sentences for page in sentence_pages]
+    cited = flattened(sentence_pages for _sentence, sentence_pages in sentences)
     return AnswerRecord(cited=cited, cited_words=divide_words(sentences), text=text)
 
 
 def _numbers(sentence: str) -> list[int]:
-    markers = _MARKERS.findall(sentence)
-    return [int(digits) for marker in markers for digits in re.findall(r"\d+", marker)]
+    numbers = list[int]()
+    for marker in _MARKERS.findall(sentence):
+        numbers += map(int, re.findall(r"\d+", marker))
+    return numbers

@@ -8,6 +8,7 @@ from typing import Any
 from ranktilt.data.formats.citations.base import (
     AnswerRecord,
     divide_words,
+    flattened,
     mapping_in,
     pages_of,
     records_in,
@@ -40,7 +41,7 @@ def read(record: Mapping[str, Any]) -> AnswerRecord:
         sentences.append((segment, [_chunk_page(pages, index) for index in indexes]))
     parts = records_in(mapping_in(candidate.get("content")).get("parts"))
     return AnswerRecord(
-        cited=[page for _segment, cited in sentences for page in cited],
+        cited=flattened(cited for _segment, cited in sentences),
         consulted=pages,
         cited_words=divide_words(sentences),
         text="".join(str(part.get("text", "")) for part in parts),

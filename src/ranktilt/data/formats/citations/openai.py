@@ -31,28 +31,29 @@ def read(record: Mapping[str, Any]) -> AnswerRecord:
     ``include=["web_search_call.action.sources"]``.
     """
     if "output" not in record:
-        messages = _messages(record)
-        annotations = [
-            mapping_in(annotation.get(annotation.get("type", "")))
-            for message in messages
-            for annotation in _annotations(message)
-        ]
-        texts = [str(message.get("content") or "") for message in messages]
-        return AnswerRecord(cited=_pages(annotations), text="\n".join(texts))
-    outputs = records_in(record["output"])
-    contents = [part for output in outputs for part in records_in(output.get("content"))]
-    annotations = [annotation for part in contents for annotation in _annotations(part)]
+        return _read_completion(record)
+    contents, sources, annotations = [], [], []
+    for output in records_in(record["output"]):
+        contents += records_in(output.get("content"))
+        sources += records_in(mapping_in(output.get("action")).get("sources"))
+    for content in contents:
+        annotations += _annotations(content)
     cited = _pages(annotations)
-    sources = [
-        source
-        for output in outputs
-        for source in records_in(mapping_in(output.get("action")).get("sources"))
-    ]
     return AnswerRecord(
         cited=cited,
         consulted=unrepeated([*pages_of(sources, "sources"), *cited]) if sources else None,
-        text="\n".join(str(part.get("text", "")) for part in contents),
+        text="\n".join(str(content.get("text", "")) for content in contents),
     )
+
+
+def _read_completion(record: Mapping[str, Any]) -> AnswerRecord:
+    """Read a chat completion, whose annotations hold a record by the name of their type."""
+    annotations, texts = [], []
+    for message in _messages(record):
+        texts.append(str(message.get("content") or ""))
+        for annotation in _annotations(message):
+            annotations.append(mapping_in(annotation.get(annotation["type"])))
+    return AnswerRecord(cited=_pages(annotations), text="\n".join(texts))
 
 
 def _messages(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:

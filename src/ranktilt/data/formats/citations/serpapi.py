@@ -8,6 +8,7 @@ from typing import Any
 from ranktilt.data.formats.citations.base import (
     AnswerRecord,
     divide_words,
+    flattened,
     mapping_in,
     pages_of,
     records_in,
@@ -39,11 +40,11 @@ def read(record: Mapping[str, Any]) -> AnswerRecord:
     for block in _blocks(answer.get("text_blocks")):
         indexes = _indexes(block, len(references))
         sentences.append((str(block.get("snippet", "")), [references[i] for i in indexes]))
-    named = [page for _snippet, pages in sentences for page in pages]
+    cited = flattened(pages for _snippet, pages in sentences)
     organic = records_in(record.get("organic_results"))
     retrieved = pages_of([result for result in organic if result.get("link")], "organic_results")
     return AnswerRecord(
-        cited=unrepeated([*named, *references]),
+        cited=unrepeated([*cited, *references]),
         retrieved=retrieved if "organic_results" in record else None,
         cited_words=divide_words(sentences),
         text="\n".join(snippet for snippet, _pages in sentences if snippet),

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ranktilt.data.formats.citations.base import AnswerRecord, divide_words, pages_of, records_in
+from ranktilt.data.formats.citations.base import (
+    AnswerRecord,
+    divide_words,
+    flattened,
+    pages_of,
+    records_in,
+)
 from ranktilt.errors import UserError
 
 NAME = "TREC RAG"
@@ -28,7 +34,7 @@ def read(record: Mapping[str, Any]) -> AnswerRecord:
     for sentence in records_in(record.get("answer")) or records_in(record.get("responses")):
         pages = _cited_pages(sentence.get("citations") or [], references)
         sentences.append((str(sentence.get("text", "")), pages))
-    cited = [page for _text, pages in sentences for page in pages]
+    cited = flattened(pages for _text, pages in sentences)
     return AnswerRecord(
         cited=cited,
         consulted=references or None,
