@@ -11,7 +11,7 @@ from ranktilt.citing.infer import FEWEST_UNITS, Over
 from ranktilt.citing.prepare import Counts
 from ranktilt.citing.questions import QuestionKey
 from ranktilt.citing.unit import Unit
-from ranktilt.data.artifact import Result
+from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.measures.citations.base import Scale
 from ranktilt.measures.citations.funnel import Term
@@ -232,7 +232,7 @@ class CitationAudit(
     margin: float
     """Percent of a ratio, or points of a share, that count as level."""
     correction: str
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Coded[Note], ...] = ()
     spec: dict[str, Any] = field(default_factory=dict)
 
     @property

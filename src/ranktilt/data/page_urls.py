@@ -58,7 +58,7 @@ def domain_of(text: str) -> str:
     """Return the host of an address, without ``www.`` and the port; empty for another text."""
     if not is_address(text.strip()):
         # A key of `page_key` has lost its scheme, and the slash where it names a host alone.
-        host = text.partition("/")[0].partition("?")[0]
+        host = text.partition("/")[0].partition("?")[0].partition(":")[0]
         return host if re.fullmatch(r"(?:[a-z0-9-]+\.)+[a-z]{2,}", host) else ""
     host = page_key(text).partition("/")[0].partition("?")[0]
     return host.partition(":")[0]

@@ -228,7 +228,8 @@ def _file_records(path: Path) -> Iterator[tuple[_Origin, Any]]:
         raise DataError(path, "the file is empty")
     if not file.has_json:
         raise DataError(path, f"{_EXPECTED}; got {recognise(file).described()}")
-    if not file.has_json_lines:
+    # A list on one line is one value, and holds the answers.
+    if not file.has_json_lines or len(file.rows) < 2:
         content = read_document(path)
         records = content if isinstance(content, list) else [content]
         yield from ((_Origin(path=path), record) for record in records)

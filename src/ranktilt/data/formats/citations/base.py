@@ -16,6 +16,7 @@ _STOPS = r".!?\u3002\uff01\uff1f"
 """Ends of sentences; the last three are those of Chinese and Japanese."""
 _SENTENCE = re.compile(rf"[^{_STOPS}\n]*(?:[{_STOPS}]+|\n|$)(?:\s*\[[\d,;\s]+\])*")
 """A sentence with the markers that follow its full stop."""
+_WORD = re.compile(r"\S*\w\S*")
 _ADDRESS_KEYS = ("url", "link", "uri", "href", "source_url")
 _ID_KEYS = ("id", "_id", "docid", "doc_id", "docno", "document_id", "source", "file_name", "title")
 
@@ -106,7 +107,8 @@ def divide_words(sentences: Iterable[tuple[str, Sequence[str]]]) -> dict[str, fl
     words = dict[str, float]()
     for sentence, pages in sentences:
         distinct_pages = unrepeated(pages)
-        word_count = len(sentence.split())
+        # The full stop behind a marker is no word.
+        word_count = len(_WORD.findall(sentence))
         for page in distinct_pages:
             words[page] = words.get(page, 0.0) + word_count / len(distinct_pages)
     return words

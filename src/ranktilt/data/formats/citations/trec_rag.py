@@ -51,6 +51,8 @@ def _cited_pages(citations: Any, references: Sequence[str]) -> list[str]:
     pages = []
     for citation in citations:
         if not isinstance(citation, int):
+            if references and citation not in references:
+                raise UserError(f"a sentence cites {citation!r}, which is no reference")
             pages.append(citation)
         elif 0 <= citation < len(references):
             pages.append(references[citation])
