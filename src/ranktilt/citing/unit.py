@@ -6,7 +6,7 @@ many there are: the domain is what errors are clustered by and what labels are e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -28,9 +28,9 @@ class Unit:
     units: int
     """Number of units with a label."""
     mixed: int
-    """Units with several pages that hold more than one group."""
+    """Units, or domains where the page is the unit, whose several pages hold more than one group."""
     of_several: int
-    """Units with several pages."""
+    """Units, or domains, with several pages."""
 
 
 def find_unit(pages: pl.DataFrame, cluster: str | None) -> tuple[Unit, pl.Series]:
@@ -53,7 +53,9 @@ def find_unit(pages: pl.DataFrame, cluster: str | None) -> tuple[Unit, pl.Series
     has_domains = bool((pages[DOMAIN] != pages[PAGE]).any())
     if has_domains and by_domain.mixed <= MOST_MIXED * by_domain.of_several:
         return by_domain, pages[DOMAIN]
-    return _describe(pages, PAGE, is_chosen=False), pages[PAGE]
+    by_page = _describe(pages, PAGE, is_chosen=False)
+    # A reader wants to know why it is not the domain.
+    return replace(by_page, mixed=by_domain.mixed, of_several=by_domain.of_several), pages[PAGE]
 
 
 def _describe(pages: pl.DataFrame, name: str, *, is_chosen: bool) -> Unit:
