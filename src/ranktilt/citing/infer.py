@@ -29,7 +29,7 @@ FEWEST_UNITS = 10
 """Effective number of units on a side below which nothing is decided about a kind of pages."""
 FEWEST_CITATIONS = 10
 """Citations on a side below which an interval over questions takes the score form."""
-_CELLS = 200_000_000
+_CELLS = 10_000_000
 """Most exchanged labels that are drawn, over all resamples."""
 _LEAST_RESAMPLES = 1_000
 _EPSILON = 1e-12
@@ -182,17 +182,18 @@ def exchanged_p(
     amount, support = estimate.exchange.amount, estimate.exchange.support
     # Units that carry nothing, such as pages that were retrieved only, are no draws of a label.
     carries = amount != 0 if support is None else support > 0
-    unit, unit_of_row = np.unique((2 * rows.cluster + rows.is_a)[carries], return_inverse=True)
-    is_a = unit % 2 == 1
-    amounts = sums(unit_of_row, amount[carries])
-    supports = None if support is None else sums(unit_of_row, support[carries])
+    unit_of_row = (2 * rows.cluster + rows.is_a)[carries]
+    units = np.flatnonzero(np.bincount(unit_of_row))
+    is_a = units % 2 == 1
+    amounts = sums(unit_of_row, amount[carries])[units]
+    supports = None if support is None else sums(unit_of_row, support[carries])[units]
     if not is_a.any() or is_a.all() or np.isnan(estimate.value):
         return np.nan
     observed = abs(_statistic(is_a[None, :], amounts, supports)[0])
-    count = int(np.clip(_CELLS // len(unit), _LEAST_RESAMPLES, resamples))
+    count = int(np.clip(_CELLS // len(units), _LEAST_RESAMPLES, resamples))
     rng = np.random.default_rng(seed)
     hits = 0
-    block = max(1, 4_000_000 // len(unit))
+    block = max(1, 4_000_000 // len(units))
     for start in range(0, count, block):
         labels = np.repeat(is_a[None, :], min(block, count - start), axis=0)
         statistics = _statistic(rng.permuted(labels, axis=1), amounts, supports)
@@ -217,8 +218,7 @@ def _two_way_variance(rows: CitationRows, influence: Floats) -> float:
     """Return the larger of V_q + V_u − V_qu, V_q and V_u; see `two_way`."""
     by_question = np.bincount(rows.question, weights=influence)
     by_unit = np.bincount(rows.cluster, weights=influence)
-    cell = rows.question * (int(rows.cluster.max()) + 1) + rows.cluster
-    by_cell = np.bincount(np.unique(cell, return_inverse=True)[1], weights=influence)
+    by_cell = np.bincount(rows.cell, weights=influence)
     variance = two_way(
         queries=float((by_question**2).sum()),
         origins=float((by_unit**2).sum()),

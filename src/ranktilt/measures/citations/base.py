@@ -45,6 +45,13 @@ class CitationRows:
         return int(self.question.max()) + 1 if len(self) else 0
 
     @cached_property
+    def cell(self) -> Ints:
+        """Number of the query and cluster that a row belongs to, from 0."""
+        key = self.question * (int(self.cluster.max(initial=0)) + 1) + self.cluster
+        cells: Ints = np.unique(key, return_inverse=True)[1].astype(np.int64)
+        return cells
+
+    @cached_property
     def is_retrieved(self) -> Bools:
         """Whether the page is in the retrieved list."""
         return self.retrieval_rank > 0
